@@ -1,5 +1,5 @@
 #![no_main]
 libfuzzer_sys::fuzz_target!(|data: &[u8]| fsure_fuzz::list(
-    fsure::manifest::ManifestFormat::Sfv,
+    fsure_integrity::manifest::ManifestFormat::Sfv,
     data
 ));

@@ -1,5 +1,5 @@
 #![no_main]
 libfuzzer_sys::fuzz_target!(|data: &[u8]| fsure_fuzz::list(
-    fsure::manifest::ManifestFormat::Sha256sums,
+    fsure_integrity::manifest::ManifestFormat::Sha256sums,
     data
 ));

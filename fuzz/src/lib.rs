@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use fsure::manifest::{Item, ManifestEntry, ManifestFormat, ManifestHeader, read, writer};
-use fsure::model::{Algorithm, RelPath};
+use fsure_integrity::manifest::{Item, ManifestEntry, ManifestFormat, ManifestHeader, read, writer};
+use fsure_core::{Algorithm, RelPath};
 
 /// Reads bytes as a list of that form.
 ///
@@ -36,7 +36,7 @@ fn assert_plain(path: &RelPath) {
     assert!(!path.as_bytes().contains(&0));
 }
 
-type Essence = (RelPath, fsure::model::Digests, Option<u64>, Option<i64>);
+type Essence = (RelPath, fsure_core::Digests, Option<u64>, Option<i64>);
 
 fn essence(listed: ManifestEntry) -> Essence {
     let modified = listed.modified.map(|modified| modified.time_ns);

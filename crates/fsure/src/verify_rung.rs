@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
-use crate::catalog::RootLocation;
-use crate::job::{Options, UpdateOptions, Verified, Verifier, update, verify};
-use crate::model::{ExitCode, Monitor, RelPath, Result, ScanMonitor};
+use fsure_core::{ExitCode, Monitor, RelPath, Result};
+use fsure_integrity::catalog::RootLocation;
+use fsure_integrity::model::ScanMonitor;
+use fsure_integrity::{Options, UpdateOptions, update, verify};
+use fsure_measure::{Verified, Verifier};
 
 /// The commands `update` and `verify` of this program.
 #[derive(Clone, Copy, Debug)]

@@ -9,12 +9,12 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fsure::crash::{LiveFolder, MountedFolder};
-use fsure::model::Random;
-use fsure::simdrive::files::{FileDrive, Mode};
-use fsure::simdrive::{Behavior, CutVariant, Latency};
+use fsure_core::Random;
 use fsure_os::family::{Ended, ProcessTree, Task};
 use fsure_os::stand::MountArea;
+use fsure_simdrive::files::{FileDrive, Mode};
+use fsure_simdrive::{Behavior, CutVariant, Latency};
+use fsure_simdrive::{LiveFolder, MountedFolder};
 use rustix::process::{Pid, Signal, kill_process};
 use support::or_skip;
 

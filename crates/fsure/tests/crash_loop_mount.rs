@@ -7,12 +7,12 @@ mod support;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use fsure::crash::LiveDrive;
-use fsure::model::Random;
-use fsure::simdrive::{Behavior, CutVariant, Image, Traits};
+use fsure_core::Random;
 use fsure_os::family::{Ended, ProcessTree, Task};
 use fsure_os::loop_device::Reliance;
 use fsure_os::stand::{FileSystem, LoopMount, MountArea, MountError, format};
+use fsure_simdrive::LiveDrive;
+use fsure_simdrive::{Behavior, CutVariant, Image, Traits};
 use support::noise::undisturbed;
 use support::or_skip;
 

@@ -12,9 +12,10 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fsure::catalog::locate;
-use fsure::job::{Options, UpdateOptions, update, verify};
-use fsure::model::{ExitCode, Finding, Monitor, Progress, RelPath, ScanMonitor, Verdict};
+use fsure_core::{ExitCode, Monitor, RelPath};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::model::{Finding, Progress, ScanMonitor, Verdict};
+use fsure_integrity::{Options, UpdateOptions, update, verify};
 use proptest::prelude::*;
 use support::{EXT4, Image, Recorded, Tree, content, mtime_ns, or_skip, set_mtime_ns};
 

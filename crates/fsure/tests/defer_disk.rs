@@ -13,10 +13,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use fsure::simdrive::Image;
 use fsure_os::block::VirtualDisk;
 use fsure_os::family::{Ended, ProcessTree, Task};
 use fsure_os::stand::{FileSystem, LoopMount, MountArea, format};
+use fsure_simdrive::Image;
 use serde_json::Value;
 use support::committer::committer;
 use support::noise::undisturbed;

@@ -123,7 +123,7 @@ fn what_is_saved_is_what_is_printed_and_never_written_over() {
     assert_eq!(run.code, 5);
     let content = std::fs::read_to_string(&file).expect("read the result");
     assert_eq!(content, run.stdout);
-    let stored = fsure::results::read(content.as_bytes()).expect("a result");
+    let stored = fsure_measure::results::read(content.as_bytes()).expect("a result");
     assert_eq!(stored.summary.expect("the end").exit_code, 5);
     let again = flush(&["--save", text(&file), text(folder.path())]);
     assert_eq!((again.code, again.stdout.as_str()), (5, ""));

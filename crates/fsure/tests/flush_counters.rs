@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use fsure::job::{FlushOptions, Measured, Pattern, flush};
-use fsure::model::flush_verdict::{FlushFacts, Medium, WriteCache};
-use fsure::model::{Error, ExitCode, Monitor, Step, StepMonitor};
 use fsure::report::flush::text;
-use fsure::results::{Curve, MeasurementMonitor, Method, Profile, ResultLine};
+use fsure_core::{Error, ExitCode, Monitor, Step, StepMonitor};
+use fsure_measure::flush_verdict::{FlushFacts, Medium, WriteCache};
+use fsure_measure::results::{Curve, MeasurementMonitor, Method, Profile, ResultLine};
+use fsure_measure::{FlushOptions, Measured, Pattern, flush};
 use rustix::mount::MountFlags;
 use support::noise::undisturbed;
 use support::{BTRFS, EXT4, Format, Image, XFS, or_skip};

@@ -11,9 +11,10 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use fsure::catalog::locate;
-use fsure::job::{HealOptions, heal};
-use fsure::model::{ExitCode, HealResult, Monitor, ScanMonitor};
+use fsure_core::{ExitCode, Monitor};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::model::{HealResult, ScanMonitor};
+use fsure_integrity::{HealOptions, heal};
 use serde_json::json;
 use support::{Recorded, Report, Tree, content, or_skip, skip, traced};
 

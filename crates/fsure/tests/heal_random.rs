@@ -10,11 +10,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use fsure::catalog::locate;
-use fsure::job::{HealOptions, ProtectOptions, UpdateOptions, heal, protect, update, verify};
-use fsure::model::{
-    ExitCode, HealResult, HealSource, HealStatus, Monitor, NullMonitor, ScanMonitor, Verdict,
-};
+use fsure_core::{ExitCode, Monitor, NullMonitor};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::model::{HealResult, HealSource, HealStatus, ScanMonitor, Verdict};
+use fsure_integrity::{HealOptions, ProtectOptions, UpdateOptions, heal, protect, update, verify};
 use support::{content, mtime_ns, set_mtime_ns};
 use tempfile::TempDir;
 
@@ -203,7 +202,7 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
         does: true,
         discards_replaced,
         in_place,
-        common: fsure::job::Options { force: true, ..Default::default() },
+        common: fsure_integrity::Options { force: true, ..Default::default() },
     };
     let ear = Ear::default();
     let outcome = heal(&place, &options, &ear).unwrap();
@@ -274,11 +273,15 @@ fn assert_clean(case: &Case, seed: u64, left: usize, edited: usize, code: &ExitC
         assert!([ExitCode::Damage, ExitCode::Differences].contains(code), "seed {seed}: {code:?}");
     }
     let place = locate(&tree, None).unwrap();
-    let outcome = verify(&place, &fsure::job::Options::default(), &NullMonitor).unwrap();
+    let outcome = verify(&place, &fsure_integrity::Options::default(), &NullMonitor).unwrap();
     if left + edited == 0 {
         assert_eq!(outcome.exit_code(), ExitCode::Clean, "seed {seed}");
     }
-    assert_eq!(outcome.files.of(fsure::model::Verdict::New), 0, "seed {seed}: a draft is left");
+    assert_eq!(
+        outcome.files.of(fsure_integrity::model::Verdict::New),
+        0,
+        "seed {seed}: a draft is left"
+    );
     let own: Vec<_> = std::fs::read_dir(tree.join(".fsure"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -5,10 +5,11 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 
-use fsure::catalog::locate;
-use fsure::job::{Options, scrub, verify};
-use fsure::model::{Monitor, Progress, RelPath, ScanMonitor};
-use fsure::scan::{IoOptions, RateLimiter};
+use fsure_core::{Monitor, RelPath};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::model::{Progress, ScanMonitor};
+use fsure_integrity::scan::{IoOptions, RateLimiter};
+use fsure_integrity::{Options, scrub, verify};
 use support::{Recorded, Tree, content, fsure, told};
 
 const MIB: usize = 1 << 20;

@@ -9,10 +9,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fsure::catalog::{Catalog, Settings};
-use fsure::model::{Algorithm, AlgorithmSet, BytesByReadMode, Clock, NullMonitor, RelPath};
-use fsure::scan::{Accept, ContentSource, Forget, IoOptions, Purpose, ScanPlan, UpdateRules, scan};
-use fsure::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
+use fsure_core::{Algorithm, AlgorithmSet, Clock, NullMonitor, RelPath};
+use fsure_integrity::catalog::{Catalog, Settings};
+use fsure_integrity::model::BytesByReadMode;
+use fsure_integrity::scan::{
+    Accept, ContentSource, Forget, IoOptions, Purpose, ScanPlan, UpdateRules, scan,
+};
+use fsure_integrity::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
 use fsure_os::folder::Root;
 use fsure_os::place::LocateFiles;
 use fsure_os::read::{ReadMode, WAYS};

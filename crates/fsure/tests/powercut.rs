@@ -233,7 +233,7 @@ fn garbage_replays_and_other_tokens_change_nothing() {
     send(&said);
     send(&said[49..]);
     send(b"GET / HTTP/1.1\r\nHost: witness\r\n\r\n");
-    let mut noise = fsure::model::Random::new(1);
+    let mut noise = fsure_core::Random::new(1);
     for length in 0..200 {
         let garbage: Vec<_> = (0..length * 7).map(|_| noise.next_bits() as u8).collect();
         send(&garbage);
@@ -323,7 +323,7 @@ fn verdicts(place: &Place) -> (Vec<String>, i32) {
 fn what_a_cut_has_shown_of_a_drive_flush_says_too() {
     let place = Place::new();
     let stack = fsure_os::stack::Stack::of(&place.disk).expect("what is below");
-    let known = fsure::powercut::Device::below(&stack);
+    let known = fsure_powercut::Device::below(&stack);
     let Some(device) = or_skip("what_a_cut_has_shown_of_a_drive_flush_says_too", known) else {
         return;
     };
@@ -399,7 +399,7 @@ fn of_a_run_that_is_being_written_nothing_is_judged() {
 fn what_could_not_be_kept_was_not_checked() {
     let place = Place::new();
     let stack = fsure_os::stack::Stack::of(&place.disk).expect("what is below");
-    let known = fsure::powercut::Device::below(&stack);
+    let known = fsure_powercut::Device::below(&stack);
     if or_skip("what_could_not_be_kept_was_not_checked", known).is_none() {
         return;
     }

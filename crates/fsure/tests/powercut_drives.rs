@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fsure::crash::LiveDrive;
-use fsure::model::Random;
-use fsure::simdrive::{Behavior, CutVariant, Image, Traits};
+use fsure_core::Random;
 use fsure_os::block::VirtualDisk;
 use fsure_os::family::{Ended, ProcessTree, Task};
 use fsure_os::stand::{FileSystem, LoopMount, MountArea, format};
+use fsure_simdrive::LiveDrive;
+use fsure_simdrive::{Behavior, CutVariant, Image, Traits};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::noise::undisturbed;

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use fsure::job::workload::{check, workload, write_generation};
+use fsure::workload::{check, workload, write_generation};
 use serde_json::Value;
 use support::ram_machine::{
     Disk, FSURE, alone, bind, is_bound, kill, kill_daemons, process, ram, unbind,

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt as _, PermissionsExt, symlink};
 use std::path::Path;
 
-use fsure::model::RelPath;
-use fsure::ram::{CompareDepth, Engine, OWN, Recovered, recover};
+use fsure_core::RelPath;
+use fsure_ram::write_back::{CompareDepth, Engine, OWN, Recovered, recover};
 use support::sides::{Both, Reports, paths, tree, view, write};
 
 #[test]

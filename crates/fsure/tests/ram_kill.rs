@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use fsure::job::workload::{Checked, check, workload, write_generation};
+use fsure::workload::{Checked, check, workload, write_generation};
 use support::slowness::slowest;
 use support::{or_skip, skip};
 use tempfile::TempDir;

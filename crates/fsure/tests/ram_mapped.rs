@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fsure::ram::{CompareDepth, Engine, NoTracker};
+use fsure_ram::write_back::{CompareDepth, Engine, NoTracker};
 use support::skip;
 
 /// Maps a file, stores a number for every line of its input and reports it, and stores a

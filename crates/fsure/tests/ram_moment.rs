@@ -6,7 +6,7 @@ mod support;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use fsure::ram::{Changes, CompareDepth, Paths, Tracker, recover};
+use fsure_ram::write_back::{Changes, CompareDepth, Paths, Tracker, recover};
 use support::sides::{Both, Reports, paths, view, write};
 
 /// Changes something between two looks, and reports it.

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fsure::job;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::cache::{cool, pages};
@@ -120,14 +119,14 @@ fn a_limit_is_named_with_its_remedy() {
 }
 
 /// Returns the state of the process that holds a folder; `None` if there is none.
-fn holder(folder: &Path) -> Option<job::Pinned> {
+fn holder(folder: &Path) -> Option<fsure_ram::Pinned> {
     let runtime = match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(runtime) if !rustix::process::geteuid().is_root() => {
             PathBuf::from(runtime).join("fsure")
         }
         _ => PathBuf::from("/run/fsure"),
     };
-    let (living, _) = job::pinned(&runtime).unwrap();
+    let (living, _) = fsure_ram::pinned(&runtime).unwrap();
     living.into_iter().find(|pinned| pinned.folder == folder)
 }
 
@@ -145,7 +144,7 @@ fn what_was_empty_once_is_held_on_to_when_there_is_too_much() {
     }
     let _unpins = Pinned(folder.path());
     fs::write(folder.path().join("large"), vec![b'x'; 40 * 4096]).unwrap();
-    let is_told = |held: job::Pinned| held.left_out_count == 1;
+    let is_told = |held: fsure_ram::Pinned| held.left_out_count == 1;
     until("nobody says what is left out", || holder(folder.path()).is_some_and(is_told));
     fs::write(folder.path().join("small"), vec![b'x'; 2 * 4096]).unwrap();
     until("it holds no more", || holder(folder.path()).is_some_and(|held| held.files == 1));

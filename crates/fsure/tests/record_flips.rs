@@ -15,9 +15,9 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use fsure::catalog::{Catalog, PageStart, StoredRow};
-use fsure::model::RelPath;
-use fsure::scan::are_proven;
+use fsure_core::RelPath;
+use fsure_integrity::catalog::{Catalog, PageStart, StoredRow};
+use fsure_integrity::scan::are_proven;
 use support::{Recorded, Tree, content, fsure};
 
 /// Bits between two that the commands are tried with, unless `FSURE_FLIPS` says otherwise.
@@ -56,7 +56,7 @@ fn sample() -> (Tree, Recorded) {
 
 /// All that a catalog says, or why it says nothing.
 fn content_of(file: &Path) -> Result<String, String> {
-    let read = || -> fsure::model::Result<Result<String, String>> {
+    let read = || -> fsure_core::Result<Result<String, String>> {
         let mut catalog = Catalog::open(file, None)?;
         let audit = catalog.audit()?;
         if !audit.is_clean() {

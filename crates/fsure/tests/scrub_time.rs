@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use fsure::catalog::locate;
-use fsure::job::{Options, ScrubOptions, UpdateOptions, scrub, update};
-use fsure::model::{Algorithm, AlgorithmSet, Clock, NullMonitor, Outcome, ScrubSummary};
-use fsure::scan::Budget;
+use fsure_core::{Algorithm, AlgorithmSet, Clock, NullMonitor};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::model::{Outcome, ScrubSummary};
+use fsure_integrity::scan::Budget;
+use fsure_integrity::{Options, ScrubOptions, UpdateOptions, scrub, update};
 use support::scrub::{all, at};
 use support::{Fault, FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip};
 

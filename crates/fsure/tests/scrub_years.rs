@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use fsure::scan::Budget;
+use fsure_integrity::scan::Budget;
 use rusqlite::types::Value;
 use support::scrub::{DAY_S, scrub_at, update_at};
 use support::{FaultyFs, Meanwhile, Moment, Recorded, Request, Tree, content, or_skip};

@@ -5,7 +5,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use fsure::results::{
+use fsure_measure::results::{
     Header, Machine, Measurement, Noise, ResultLine, Rung, Summary, Target, VERSION,
 };
 use support::{Run, fsure};

@@ -1,9 +1,12 @@
-//! Checks the rules of this code base that the compiler does not check. A module uses only
-//! floors below its own, so that each can be read, tested and replaced without those
-//! above; the operating system is called in one place, so that it can be
-//! replaced by a bad one; the library neither prints nor exits, since its
-//! caller may be Python. One pass over the tokens of each file is enough.
+//! Checks the rules of this code base that the compiler does not check. A crate depends on
+//! the crates below it that `support/crate_graph.rs` lists, so that each can be read, tested
+//! and used without those above; a module of a crate with floors uses only floors below its
+//! own; the operating system is called in one crate, so that it can be replaced by a bad
+//! one; libraries neither print nor exit, since their caller may be Python. One pass over
+//! the tokens of each file is enough.
 
+#[path = "support/crate_graph.rs"]
+mod crate_graph;
 #[path = "support/rust_paths.rs"]
 mod rust_paths;
 #[path = "support/tidy_faults.rs"]
@@ -14,9 +17,13 @@ use std::path::Path;
 
 use rust_paths::Found;
 
-/// Reads the floors from `lib.rs`: `// Floor n: name`, then its modules.
+/// Reads the floors from `lib.rs`: `// Floor n: name`, then its modules. A crate without
+/// such a line has no floors.
 fn floors(lib: &str) -> BTreeMap<&str, u8> {
     let (mut floors, mut floor) = (BTreeMap::new(), None);
+    if !lib.contains("\n// Floor ") {
+        return floors;
+    }
     for line in lib.lines() {
         if let Some(comment) = line.strip_prefix("// Floor ") {
             let next = comment.split(':').next().and_then(|n| n.parse().ok());
@@ -131,11 +138,12 @@ fn question_docs(source: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns all that is wrong with a file of `crates/fsure/src`.
+/// Returns all that is wrong with a file below the `src` folder of a crate that has these
+/// floors and is not `fsure-os`.
 fn check(floors: &BTreeMap<&str, u8>, file: &str, source: &str) -> Vec<String> {
     let mut faults = shape(source);
     for found in rust_paths::paths(source) {
-        let in_house = !file.starts_with("bin/") && file != "lib.rs";
+        let in_house = !floors.is_empty() && !file.starts_with("bin/") && file != "lib.rs";
         let climbs = in_house.then(|| climbs(floors, file, &found)).flatten();
         let oversteps = oversteps(file, &found).filter(|_| !found.is_test);
         let oversteps = oversteps.map(|why| format!("{} {why}", found.path.join("::")));
@@ -162,18 +170,40 @@ fn sources(folder: &Path) -> BTreeMap<String, String> {
     sources
 }
 
+/// Returns what is wrong with the first lines of a crate other than `fsure-os`.
+fn root_faults(lib: &str) -> Option<String> {
+    let forbids = lib.contains("\n#![forbid(unsafe_code)]\n");
+    (!forbids).then(|| "no `#![forbid(unsafe_code)]`".to_owned())
+}
+
+/// Returns the faults of all files of a crate, with their paths in it.
+fn crate_faults(name: &str, folder: &Path) -> Vec<String> {
+    let mut faults = vec![];
+    let all = sources(folder);
+    let lib = &all["src/lib.rs"];
+    let floors = floors(lib);
+    if name != "fsure-os" {
+        faults.extend(root_faults(lib).map(|why| format!("src/lib.rs:1: {why}")));
+    }
+    for (file, source) in &all {
+        match file.strip_prefix("src/") {
+            Some(file) if name != "fsure-os" => faults.extend(check(&floors, file, source)),
+            _ => {
+                let of_file = shape(source).into_iter();
+                faults.extend(of_file.map(|(line, why)| format!("{file}:{line}: {why}")));
+            }
+        }
+    }
+    faults
+}
+
 #[test]
 fn the_house_is_tidy() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let house = sources(&here.join("src"));
-    let floors = floors(&house["lib.rs"]);
-    let mut faults: Vec<_> =
-        house.iter().flat_map(|(file, source)| check(&floors, file, source)).collect();
-    for folder in ["tests", "../fsure-os"] {
-        for (file, source) in sources(&here.join(folder)) {
-            let of_file = shape(&source).into_iter();
-            faults.extend(of_file.map(|(line, why)| format!("{folder}/{file}:{line}: {why}")));
-        }
+    let mut faults = vec![];
+    for (name, _) in crate_graph::CRATES {
+        let of_crate = crate_faults(name, &here.join("..").join(name));
+        faults.extend(of_crate.into_iter().map(|fault| format!("{name}: {fault}")));
     }
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }

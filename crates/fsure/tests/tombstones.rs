@@ -8,9 +8,10 @@ mod support;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use fsure::catalog::locate;
-use fsure::job::{UpdateOptions, update};
-use fsure::model::{NullMonitor, Outcome};
+use fsure_core::NullMonitor;
+use fsure_integrity::catalog::locate;
+use fsure_integrity::model::Outcome;
+use fsure_integrity::{UpdateOptions, update};
 use rusqlite::types::Value;
 use rustix::process::{Pid, Signal, kill_process};
 use support::scrub::{DAY_S, at};

@@ -8,10 +8,11 @@ mod support;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fsure::catalog::locate;
-use fsure::job::{Options, verify};
-use fsure::model::{ExitCode, Finding, Monitor, Outcome, ScanMonitor, Verdict};
-use fsure::trust::{NotBefore, SignedBy, Verifier};
+use fsure_core::{ExitCode, Monitor};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::model::{Finding, Outcome, ScanMonitor, Verdict};
+use fsure_integrity::trust::{NotBefore, SignedBy, Verifier};
+use fsure_integrity::{Options, verify};
 use rusqlite::Connection;
 use support::forger::forge;
 use support::signable::{Signable, assert_clean, assert_refused, copy};

@@ -7,10 +7,11 @@ mod support;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use fsure::catalog::locate;
-use fsure::job::{Options, verify};
-use fsure::model::{ExitCode, Finding, Monitor, ScanMonitor};
-use fsure::trust::{NotBefore, SignedBy, Verifier};
+use fsure_core::{ExitCode, Monitor};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::model::{Finding, ScanMonitor};
+use fsure_integrity::trust::{NotBefore, SignedBy, Verifier};
+use fsure_integrity::{Options, verify};
 use support::forger::forge;
 use support::signable::{Signable, assert_clean, assert_refused};
 use support::{Report, fsure_of};

@@ -10,7 +10,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fsure::job::workload::WORKLOADS;
+use fsure::workload::WORKLOADS;
 use support::{Mounted, Run, fsure, or_skip, skip};
 
 fn check(name: &str, folder: &str) -> Run {

@@ -7,8 +7,8 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use fsure::job::workload::{Ended, WORKLOADS, check, run, workload};
-use fsure::powercut::BLOCK;
+use fsure::workload::{Ended, WORKLOADS, check, run, workload};
+use fsure_powercut::BLOCK;
 use tempfile::TempDir;
 
 /// All up to a number is there, or what is wrong.

@@ -4,9 +4,12 @@
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use super::json::{json_path_and_bytes, line, rfc3339};
-use super::{RootPaths, count, date_and_time, number};
-use crate::model::{AgeBucket, AgeHistogram, ExitCode, escape, units};
+use super::json::{line, rfc3339};
+use super::{RootPaths, date_and_time, number};
+use fsure_core::count;
+use fsure_core::json_path_and_bytes;
+use fsure_core::{ExitCode, escape, units};
+use fsure_integrity::model::{AgeBucket, AgeHistogram};
 
 /// Characters of a bar that is everything.
 const BAR: u64 = 30;
@@ -136,16 +139,17 @@ impl AgeLine<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::RelPath;
+    use fsure_core::RelPath;
 
     #[test]
     fn bars_are_exactly_so() {
-        let mut ages = AgeHistogram { bad_records: 1, ..AgeHistogram::default() };
+        let mut ages = AgeHistogram::default();
         let now_s = 1_714_564_800;
         let path = |name: &[u8]| RelPath::from_bytes(name);
         ages.add(&path(b"new"), 20 << 20, now_s - 5, now_s);
         ages.add(&path(b"old\n"), 10 << 20, now_s - 400 * 86_400, now_s);
         ages.add(&path(b"none"), 1, 0, now_s);
+        ages.bad_records = 1;
         let expected = "\
 verified /r
 

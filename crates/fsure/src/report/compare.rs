@@ -2,9 +2,12 @@
 
 use serde::Serialize;
 
-use super::json::{json_path_and_bytes, line};
-use super::{count, number};
-use crate::model::{ComparedPath, Comparison, EntryKind, units};
+use super::json::line;
+use super::number;
+use fsure_core::count;
+use fsure_core::json_path_and_bytes;
+use fsure_core::units;
+use fsure_integrity::model::{ComparedPath, Comparison, EntryKind};
 
 /// One path that is not the same, for a person; no line end.
 pub fn text_line(compared: &ComparedPath) -> String {

@@ -2,8 +2,10 @@
 //! and what to do now. It claims no more than the run has looked at.
 
 use super::log::signature;
-use super::{RootPaths, count, number, protect, safe, scrub};
-use crate::model::{Offline, Outcome, RelPath, StopReason, Verdict, units};
+use super::{RootPaths, number, protect, scrub};
+use fsure_core::{RelPath, units};
+use fsure_core::{count, safe};
+use fsure_integrity::model::{Offline, Outcome, StopReason, Verdict};
 
 /// Returns sentences on what the results mean and what to do now: one for everything that
 /// needs one, the gravest first.
@@ -424,8 +426,9 @@ fn listed(parts: &[String]) -> String {
 mod tests {
     use super::super::samples::finding;
     use super::*;
-    use crate::model::{EntryKind, ExitCode, Finding};
     use EntryKind::{File, Folder, Link};
+    use fsure_core::ExitCode;
+    use fsure_integrity::model::{EntryKind, Finding};
 
     type Change = fn(&mut Outcome);
 
@@ -552,7 +555,7 @@ mod tests {
             outcome.hashed = 3;
             outcome.recorded_left_out.by_pattern = 1;
             outcome.recorded_left_out.by_border = 20;
-            outcome.absent_roots = vec![crate::model::RelPath::from_bytes(*b"inner")];
+            outcome.absent_roots = vec![fsure_core::RelPath::from_bytes(*b"inner")];
         });
         for part in [
             "1 recorded file was LEFT OUT by a pattern",

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{count, number, safe};
-use crate::model::ExitCode;
-use crate::model::units::{microseconds, span};
-use crate::results::{
+use super::number;
+use fsure_core::ExitCode;
+use fsure_core::units::{microseconds, span};
+use fsure_core::{count, safe};
+use fsure_crash::{
     Call, ContentSeen, CrashLine, CrashSummary, CutMade, CutState, DriveTried, FlushAfterError,
     MissingSync,
 };

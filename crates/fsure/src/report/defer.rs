@@ -5,9 +5,10 @@ use std::time::Duration;
 use fsure_os::defer::{Backend, Deferred};
 use serde::Serialize;
 
-use super::{count, number};
-use crate::model::ExitCode;
-use crate::model::units::microseconds;
+use super::number;
+use fsure_core::ExitCode;
+use fsure_core::count;
+use fsure_core::units::microseconds;
 
 /// Returns the exit code of the run, see `docs/defer.md`.
 pub fn exit_code(done: &Deferred) -> ExitCode {

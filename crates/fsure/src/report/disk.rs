@@ -3,10 +3,11 @@
 use fsure_os::ramdisk::Disk;
 use serde::Serialize;
 
-use super::json::{json_path_and_bytes, line};
+use super::json::line;
 use super::number;
-use crate::job::DestroyOutcome;
-use crate::model::{escape, units};
+use fsure_core::json_path_and_bytes;
+use fsure_core::{escape, units};
+use fsure_ram::DestroyOutcome;
 
 /// That one was made.
 pub fn made(disk: &Disk) -> String {

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::json::line;
-use crate::job::doctor::{Finding, State};
-use crate::model::{ExitCode, escape};
+use fsure_core::{ExitCode, escape};
+use fsure_ram::doctor::{Finding, State};
 
 /// Returns exit code 1 if something has to be done.
 pub fn exit_code(findings: &[Finding]) -> ExitCode {

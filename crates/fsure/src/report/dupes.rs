@@ -3,10 +3,12 @@
 use serde::Serialize;
 
 use super::conclusion::why_offline;
-use super::json::{json_path_and_bytes, line};
+use super::json::line;
 use super::{RootPaths, number};
-use crate::model::digest::hex;
-use crate::model::{Duplicate, Duplicates, units};
+use fsure_core::digest::hex;
+use fsure_core::json_path_and_bytes;
+use fsure_core::units;
+use fsure_integrity::model::{Duplicate, Duplicates};
 
 /// One file for a person; the first of a group after a line with its size.
 pub fn text_line(paths: &RootPaths, duplicate: &Duplicate, is_first: bool) -> String {

@@ -2,9 +2,10 @@
 //! durable costs there, and last what to believe of it, since the last lines
 //! are what is still on the terminal.
 
-use super::{count, figure, safe};
-use crate::model::units::size;
-use crate::results::{Claim, Curve, Layer, Method, NotRun, Profile, ResultLine};
+use super::figure;
+use fsure_core::units::size;
+use fsure_core::{count, safe};
+use fsure_measure::results::{Claim, Curve, Layer, Method, NotRun, Profile, ResultLine};
 
 /// Columns of a line, but for names and sentences that have no place to break.
 const WIDTH: usize = 96;
@@ -232,7 +233,7 @@ fn filled(start: &str, pieces: &[impl AsRef<str>], between: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Noise, Point, Summary};
+    use fsure_measure::results::{Noise, Point, Summary};
 
     fn lines() -> Vec<ResultLine> {
         let target = "/srv/\u{1b}[1mdb".to_owned();

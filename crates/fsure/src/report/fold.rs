@@ -5,9 +5,8 @@
 use std::collections::BTreeSet;
 
 use super::number;
-use crate::model::{
-    EntryKind, Finding, HealResult, HealSource, HealStatus, RelPath, Verdict, units,
-};
+use fsure_core::{RelPath, units};
+use fsure_integrity::model::{EntryKind, Finding, HealResult, HealSource, HealStatus, Verdict};
 
 /// Lines about what is gone, on their way to a person, in the order of paths.
 #[derive(Debug, Default)]

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::json::{json_path_and_bytes, line, pairs};
+use super::json::{line, pairs};
 use super::text::ranges;
-use super::{RootPaths, count, number, safe};
-use crate::catalog::REPLACED;
-use crate::model::{
-    ByteRange, CountsByKind, EntryKind, HealResult, HealSource, HealStatus, HealSummary, RelPath,
-    Verdict, escape, merge_ranges, shell_quoted, units,
+use super::{RootPaths, number};
+use fsure_core::json_path_and_bytes;
+use fsure_core::{RelPath, escape, shell_quoted, units};
+use fsure_core::{count, safe};
+use fsure_integrity::catalog::REPLACED;
+use fsure_integrity::model::{
+    ByteRange, CountsByKind, EntryKind, HealResult, HealSource, HealStatus, HealSummary, Verdict,
+    merge_ranges,
 };
 
 /// Returns what was done about a finding, in one line and one more for each source.

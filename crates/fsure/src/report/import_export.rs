@@ -4,9 +4,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{RootPaths, number, safe};
-use crate::job::{Exported, Imported};
-use crate::model::units;
+use super::{RootPaths, number};
+use fsure_core::safe;
+use fsure_core::units;
+use fsure_integrity::{Exported, Imported};
 
 /// Returns the result of an export to a file or a folder, for the user.
 pub fn exported(done: &Exported, to: &Path) -> String {

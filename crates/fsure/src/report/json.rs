@@ -10,10 +10,10 @@ use serde::Serialize;
 use super::metadata_line::MetaLine;
 use super::summary_totals::Totals;
 use super::timestamp;
-pub(super) use crate::model::json_path_and_bytes;
-use crate::model::{
-    Basis, ByteRange, Entry, Error, ExitCode, Finding, KnownDamage, NameMismatch, Outcome,
-    merge_ranges,
+pub(super) use fsure_core::json_path_and_bytes;
+use fsure_core::{Error, ExitCode};
+use fsure_integrity::model::{
+    Basis, ByteRange, Entry, Finding, KnownDamage, NameMismatch, Outcome, merge_ranges,
 };
 
 /// The line of one finding below `root`; no line end.
@@ -217,8 +217,9 @@ pub(super) fn pairs(ranges: &[ByteRange]) -> Vec<[u64; 2]> {
 mod tests {
     use super::super::samples::finding;
     use super::*;
-    use crate::model::{
-        BytesByReadMode, CountsByKind, EntryKind, ExcludedRecords, Offline, RelPath, ScrubSummary,
+    use fsure_core::RelPath;
+    use fsure_integrity::model::{
+        BytesByReadMode, CountsByKind, EntryKind, ExcludedRecords, Offline, ScrubSummary,
         SidecarCounts, StopReason, Verdict,
     };
     use serde_json::{Value, json};

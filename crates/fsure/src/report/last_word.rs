@@ -2,8 +2,10 @@
 //! a root that is well and told last hides no damage in one told before, and
 //! what the exit code means.
 
-use super::{RootPaths, count, number};
-use crate::model::{AgeHistogram, Error, ExitCode, Outcome, StopReason, Verdict};
+use super::{RootPaths, number};
+use fsure_core::count;
+use fsure_core::{Error, ExitCode};
+use fsure_integrity::model::{AgeHistogram, Outcome, StopReason, Verdict};
 
 /// Roots that are named; the worst come first.
 const ROOTS_SHOWN_MAX: usize = 20;
@@ -42,7 +44,7 @@ impl RootEnd {
 
     /// A root that could not be judged.
     pub fn failed(paths: &RootPaths, error: &Error) -> Self {
-        let found = format!("NOT JUDGED: {}", super::safe(&error.to_string()));
+        let found = format!("NOT JUDGED: {}", fsure_core::safe(&error.to_string()));
         Self { root: paths.shown_scope(), code: error.exit_code(), found, is_error: true }
     }
 
@@ -172,7 +174,7 @@ fn counts(of: &[(u64, &str)]) -> Vec<String> {
 mod tests {
     use super::super::samples::finding;
     use super::*;
-    use crate::model::{EntryKind, Finding};
+    use fsure_integrity::model::{EntryKind, Finding};
 
     fn end(root: &str, verdicts: &[Verdict], change: fn(&mut Outcome)) -> RootEnd {
         let mut outcome = Outcome::default();

@@ -3,11 +3,14 @@
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use super::json::{KnownLine, json_path_and_bytes, line};
-use super::{RootPaths, count, date_and_time, number, safe, timestamp};
-use crate::job::{History, SignOutcome, SignedGeneration};
-use crate::model::{Basis, Changes, Generation, SignatureInfo, Verification, escape, units};
-use crate::trust::told;
+use super::json::{KnownLine, line};
+use super::{RootPaths, date_and_time, number, timestamp};
+use fsure_core::json_path_and_bytes;
+use fsure_core::{count, safe};
+use fsure_core::{escape, units};
+use fsure_integrity::model::{Basis, Changes, Generation, SignatureInfo, Verification};
+use fsure_integrity::trust::told;
+use fsure_integrity::{History, SignOutcome, SignedGeneration};
 
 /// The history for a person.
 pub fn text(paths: &RootPaths, history: &History) -> String {

@@ -2,8 +2,9 @@
 //! full, and what it all means at the end.
 
 use super::crash::{age, pace};
-use super::{count, number, safe};
-use crate::results::{CrashCell, CrashSummary};
+use super::number;
+use fsure_core::{count, safe};
+use fsure_crash::{CrashCell, CrashSummary};
 
 const WORKLOAD: usize = 19;
 const SYSTEM: usize = 14;
@@ -75,7 +76,7 @@ pub fn closing(summary: &CrashSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::DriveTried;
+    use fsure_crash::DriveTried;
 
     fn cell(drive: &str, tried: DriveTried, as_expected: bool) -> CrashCell {
         CrashCell {

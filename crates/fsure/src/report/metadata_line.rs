@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::json::json_path_and_bytes;
-use crate::model::{MetadataChange, MetadataValue, RecordedValue};
+use fsure_core::json_path_and_bytes;
+use fsure_integrity::model::{MetadataChange, MetadataValue, RecordedValue};
 
 #[derive(Serialize)]
 pub(super) struct MetaLine {

@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use crate::model::{AgeBucket, AgeHistogram, ExitCode, Outcome, ScrubSummary, Verdict};
+use fsure_core::ExitCode;
+use fsure_integrity::model::{AgeBucket, AgeHistogram, Outcome, ScrubSummary, Verdict};
 
 /// The data that is reported of one root.
 #[derive(Clone, Debug)]
@@ -172,7 +173,8 @@ fn escape(value: &str) -> String {
 mod tests {
     use super::super::samples::finding;
     use super::*;
-    use crate::model::{BytesByReadMode, RelPath};
+    use fsure_core::RelPath;
+    use fsure_integrity::model::BytesByReadMode;
 
     fn roots() -> Vec<RootMetrics> {
         let mut outcome = Outcome { seconds: 1.5, ..Outcome::default() };

@@ -3,7 +3,6 @@
 //! decided one floor up. What both faces say alike is in this file.
 
 pub mod age;
-pub mod chart;
 pub mod compare;
 mod conclusion;
 pub mod crash;
@@ -22,13 +21,11 @@ pub mod log;
 pub mod matrix;
 mod metadata_line;
 pub mod metrics;
-pub mod page;
 mod paths;
 pub mod pin;
 pub mod powercut;
 pub mod protect;
 pub mod ram;
-mod rank;
 pub mod recover;
 mod scrub;
 pub mod speed;
@@ -40,7 +37,7 @@ pub use paths::RootPaths;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-pub use crate::model::{count, safe};
+pub use fsure_core::{count, safe};
 
 /// A date of an entry. Nanoseconds in an `i64` reach from 1677 to 2262.
 fn timestamp(time_ns: i64) -> Timestamp {
@@ -71,7 +68,8 @@ fn figure(value: f64) -> String {
 mod samples {
     //! Findings and entries for the tests of this floor.
 
-    use crate::model::{Basis, Entry, EntryKind, FileSystemId, Finding, RelPath, Verdict};
+    use fsure_core::RelPath;
+    use fsure_integrity::model::{Basis, Entry, EntryKind, FileSystemId, Finding, Verdict};
 
     /// 2024-05-01 12:00:00.123456789 UTC.
     pub(super) const NOON_NS: i64 = 1_714_564_800_123_456_789;

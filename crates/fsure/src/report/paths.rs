@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::catalog::RootLocation;
-use crate::model::{RelPath, escape, shell_quoted};
+use fsure_core::{RelPath, escape, shell_quoted};
+use fsure_integrity::catalog::RootLocation;
 
 /// The names that a report gives to files of one root.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ impl RootPaths {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::OWN_CATALOG;
+    use fsure_integrity::catalog::OWN_CATALOG;
 
     fn paths(scope: &str, catalog: &str, working_folder: &str) -> RootPaths {
         let root = Path::new("/srv/my photos");

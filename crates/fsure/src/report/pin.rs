@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::number;
-use crate::job::Pinned;
-use crate::model::{escape, units};
+use fsure_core::{escape, units};
+use fsure_ram::Pinned;
 
 /// Names of files that are shown where files are left out; the rest is counted.
 const SHOWN: usize = 5;

@@ -1,9 +1,9 @@
 //! `powercut` for a person: what comes to pass, line by line, and what a check
 //! comes to.
 
-use super::{count, safe};
-use crate::model::flush_verdict::thresholds::CUTS_MIN;
-use crate::powercut::{CheckState, Message, Method, RunBegins, Summary};
+use fsure_core::{count, safe};
+use fsure_measure::flush_verdict::thresholds::CUTS_MIN;
+use fsure_powercut::{CheckState, Message, Method, RunBegins, Summary};
 
 /// The words of a line; no line end. The methods of a check make a table, of
 /// which `is_first` gets the head.
@@ -116,7 +116,7 @@ fn summary(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::powercut::{Device, DriveHistory};
+    use fsure_powercut::{Device, DriveHistory};
 
     fn method() -> Method {
         Method {

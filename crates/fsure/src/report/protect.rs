@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use super::json::line;
-use super::{RootPaths, number, safe};
-use crate::model::{ParityUpdate, ProtectOutcome, units};
+use super::{RootPaths, number};
+use fsure_core::safe;
+use fsure_core::units;
+use fsure_integrity::model::{ParityUpdate, ProtectOutcome};
 
 /// For a person, several lines.
 pub fn text_summary(root: &str, paths: &RootPaths, done: &ProtectOutcome) -> String {

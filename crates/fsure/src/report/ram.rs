@@ -7,14 +7,15 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::json::json_path_and_bytes;
-use super::{number, safe, timestamp};
-use crate::job::ram::{
+use super::{number, timestamp};
+use fsure_core::json_path_and_bytes;
+use fsure_core::safe;
+use fsure_core::units::size;
+use fsure_core::{ExitCode, shell_command};
+use fsure_ram::service::{
     Difference, Event, FolderState, FolderStatus, Plan, RecoverOutcome, SyncReport, UnbindReport,
 };
-use crate::model::units::size;
-use crate::model::{ExitCode, shell_command};
-use crate::ram::Recovered;
+use fsure_ram::write_back::Recovered;
 
 /// Returns a sentence on what `fsync` is worth inside a folder in RAM. It is shown
 /// whenever a folder is put into RAM.
@@ -35,7 +36,7 @@ fn span(ms: u64) -> String {
 }
 
 fn shown(path: &Path) -> String {
-    crate::model::escape(&fsure_os::path::bytes(path))
+    fsure_core::escape(&fsure_os::path::bytes(path))
 }
 
 /// Returns what would be done, for `--plan`.
@@ -362,7 +363,7 @@ fn object(mut line: Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::ram::Entry;
+    use fsure_ram::service::Entry;
 
     fn known(state: Option<FolderState>) -> FolderStatus {
         let entry = Entry::new("/srv/work".as_ref(), Duration::from_secs(1), (1 << 20, 100));

@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use super::json::line;
-use super::{RootPaths, count, number, safe};
-use crate::job::Recovery;
-use crate::model::escape;
+use super::{RootPaths, number};
+use fsure_core::escape;
+use fsure_core::{count, safe};
+use fsure_integrity::Recovery;
 
 /// The report for a person.
 pub fn text(paths: &RootPaths, recovery: &Recovery) -> String {

@@ -1,8 +1,10 @@
 //! Further sentences on a scrub: how much was due, what is left, and what it will never
 //! come to by itself.
 
-use super::{RootPaths, count, number};
-use crate::model::{Outcome, ScrubSummary, Verdict, units};
+use super::{RootPaths, number};
+use fsure_core::count;
+use fsure_core::units;
+use fsure_integrity::model::{Outcome, ScrubSummary, Verdict};
 
 /// The sentences of a scrub, the gravest first.
 pub(super) fn sentences(paths: &RootPaths, scrub: &ScrubSummary, outcome: &Outcome) -> Vec<String> {
@@ -66,7 +68,7 @@ fn how_far(scrub: &ScrubSummary, outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::RelPath;
+    use fsure_core::RelPath;
 
     #[test]
     fn what_is_left_and_what_never_fits_is_said() {

@@ -6,11 +6,12 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::rank::{MEANING, longest, ranks};
-use super::{figure, number, safe};
-use crate::job::Changes;
-use crate::model::units;
-use crate::results::{Limit, ResultLine, Rung, Series, Summary};
+use super::{figure, number};
+use fsure_core::safe;
+use fsure_core::units;
+use fsure_measure::Changes;
+use fsure_measure::results::{Limit, ResultLine, Rung, Series, Summary};
+use fsure_report::rank::{MEANING, longest, ranks};
 
 /// Columns of the longest bar.
 const BAR: usize = 24;

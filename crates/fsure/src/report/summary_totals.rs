@@ -4,7 +4,7 @@
 use serde::{Serialize, Serializer};
 
 use super::log::SignedLine;
-use crate::model::{
+use fsure_integrity::model::{
     BytesByReadMode, Offline, Outcome, ParityUpdate, ProtectOutcome, ScrubSummary, SidecarCounts,
     StopReason, Verdict, VerdictCounts,
 };

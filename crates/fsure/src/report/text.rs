@@ -8,10 +8,12 @@
 use jiff::tz::TimeZone;
 
 use super::conclusion::{by_kind, closing, unfinished, untrusted};
-use super::{RootPaths, count, date_and_time, number, safe, timestamp};
-use crate::model::{
+use super::{RootPaths, date_and_time, number, timestamp};
+use fsure_core::{count, safe};
+use fsure_core::{escape, units};
+use fsure_integrity::model::{
     Basis, ByteRange, BytesByReadMode, Entry, EntryKind, Finding, KnownDamage, MetadataChange,
-    MetadataValue, NameMismatch, Outcome, RecordedValue, Verdict, escape, merge_ranges, units,
+    MetadataValue, NameMismatch, Outcome, RecordedValue, Verdict, merge_ranges,
 };
 
 /// A finding in one line, and a second, indented one where there is evidence;
@@ -250,7 +252,7 @@ fn how_it_was_read(outcome: &Outcome) -> String {
 mod tests {
     use super::super::samples::{NOON_NS, finding};
     use super::*;
-    use crate::model::RelPath;
+    use fsure_core::RelPath;
 
     const MIB: u64 = 1 << 20;
 

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fsure::catalog::locate;
-use fsure::job::{Options, ScrubOptions, UpdateOptions, scrub, update};
-use fsure::model::{Clock, NullMonitor, Outcome};
-use fsure::scan::{Budget, IoOptions};
+use fsure_core::{Clock, NullMonitor};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::model::Outcome;
+use fsure_integrity::scan::{Budget, IoOptions};
+use fsure_integrity::{Options, ScrubOptions, UpdateOptions, scrub, update};
 
 /// Seconds in a day.
 pub const DAY_S: i64 = 86_400;

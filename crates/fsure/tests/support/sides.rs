@@ -6,8 +6,10 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use fsure::model::RelPath;
-use fsure::ram::{Changes, CompareDepth, Engine, Generation, NoTracker, OWN, Paths, Tracker};
+use fsure_core::RelPath;
+use fsure_ram::write_back::{
+    Changes, CompareDepth, Engine, Generation, NoTracker, OWN, Paths, Tracker,
+};
 use tempfile::TempDir;
 
 /// Two folders and the engine between them.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{LINES_MAX, check, floors};
+use super::{LINES_MAX, check, floors, root_faults};
 
 /// File, source, and a part of what must be said of it.
 const PLANTED: &[(&str, &str, &str)] = &[
@@ -67,6 +67,12 @@ mod tests { use super::{super::super::words, *}; use std::fs; }
             "{source}: {faults:?}"
         );
     }
+    let without = super::floors("mod words;\nmod plan;\n");
+    assert!(without.is_empty());
+    assert_eq!(check(&without, "words.rs", "//! Words.\nuse crate::plan;\n"), [""; 0]);
+    assert!(!check(&without, "words.rs", "//! Words.\nuse std::fs;\n").is_empty());
+    assert_eq!(root_faults("//! A crate.\n#![forbid(unsafe_code)]\n\nmod a;\n"), None);
+    assert!(root_faults("//! A crate.\n\nmod a;\n").is_some());
     let first = |source: &str| check(&floors, "plan/a.rs", source).remove(0);
     assert!(first("use x;").contains("no `//!`"));
     let long = format!("//!{}", "\n".repeat(LINES_MAX + 1));

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::job::{CompareSide, Options, compare};
-use fsure::manifest::ManifestFormat;
-use fsure::model::ExitCode;
 use fsure::report::{RootPaths, compare as report, last_word};
+use fsure_core::ExitCode;
+use fsure_integrity::manifest::ManifestFormat;
+use fsure_integrity::{CompareSide, Options, compare};
 
 use super::OutputArgs;
 use super::export::any_format;

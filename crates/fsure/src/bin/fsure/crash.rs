@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
-use fsure::job::workload::{WORKLOADS, Workload};
-use fsure::job::{
+use fsure::report::crash as report;
+use fsure::workload::{WORKLOADS, Workload};
+use fsure_core::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
+use fsure_crash::CrashLine;
+use fsure_crash::{
     AccessMode, CrashMonitor, CrashOptions, CrashWorkload, MatrixOptions, crash, fail_a_write,
 };
-use fsure::model::{Clock, Error, ExitCode, IoContext as _, Monitor, Result, units};
-use fsure::report::crash as report;
-use fsure::results::CrashLine;
-use fsure::simdrive::files::Mode;
-use fsure::simdrive::{Behavior, CutVariant, Latency};
 use fsure_os::stand::FileSystem;
+use fsure_simdrive::files::Mode;
+use fsure_simdrive::{Behavior, CutVariant, Latency};
 
 use super::OutputArgs;
 use super::crash_serve::ServeArgs;

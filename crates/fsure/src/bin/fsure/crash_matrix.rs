@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use fsure::job::workload::workload;
-use fsure::job::{CrashMonitor, CrashWorkload as _, MatrixOptions, matrix};
-use fsure::model::{ExitCode, Monitor, Result};
 use fsure::report::matrix as report;
-use fsure::results::{CrashCell, CrashLine};
-use fsure::simdrive::Behavior;
+use fsure::workload::workload;
+use fsure_core::{ExitCode, Monitor, Result};
+use fsure_crash::{CrashCell, CrashLine};
+use fsure_crash::{CrashMonitor, CrashWorkload as _, MatrixOptions, matrix};
+use fsure_simdrive::Behavior;
 
 use super::OutputArgs;
 use super::screen::progress::step_line;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use fsure::job::{ServeFront, ServeOptions, serve};
-use fsure::model::{Error, ExitCode, Monitor, Result};
-use fsure::simdrive::files::Mode;
-use fsure::simdrive::{Behavior, Latency};
+use fsure_core::{Error, ExitCode, Monitor, Result};
+use fsure_crash::{ServeFront, ServeOptions, serve};
+use fsure_simdrive::files::Mode;
+use fsure_simdrive::{Behavior, Latency};
 
 use super::screen::Screen;
 

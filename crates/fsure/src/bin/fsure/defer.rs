@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use fsure::job::{DeferOptions, defer};
-use fsure::model::{ExitCode, Result, units};
 use fsure::report::defer as report;
+use fsure_core::{ExitCode, Result, units};
+use fsure_defer::{DeferOptions, defer};
 use fsure_os::defer::Backend;
 
 use super::OutputArgs;

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::catalog::locate;
-use fsure::job::{Options, dupes};
-use fsure::model::{Duplicates, ExitCode, Result};
 use fsure::report::dupes as report;
+use fsure_core::{ExitCode, Result};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::model::Duplicates;
+use fsure_integrity::{Options, dupes};
 
 use super::OutputArgs;
 use super::io_args::EffortArgs;

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fsure::catalog::locate;
-use fsure::job::{ExportTarget, Exported, Options, export};
-use fsure::manifest::ManifestFormat;
-use fsure::model::{ExitCode, Result};
 use fsure::report::import_export;
+use fsure_core::{ExitCode, Result};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::manifest::ManifestFormat;
+use fsure_integrity::{ExportTarget, Exported, Options, export};
 use fsure_os::output::Destination;
 
 use super::OutputArgs;

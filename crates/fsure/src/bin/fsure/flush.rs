@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use fsure::job::{FlushOptions, Pattern, flush};
-use fsure::model::{ExitCode, Result, units};
 use fsure::report::flush as report;
+use fsure_core::{ExitCode, Result, units};
+use fsure_measure::{FlushOptions, Pattern, flush};
 
 use super::measurement_screen::Measuring;
 use super::screen::Screen;
@@ -72,7 +72,7 @@ fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
     let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
     let prints_lines = measuring.prints_lines;
     let ended = flush(&options, &measuring);
-    let code = ended.as_ref().map_or_else(fsure::model::Error::exit_code, |done| done.exit_code);
+    let code = ended.as_ref().map_or_else(fsure_core::Error::exit_code, |done| done.exit_code);
     let (lines, code) = measuring.end(code);
     if !prints_lines {
         let report = if output.quiet { report::verdicts } else { report::text };

@@ -6,8 +6,8 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::job::ask_again_and_again;
-use fsure::model::ExitCode;
+use fsure_core::ExitCode;
+use fsure_crash::ask_again_and_again;
 
 /// Print what a flush reports after a write that failed
 #[derive(Args)]

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
-use fsure::model::ExitCode;
+use fsure_core::ExitCode;
 
 use super::Cli;
 

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::catalog::{RootLocation, locate};
-use fsure::job::{HealOptions, Options, heal, nested_place};
-use fsure::model::{Error, ExitCode, Outcome, Result, Verdict};
 use fsure::report::json;
 use fsure::report::last_word::RootEnd;
+use fsure_core::{Error, ExitCode, Result};
+use fsure_integrity::catalog::{RootLocation, locate};
+use fsure_integrity::model::{Outcome, Verdict};
+use fsure_integrity::{HealOptions, Options, heal, nested_place};
 
 use super::OutputArgs;
 use super::io_args::EffortArgs;
@@ -149,7 +150,7 @@ fn nested(
     options: &HealOptions,
     outcome: &Outcome,
 ) -> Vec<(RootLocation, HealOptions)> {
-    let corresponding = |path: &fsure::model::RelPath| {
+    let corresponding = |path: &fsure_core::RelPath| {
         let rest = path.as_bytes().strip_prefix(place.scope.as_bytes()).unwrap_or_default();
         let rest = rest.strip_prefix(b"/").unwrap_or(rest);
         let replicas = options.replicas.iter();

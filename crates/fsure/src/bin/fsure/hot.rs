@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use fsure::job::{Hot, HotOptions, hot};
-use fsure::model::{ExitCode, Monitor, Result, units};
-use fsure::model::{Step, StepMonitor};
 use fsure::report::hot as report;
+use fsure_core::{ExitCode, Monitor, Result, units};
+use fsure_core::{Step, StepMonitor};
+use fsure_hot::{Hot, HotOptions, hot};
 use fsure_os::tracing;
 
 use super::OutputArgs;

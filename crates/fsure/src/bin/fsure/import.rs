@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::catalog::locate;
-use fsure::job::{Imported, Options, import};
-use fsure::manifest::{ManifestFormat, Source};
-use fsure::model::{ExitCode, Result};
 use fsure::report::{RootPaths, import_export};
+use fsure_core::{ExitCode, Result};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::manifest::{ManifestFormat, Source};
+use fsure_integrity::{Imported, Options, import};
 
 use super::OutputArgs;
 use super::export::any_format;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use fsure::job::UserConfig;
-use fsure::scan::{DEPTH_MAX, IoOptions, RateLimiter, THREADS_MAX};
+use fsure_integrity::UserConfig;
+use fsure_integrity::scan::{DEPTH_MAX, IoOptions, RateLimiter, THREADS_MAX};
 
 /// Options for the load that reading puts on the storage.
 #[derive(Args)]

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::catalog::{RootLocation, locate};
-use fsure::job::{History, log};
-use fsure::model::{ExitCode, Result};
 use fsure::report::log as report;
+use fsure_core::{ExitCode, Result};
+use fsure_integrity::catalog::{RootLocation, locate};
+use fsure_integrity::{History, log};
 
 use super::OutputArgs;
 use super::signed_by_args::public_key;

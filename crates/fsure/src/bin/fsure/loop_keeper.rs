@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::model::ExitCode;
+use fsure_core::ExitCode;
 use fsure_os::loop_device;
 
 /// Attach a loop device and watch it until standard input ends

@@ -46,8 +46,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fsure::job::UserConfig;
-use fsure::model::ExitCode;
+use fsure_core::ExitCode;
+use fsure_integrity::UserConfig;
 use fsure_os::input::is_waiting_for_writer;
 use fsure_os::output::is_waiting_for_reader;
 use screen::{Color, Screen};
@@ -238,7 +238,7 @@ fn run() -> ExitCode {
 impl OutputArgs {
     /// The screen for a command, which stops at the first signal and lets the
     /// second end the process at once.
-    fn screen(&self, all: bool, hide: &'static [fsure::model::Verdict]) -> Screen {
+    fn screen(&self, all: bool, hide: &'static [fsure_integrity::model::Verdict]) -> Screen {
         self.screen_on(listen(), all, hide)
     }
 
@@ -253,7 +253,7 @@ impl OutputArgs {
         &self,
         stop: Arc<AtomicUsize>,
         all: bool,
-        hide: &'static [fsure::model::Verdict],
+        hide: &'static [fsure_integrity::model::Verdict],
     ) -> Screen {
         let settings = screen::Settings {
             json: self.json,

@@ -6,9 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fsure::job::open_output;
-use fsure::model::{ExitCode, IoContext as _, Monitor, Result, Step, StepMonitor};
-use fsure::results::{MeasurementMonitor, ResultLine, ResultWriter};
+use fsure_core::open_output;
+use fsure_core::{ExitCode, IoContext as _, Monitor, Result, Step, StepMonitor};
+use fsure_measure::results::{MeasurementMonitor, ResultLine, ResultWriter};
 use fsure_os::output::Destination;
 
 use super::screen::progress::step_line;

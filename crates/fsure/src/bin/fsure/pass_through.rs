@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::model::ExitCode;
+use fsure_core::ExitCode;
 use fsure_os::passthrough;
 
 /// Pass a folder on through FUSE until standard input ends

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use fsure::model::{Clock, Error, ExitCode, Monitor, Result, units};
-use fsure::powercut::{
-    self as cut, CheckOptions, Pattern, Secret, Way, WitnessOptions, WriteOptions,
-};
-use fsure::powercut::{Message, PowercutMonitor};
-use fsure::report::{powercut as report, safe};
+use fsure::report::powercut as report;
+use fsure_core::safe;
+use fsure_core::{Clock, Error, ExitCode, Monitor, Result, units};
+use fsure_powercut as cut;
+use fsure_powercut::{CheckOptions, Pattern, Secret, Way, WitnessOptions, WriteOptions};
+use fsure_powercut::{Message, PowercutMonitor};
 
 use super::screen::{Live, Screen};
 use super::{OutputArgs, user_dirs};

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use fsure::model::ExitCode;
+use fsure_core::ExitCode;
 use fsure_os::family;
 
 /// Run a program that ends with all that it has started

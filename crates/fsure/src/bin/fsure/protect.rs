@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::catalog::locate;
-use fsure::job::{Options, ProtectOptions, protect};
-use fsure::model::{ExitCode, ProtectOutcome, Result, escape};
 use fsure::report::{RootPaths, protect as report};
+use fsure_core::{ExitCode, Result, escape};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::model::ProtectOutcome;
+use fsure_integrity::{Options, ProtectOptions, protect};
 
 use super::OutputArgs;
 use super::screen::Screen;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::catalog::{RootLocation, locate};
-use fsure::job::{RecoverOptions, Recovery, locate_backup, recover};
-use fsure::model::{ExitCode, Result};
 use fsure::report::recover as report;
+use fsure_core::{ExitCode, Result};
+use fsure_integrity::catalog::{RootLocation, locate};
+use fsure_integrity::{RecoverOptions, Recovery, locate_backup, recover};
 
 use super::OutputArgs;
 

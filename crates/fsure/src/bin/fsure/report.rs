@@ -4,13 +4,13 @@ use std::io::{BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fsure::job::{unless_reader_left, write_output};
-use fsure::model::{Error, ExitCode, IoContext as _, Result};
-use fsure::report::chart::MADE_HERE;
-use fsure::report::page::{Named, page};
-use fsure::results::read_any;
+use fsure_core::{Error, ExitCode, IoContext as _, Result};
+use fsure_core::{unless_reader_left, write_output};
 use fsure_os::output::{Destination, STANDARD_OUTPUT};
 use fsure_os::{path, plain};
+use fsure_report::chart::MADE_HERE;
+use fsure_report::page::{Named, page};
+use fsure_report::read_any;
 
 use super::OutputArgs;
 use super::screen::Screen;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
-use fsure::model::ExitCode;
+use fsure_core::ExitCode;
 use fsure_os::scratch;
 use signal_hook::consts::{SIGINT, SIGTERM};
 

@@ -14,9 +14,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fsure::catalog::RootLocation;
-use fsure::model::{Error, ExitCode, Finding, Verdict};
-use fsure::report::{RootPaths, json, safe};
+use fsure::report::{RootPaths, json};
+use fsure_core::safe;
+use fsure_core::{Error, ExitCode};
+use fsure_integrity::catalog::RootLocation;
+use fsure_integrity::model::{Finding, Verdict};
 use fsure_os::output::standard_output;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -315,7 +317,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fsure::model::{EntryKind, Monitor as _, Progress, RelPath, ScanMonitor as _};
+    use fsure_core::{Monitor as _, RelPath};
+    use fsure_integrity::model::{EntryKind, Progress, ScanMonitor as _};
 
     const PLAIN: Settings = Settings {
         json: false,

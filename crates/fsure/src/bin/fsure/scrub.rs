@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use fsure::catalog::RootLocation;
-use fsure::job::{ScrubOptions, scrub};
-use fsure::model::{ExitCode, ScanMonitor, Verdict, units};
-use fsure::scan::Budget;
+use fsure_core::{ExitCode, units};
+use fsure_integrity::catalog::RootLocation;
+use fsure_integrity::model::{ScanMonitor, Verdict};
+use fsure_integrity::scan::Budget;
+use fsure_integrity::{ScrubOptions, scrub};
 use fsure_os::device::Device;
 use fsure_os::folder::Root;
 use fsure_os::priority;

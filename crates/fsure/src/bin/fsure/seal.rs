@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::catalog::locate;
-use fsure::job::{SealOptions, seal};
-use fsure::model::{Error, ExitCode, Result};
 use fsure::report::log as report;
-use fsure::trust::{LockedKey, Signer};
+use fsure_core::{Error, ExitCode, Result};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::trust::{LockedKey, Signer};
+use fsure_integrity::{SealOptions, seal};
 
 use super::screen::Screen;
 use super::{OutputArgs, user_dirs};

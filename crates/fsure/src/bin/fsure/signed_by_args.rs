@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use clap::Args;
-use fsure::job::UserConfig;
-use fsure::model::{Error, Result};
-use fsure::trust::{NotBefore, SignedBy, Verifier};
+use fsure_core::{Error, Result};
+use fsure_integrity::UserConfig;
+use fsure_integrity::trust::{NotBefore, SignedBy, Verifier};
 
 use super::user_dirs;
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use fsure::job::{Data, SpeedOptions, Verifier, compare_speed, speed};
-use fsure::model::{Clock, Error, ExitCode, IoContext as _, Result, units};
 use fsure::report::speed as report;
-use fsure::results::{self, StoredResult};
 use fsure::verify_rung::OwnVerifier;
+use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result, units};
+use fsure_measure::results;
+use fsure_measure::results::StoredResult;
+use fsure_measure::{Data, SpeedOptions, Verifier, compare_speed, speed};
 
 use super::OutputArgs;
 use super::measurement_screen::Measuring;
@@ -136,7 +137,7 @@ fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
     let prints_lines = measuring.prints_lines;
     let verifier: Arc<dyn Verifier> = Arc::new(OwnVerifier);
     let ended = speed(&options, &verifier, &measuring);
-    let code = ended.as_ref().map_or_else(fsure::model::Error::exit_code, |code| *code);
+    let code = ended.as_ref().map_or_else(fsure_core::Error::exit_code, |code| *code);
     let (lines, code) = measuring.end(code);
     if !prints_lines {
         screen.print(&report::text(&lines));

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 
 use clap::Args;
-use fsure::catalog::RootLocation;
-use fsure::job::{age, nested_place, status};
-use fsure::model::{AgeHistogram, Clock, ExitCode, ScanMonitor, Verdict};
 use fsure::report::age as report;
 use fsure::report::last_word::RootEnd;
-use fsure::scan::IoOptions;
+use fsure_core::{Clock, ExitCode};
+use fsure_integrity::catalog::RootLocation;
+use fsure_integrity::model::{AgeHistogram, ScanMonitor, Verdict};
+use fsure_integrity::scan::IoOptions;
+use fsure_integrity::{age, nested_place, status};
 
 use super::OutputArgs;
 use super::root_runner::{MetricsArgs, RootArgs, RootRunner, find, print_last_word};

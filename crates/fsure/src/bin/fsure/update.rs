@@ -4,13 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use fsure::catalog::RootLocation;
-use fsure::job::{UpdateOptions, update};
-use fsure::model::{
-    Algorithm, AlgorithmSet, Error, ExitCode, MetadataField, MetadataFields, RelPath, Result,
-    ScanMonitor, SidecarKind, Verdict, units,
-};
-use fsure::scan::Accept;
+use fsure_core::{Algorithm, AlgorithmSet, Error, ExitCode, RelPath, Result, units};
+use fsure_integrity::catalog::RootLocation;
+use fsure_integrity::model::{MetadataField, MetadataFields, ScanMonitor, SidecarKind, Verdict};
+use fsure_integrity::scan::Accept;
+use fsure_integrity::{UpdateOptions, update};
 use fsure_os::path::resolve;
 
 use super::OutputArgs;

@@ -5,9 +5,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
-use fsure::job::UserConfig;
-use fsure::model::{Error, IoContext as _, Result};
-use fsure::trust::Verifier;
+use fsure_core::{Error, IoContext as _, Result};
+use fsure_integrity::UserConfig;
+use fsure_integrity::trust::Verifier;
 use fsure_os::{path as os_path, plain};
 
 use super::signed_by_args::ACCEPT_UNSIGNED;

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fsure::catalog::RootLocation;
-use fsure::job::{Options, verify, verify_against};
-use fsure::manifest::{ManifestFormat, Source};
-use fsure::model::{ExitCode, ScanMonitor, Verdict};
+use fsure_core::ExitCode;
+use fsure_integrity::catalog::RootLocation;
+use fsure_integrity::manifest::{ManifestFormat, Source};
+use fsure_integrity::model::{ScanMonitor, Verdict};
+use fsure_integrity::{Options, verify, verify_against};
 
 use super::OutputArgs;
 use super::export::any_format;

@@ -7,8 +7,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use fsure::job::workload::{self, Ended, Workload};
-use fsure::model::ExitCode;
+use fsure::workload;
+use fsure::workload::{Ended, Workload};
+use fsure_core::ExitCode;
 
 /// Run a workload of `fsure crash`, or check what a cut left of it
 #[derive(Args)]

@@ -8,9 +8,10 @@ use fsure_os::tracing::{Counts, Folder, Process, Source};
 use serde::Serialize;
 
 use super::{By, name_of};
-use crate::job::{Advised, Hot, Node, waited_ns};
-use crate::model::ExitCode;
-use crate::report::json::{json_path_and_bytes, line};
+use crate::report::json::line;
+use fsure_core::ExitCode;
+use fsure_core::json_path_and_bytes;
+use fsure_hot::{Advised, Hot, Node, waited_ns};
 
 /// A folder in which something was done directly: `fsync_ms` and its neighbours
 /// are its own, `below` has them with all that is below it.
@@ -98,7 +99,7 @@ fn of_node(hot: &Hot, node: &Node) -> String {
         own: Figures::of(&node.own, hot.source),
         processes: node.own_processes.len(),
         names: names(&node.own_processes),
-        advice: hot.advice_on(&node.path).map(crate::model::placement_advice::Advice::name),
+        advice: hot.advice_on(&node.path).map(fsure_hot::placement_advice::Advice::name),
         below: Some(Figures::of(&node.all, hot.source)),
     })
 }

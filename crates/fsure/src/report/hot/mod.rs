@@ -10,11 +10,12 @@ use fsure_os::tracing::{Counts, Folder, Source, TracedFolder};
 
 pub use json::{advice_lines, folder_lines, summary_line};
 
-use super::{count, figure, safe};
-use crate::job::{Advised, Hot, Node, durable_ns, waited_ns};
-use crate::model::escape;
-use crate::model::placement_advice::Advice;
-use crate::model::units::size;
+use super::figure;
+use fsure_core::escape;
+use fsure_core::units::size;
+use fsure_core::{count, safe};
+use fsure_hot::placement_advice::Advice;
+use fsure_hot::{Advised, Hot, Node, durable_ns, waited_ns};
 
 /// The measure by which a folder is hot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use fsure_os::tracing::Process;
 
 use super::*;
-use crate::model::placement_advice::{self, FolderUse};
+use fsure_hot::placement_advice;
+use fsure_hot::placement_advice::FolderUse;
 
 fn node(path: &str, own: Counts, children: Vec<Node>) -> Node {
     let mut all = own;
@@ -93,7 +94,7 @@ fn lines_for_programs_are_the_folders_own() {
     assert_eq!((&lines[2]["is_visible"], &lines[2]["advice"]), (&false.into(), &().into()));
     let advice: serde_json::Value = serde_json::from_str(&advice_lines(&hot)[0]).unwrap();
     assert_eq!((&advice["type"], &advice["memory_bytes"]), (&"advice".into(), &(1 << 20).into()));
-    let last = summary_line(&hot, crate::model::ExitCode::Clean);
+    let last = summary_line(&hot, fsure_core::ExitCode::Clean);
     let last: serde_json::Value = serde_json::from_str(&last).unwrap();
     assert_eq!((&last["source"], &last["writes"]), (&"ebpf".into(), &101.into()));
     assert_eq!(last["lost"][0]["count"], 3);

@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use clap::Args;
-use fsure::job::ram::{
+use fsure::report::ram as report;
+use fsure_core::{ExitCode, Result, units};
+use fsure_os::daemon;
+use fsure_ram::service::{
     Backend, Bind, BindPlan, CallerContext, DaemonEvent, FolderStatus, Registry, SelfExec,
     SupervisorConfig, WorkerConfig, keep, prepare, status, work,
 };
-use fsure::model::{ExitCode, Result, units};
-use fsure::report::ram as report;
-use fsure_os::daemon;
 
 use super::super::OutputArgs;
 use super::super::screen::Screen;

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use fsure::job;
-use fsure::model::{ExitCode, Result, units};
 use fsure::report::disk as report;
+use fsure_core::{ExitCode, Result, units};
 
 use super::super::OutputArgs;
 use super::super::screen::Screen;
@@ -54,11 +53,11 @@ pub(super) fn run(args: &DiskArgs, output: &OutputArgs, screen: &Screen) -> Resu
     let home = Path::new(HOME);
     match &args.what {
         What::Create { what, size } => {
-            let disk = job::create_disk(what, home, *size)?;
+            let disk = fsure_ram::create_disk(what, home, *size)?;
             say(output, screen, report::json_line("created", &disk), report::made(&disk));
         }
         What::List => {
-            let disks = job::disks()?;
+            let disks = fsure_ram::disks()?;
             if output.json {
                 disks.iter().for_each(|disk| screen.print(&report::json_line("disk", disk)));
                 screen.print(&report::summary_line(disks.len()));
@@ -67,7 +66,7 @@ pub(super) fn run(args: &DiskArgs, output: &OutputArgs, screen: &Screen) -> Resu
             }
         }
         What::Destroy { what, discard } => {
-            let done = job::destroy_disk(what, home, *discard)?;
+            let done = fsure_ram::destroy_disk(what, home, *discard)?;
             if let Some(words) = report::kept(&done) {
                 screen.warn(&words);
             }

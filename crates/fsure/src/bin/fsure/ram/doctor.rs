@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::job::doctor;
-use fsure::model::{ExitCode, Result};
 use fsure::report::doctor as report;
+use fsure_core::{ExitCode, Result};
+use fsure_ram::doctor;
 
 use super::super::screen::Screen;
 use super::super::{OutputArgs, user_dirs};

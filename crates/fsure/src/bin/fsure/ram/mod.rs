@@ -17,11 +17,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use clap::{Args, Subcommand};
-use fsure::job::ram::{
+use fsure_core::{ExitCode, IoContext as _, Result};
+use fsure_ram::service::{
     CallerContext, DaemonEvent, LASTING, RUNTIME, Registry, Request, Response, SelfExec,
     UnbindReport, request,
 };
-use fsure::model::{ExitCode, IoContext as _, Result};
 
 use super::OutputArgs;
 use super::screen::Screen;

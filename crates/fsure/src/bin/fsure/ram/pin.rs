@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use fsure::job::{self, ReleaseReason};
-use fsure::model::{Error, ExitCode, IoContext as _, Result};
 use fsure::report::pin as report;
+use fsure_core::{Error, ExitCode, IoContext as _, Result};
 use fsure_os::daemon::{DetachedProcess, begun, terminate};
+use fsure_ram::ReleaseReason;
 use signal_hook::consts::SIGINT;
 
 use super::super::screen::Screen;
@@ -48,13 +48,13 @@ pub(super) fn run(args: &PinArgs, output: &OutputArgs, screen: &Screen) -> Resul
     if !args.foreground {
         return in_background(&args.folder, output, screen);
     }
-    let pinned = |pinned: &job::Pinned| {
+    let pinned = |pinned: &fsure_ram::Pinned| {
         let line = if output.json { report::json_line(pinned) } else { report::text(pinned) };
         screen.print_now(&line);
     };
     let stop = super::signals();
     let is_over = || stop.load(Ordering::Relaxed) > 0;
-    Ok(match job::pin(&args.folder, &user_dirs::runtime()?, &pinned, &is_over)? {
+    Ok(match fsure_ram::pin(&args.folder, &user_dirs::runtime()?, &pinned, &is_over)? {
         ReleaseReason::Asked => ExitCode::Clean,
         ReleaseReason::Gone => {
             screen.note(&format!("{} is gone", args.folder.display()));
@@ -89,7 +89,7 @@ fn in_background(folder: &Path, output: &OutputArgs, screen: &Screen) -> Result<
         _ => return Err(Error::Interrupted(ExitCode::Terminated)),
     }
     let said = heard.unwrap_or_default();
-    let word = job::word(&folder, &user_dirs::runtime()?);
+    let word = fsure_ram::word(&folder, &user_dirs::runtime()?);
     if let Some(word) = word {
         screen.note(&format!("the last time it was {word}"));
     }
@@ -151,10 +151,10 @@ fn refused(said: &str, folder: &Path) -> Error {
 pub(super) fn let_go(args: &UnpinArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     let folder = &args.folder;
     let runtime = user_dirs::runtime()?;
-    let Some(pinned) = job::unpin(folder, &runtime)? else {
+    let Some(pinned) = fsure_ram::unpin(folder, &runtime)? else {
         return Err(Error::Usage {
             message: format!("{} is not pinned", folder.display()),
-            hint: job::word(folder, &runtime),
+            hint: fsure_ram::word(folder, &runtime),
         });
     };
     if output.json {

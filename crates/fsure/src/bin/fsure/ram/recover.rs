@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::job::ram::{CallerContext, Registry, left_over, recover_folder};
-use fsure::model::{ExitCode, Result};
 use fsure::report::ram as report;
+use fsure_core::{ExitCode, Result};
+use fsure_ram::service::{CallerContext, Registry, left_over, recover_folder};
 
 use super::super::OutputArgs;
 use super::super::screen::Screen;

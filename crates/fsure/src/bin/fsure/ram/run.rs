@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use fsure::job::ram::run::{KeepOptions, RunOptions, RunOutcome, SyncerEvent, keep, run as job};
-use fsure::model::{Error, ExitCode, Result};
+use fsure_core::{Error, ExitCode, Result};
 use fsure_os::family::{Ended, NOT_STARTED};
+use fsure_ram::service::run::{KeepOptions, RunOptions, RunOutcome, SyncerEvent, keep, run as job};
 
 use super::super::screen::Screen;
 use super::super::{OutputArgs, user_dirs};

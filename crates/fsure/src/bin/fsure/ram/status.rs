@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fsure::job::ram::status;
-use fsure::model::{ExitCode, Result};
 use fsure::report::ram as report;
+use fsure_core::{ExitCode, Result};
+use fsure_ram::service::status;
 
 use super::super::OutputArgs;
 use super::super::screen::Screen;

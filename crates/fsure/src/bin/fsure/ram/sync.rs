@@ -1,9 +1,9 @@
 //! `fsure ram sync`.
 
 use clap::Args;
-use fsure::job::ram::{Request, Response};
-use fsure::model::{ExitCode, Result};
 use fsure::report::ram as report;
+use fsure_core::{ExitCode, Result};
+use fsure_ram::service::{Request, Response};
 
 use super::super::OutputArgs;
 use super::super::screen::Screen;

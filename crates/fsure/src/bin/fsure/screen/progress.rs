@@ -4,8 +4,9 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use fsure::model::{Progress, RelPath, units};
-use fsure::report::{count, safe};
+use fsure_core::{RelPath, units};
+use fsure_core::{count, safe};
+use fsure_integrity::model::Progress;
 
 /// The state that the progress of one root is measured by.
 pub(super) struct Meter {

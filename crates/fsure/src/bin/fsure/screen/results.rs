@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use fsure::model::{ExitCode, Monitor};
+use fsure_core::{ExitCode, Monitor};
 
 use super::{Screen, locked};
 

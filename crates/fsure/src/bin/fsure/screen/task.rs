@@ -3,9 +3,10 @@
 use std::io::Write as _;
 use std::sync::Mutex;
 
-use fsure::model::{ExitCode, Finding, HealResult, Monitor, Progress, RelPath, ScanMonitor};
 use fsure::report::fold::Folding;
 use fsure::report::{RootPaths, heal, json, text};
+use fsure_core::{ExitCode, Monitor, RelPath};
+use fsure_integrity::model::{Finding, HealResult, Progress, ScanMonitor};
 
 use super::progress::{Meter, live_line, plain_line};
 use super::{Live, Screen, locked};

@@ -1,0 +1,32 @@
+//! The ground of all crates of fsure: errors and exit codes, paths as bytes, units,
+//! digests, the clock, and the monitor that a run reports to. It knows nothing of
+//! catalogs, measurements or RAM folders.
+#![forbid(unsafe_code)]
+
+pub mod block_hash;
+mod clock;
+mod device_readers;
+pub mod digest;
+mod error;
+mod exit_code;
+mod monitor;
+mod output;
+mod path;
+mod random;
+mod shell;
+mod stall;
+mod text;
+pub mod units;
+
+pub use clock::{Clock, ElapsedTimer};
+pub use device_readers::DeviceReaders;
+pub use digest::{Algorithm, AlgorithmSet, Digests};
+pub use error::{Error, IoContext, Result, timeout_error};
+pub use exit_code::ExitCode;
+pub use monitor::{Monitor, NullMonitor, Step, StepMonitor};
+pub use output::{is_reader_gone, open_output, unless_reader_left, unless_stopped, write_output};
+pub use path::{DisplayPath, RelPath, escape, json_path, json_path_and_bytes};
+pub use random::Random;
+pub use shell::{shell_command, shell_quoted};
+pub use stall::StallDetector;
+pub use text::{count, safe};

@@ -1,0 +1,242 @@
+//! The medium that is cut: a drive with a real file system on it, or a folder of files
+//! without one. The runner treats both alike.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use fsure_os::family::{Lines, ProcessTree, Task};
+use fsure_os::loop_device::{LoopError, Reliance};
+use fsure_os::stand::{self, FileSystem, LoopMount, MountArea, MountError};
+
+use fsure_core::Random;
+use fsure_core::{Error, Result};
+use fsure_simdrive::files::{FileDrive, Mode, Origin};
+use fsure_simdrive::{Behavior, CutVariant, History, Image, Latency, Traits};
+use fsure_simdrive::{LiveDrive, LiveFolder, MountedFolder};
+
+/// Form in which a program sees the simulated drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccessMode {
+    /// Under a real file system. Needs root.
+    Mounted {
+        /// The file system.
+        system: FileSystem,
+        /// Options of `mount`, or empty.
+        options: String,
+    },
+    /// As a folder that fsure serves, file by file.
+    Folder(Mode),
+}
+
+impl AccessMode {
+    /// Its name in results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Mounted { system, .. } => system.name(),
+            Self::Folder(Mode::Strict) => "folder",
+            Self::Folder(Mode::Journal) => "folder-journal",
+        }
+    }
+
+    /// Returns a new drive that holds only what `mkfs` creates.
+    pub(super) fn format(
+        &self,
+        site: &MountArea,
+        size: u64,
+        personality: Behavior,
+    ) -> io::Result<Drive> {
+        match self {
+            Self::Mounted { system, .. } => {
+                let drive = Arc::new(LiveDrive::new(Traits::new(personality), Image::new(size)));
+                stand::format(site, drive.clone(), *system)?;
+                Ok(Drive::Blocks(drive))
+            }
+            Self::Folder(mode) => {
+                Ok(Drive::Files(LiveFolder::new(personality, *mode, Latency::NONE, size)))
+            }
+        }
+    }
+}
+
+/// Content of a drive that is switched off.
+#[derive(Debug)]
+pub(super) enum OfflineDrive {
+    Blocks(Image),
+    Files(Box<FileDrive>),
+}
+
+/// Properties of a drive when it is switched on.
+#[derive(Clone, Copy)]
+pub(super) struct DriveConfig {
+    pub(super) personality: Behavior,
+    pub(super) latency: Latency,
+}
+
+impl DriveConfig {
+    /// An honest drive that takes no time.
+    pub(super) const HONEST: Self = Self { personality: Behavior::Honest, latency: Latency::NONE };
+}
+
+impl OfflineDrive {
+    /// Switches on a drive that holds this content.
+    pub(super) fn switch_on(&self, kind: DriveConfig) -> Drive {
+        let DriveConfig { personality, latency } = kind;
+        match self {
+            Self::Blocks(image) => {
+                let traits = Traits { latency, ..Traits::new(personality) };
+                Drive::Blocks(Arc::new(LiveDrive::new(traits, image.clone())))
+            }
+            Self::Files(files) => {
+                Drive::Files(LiveFolder::holding(files.as_another(personality, latency)))
+            }
+        }
+    }
+}
+
+/// A drive that is switched on.
+#[derive(Clone, Debug)]
+pub(super) enum Drive {
+    Blocks(Arc<LiveDrive>),
+    Files(LiveFolder),
+}
+
+impl Drive {
+    /// Mounts the drive, so that programs can see it.
+    pub(super) fn mount(
+        &self,
+        site: &Arc<MountArea>,
+        front: &AccessMode,
+    ) -> std::result::Result<Mounted, MountError> {
+        match (self, front) {
+            (Self::Blocks(drive), AccessMode::Mounted { system, options }) => Ok(Mounted::Stand(
+                Box::new(LoopMount::mount(site, drive.clone(), *system, options)?),
+            )),
+            (Self::Files(folder), _) => Ok(Mounted::Folder(folder.mount(site)?)),
+            (Self::Blocks(_), AccessMode::Folder(_)) => unreachable!("formatted as a folder"),
+        }
+    }
+
+    /// Returns what is left if the power is cut now. The drive goes on.
+    pub(super) fn cut(&self, cut: CutVariant, random: &mut Random) -> OfflineDrive {
+        match self {
+            Self::Blocks(drive) => OfflineDrive::Blocks(drive.cut(cut, random)),
+            Self::Files(folder) => OfflineDrive::Files(Box::new(folder.cut(cut, random))),
+        }
+    }
+
+    /// Does the same as `cut`, and also returns the origin of the cut if it can show what
+    /// was not synced, which is so for a folder.
+    pub(super) fn cut_with_origin(
+        &self,
+        cut: CutVariant,
+        random: &mut Random,
+    ) -> (OfflineDrive, Option<Origin>) {
+        match self {
+            Self::Blocks(_) => (self.cut(cut, random), None),
+            Self::Files(folder) => {
+                let (left, origin) = folder.cut_with_origin(cut, random);
+                (OfflineDrive::Files(Box::new(left)), Some(origin))
+            }
+        }
+    }
+
+    /// Notes that everything up to a number was acknowledged as safe.
+    pub(super) fn mark(&self, number: u64) {
+        match self {
+            Self::Blocks(drive) => drive.with(|drive, _| drive.mark(number)),
+            Self::Files(folder) => folder.mark(number),
+        }
+    }
+
+    /// Fails one write after `writes` more that succeed.
+    pub(super) fn fail_after(&self, writes: u64) {
+        match self {
+            Self::Blocks(drive) => drive.with(|drive, _| drive.fail_after(writes, 1)),
+            Self::Files(folder) => folder.with(|drive, _| drive.fail_after(writes, 1)),
+        }
+    }
+
+    /// Returns the number of writes that the drive was made to fail.
+    pub(super) fn failed_writes(&self) -> u64 {
+        match self {
+            Self::Blocks(drive) => drive.counts().errors,
+            Self::Files(folder) => folder.counts().errors,
+        }
+    }
+
+    /// Makes the drive record all requests from now on, in a folder with room for them.
+    pub(super) fn remember(&self, folder: &Path) -> io::Result<()> {
+        match self {
+            Self::Blocks(drive) => drive.with(|drive, _| drive.remember(folder)),
+            Self::Files(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Returns an error if the drive could not record all requests so far.
+    pub(super) fn remembers_all(&self) -> io::Result<()> {
+        match self {
+            Self::Blocks(drive) => drive.with(|drive, _| drive.remembers_all()),
+            Self::Files(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Returns the record of all these requests.
+    pub(super) fn history(&self) -> io::Result<History> {
+        match self {
+            Self::Blocks(drive) => drive.with(|drive, _| drive.history()),
+            Self::Files(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+}
+
+/// A drive that programs see until the value is dropped.
+#[derive(Debug)]
+pub(super) enum Mounted {
+    Stand(Box<LoopMount>),
+    Folder(MountedFolder),
+}
+
+impl Mounted {
+    pub(super) fn place(&self) -> &Path {
+        match self {
+            Self::Stand(stand) => stand.place(),
+            Self::Folder(folder) => folder.place(),
+        }
+    }
+
+    /// Fails if another process may have disturbed what is between the file system and
+    /// the drive since it was mounted. Nothing is between a folder and its drive.
+    pub(super) fn check(&self, reliance: Reliance) -> Result<()> {
+        match self {
+            Self::Stand(stand) => stand.check(reliance).map_err(broken),
+            Self::Folder(_) => Ok(()),
+        }
+    }
+
+    /// Syncs a file of its own and returns the number of flushes that have reached the
+    /// drive; `None` for a folder, which is synced file by file.
+    pub(super) fn sync_file(&self) -> Result<Option<u64>> {
+        match self {
+            Self::Stand(stand) => stand.sync_file().map(Some).map_err(broken),
+            Self::Folder(_) => Ok(None),
+        }
+    }
+
+    pub(super) fn spawn(
+        &self,
+        task: &Task,
+        output: Lines,
+        error: Lines,
+    ) -> io::Result<ProcessTree> {
+        match self {
+            Self::Stand(stand) => stand.spawn(task, output, error),
+            Self::Folder(folder) => folder.spawn(task, output, error),
+        }
+    }
+}
+
+/// Converts the error: nothing that was seen on such a device shows anything.
+fn broken(error: LoopError) -> Error {
+    Error::HarnessBroken { why: error.to_string() }
+}

@@ -1,0 +1,196 @@
+//! Examines what a cut has left: it is mounted again, on an honest drive, and the check
+//! program runs on it.
+
+use std::sync::{Arc, Mutex};
+
+use fsure_os::family::Ended;
+use fsure_os::loop_device::Reliance;
+use fsure_os::stand::{MountArea, MountError};
+
+use super::backend::{DriveConfig, Mounted, OfflineDrive};
+use super::crash::undisturbed;
+use super::program::{Command, Program, locked};
+use super::{CrashMonitor, CrashOptions};
+use crate::CutState;
+use fsure_core::{Error, Monitor, Result};
+
+/// First word of the line in which a check reports the number up to which everything is
+/// there.
+const LAST: &str = "LAST";
+
+/// Result of an examination.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// `None`: the run was asked to end before anything was known.
+    pub(super) state: Option<CutState>,
+    /// Everything up to this number is there; `None` if the check did not report one.
+    pub(super) last: Option<u64>,
+    /// Description in words.
+    pub(super) detail: Option<String>,
+}
+
+impl Found {
+    fn new(state: CutState, detail: impl Into<String>) -> Self {
+        Self { state: Some(state), detail: Some(detail.into()), last: None }
+    }
+}
+
+impl Found {
+    /// Returns how many of the acknowledged numbers are lost; `None` if that is not
+    /// known.
+    pub(super) fn lost(&self, state: CutState, acked: u64) -> Option<u64> {
+        match (state, self.last) {
+            (CutState::HarnessBroken, _) => None,
+            (CutState::Unmountable, _) => Some(acked),
+            (_, Some(last)) => Some(acked.saturating_sub(last)),
+            (CutState::Survived, None) => Some(0),
+            (_, None) => None,
+        }
+    }
+}
+
+/// Examines what a cut has left, without changing it.
+pub(super) fn examine(
+    options: &CrashOptions,
+    site: &Arc<MountArea>,
+    left: &OfflineDrive,
+    acked: u64,
+    listener: &dyn CrashMonitor,
+) -> Result<Found> {
+    undisturbed(listener, "a check", || {
+        let mounted = match mount(options, site, left) {
+            Ok(mounted) => mounted,
+            Err(MountError::Unmountable(words)) => {
+                return Ok(Found::new(CutState::Unmountable, words));
+            }
+            Err(MountError::Disturbed(why)) => return Err(Error::HarnessBroken { why }),
+            Err(MountError::Refused(error)) => {
+                return Ok(Found::new(CutState::HarnessBroken, error.to_string()));
+            }
+        };
+        let found = look(options, &mounted, acked, listener);
+        // A write by another process during the check is not a loss.
+        if found.state.is_some_and(CutState::is_loss) {
+            mounted.check(Reliance::Content)?;
+        }
+        Ok(found)
+    })
+}
+
+/// Runs the check on what is mounted.
+fn look(options: &CrashOptions, mounted: &Mounted, acked: u64, monitor: &dyn Monitor) -> Found {
+    let said = Arc::<Mutex<CheckOutput>>::default();
+    let keep = Arc::clone(&said);
+    let output = move |line: &[u8]| locked(&keep).hear(line);
+    let command = Command { words: &options.check, acked: Some(acked) };
+    let started = Program::start(mounted, &command, Box::new(output));
+    let mut check = match started {
+        Ok(check) => check,
+        Err(error) => return Found::new(CutState::HarnessBroken, error.to_string()),
+    };
+    let ended = match check.wait(monitor) {
+        Ok(Some(ended)) => ended,
+        Ok(None) => return Found::default(),
+        Err(error) => return Found::new(CutState::HarnessBroken, error.to_string()),
+    };
+    let said = locked(&said).clone();
+    judge(ended, &said, acked, check.last_words().pop())
+}
+
+/// Output of a check, as far as it matters.
+#[derive(Clone, Debug, Default)]
+struct CheckOutput {
+    last: Option<u64>,
+    /// Message about a `LAST` line that has no number.
+    unclear: Option<String>,
+}
+
+impl CheckOutput {
+    fn hear(&mut self, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        let mut words = text.split_ascii_whitespace();
+        if words.next() != Some(LAST) || !text.starts_with(LAST) {
+            return;
+        }
+        match (words.next().and_then(|number| number.parse().ok()), words.next()) {
+            (Some(number), None) => self.last = Some(number),
+            _ => {
+                self.unclear = Some(format!("the check printed no number: '{}'", text.trim_end()));
+            }
+        }
+    }
+}
+
+/// Mounts what a cut has left. There is a second attempt in case the first one failed by
+/// chance: the verdict that an image does not mount is too grave for one attempt.
+fn mount(
+    options: &CrashOptions,
+    site: &Arc<MountArea>,
+    left: &OfflineDrive,
+) -> std::result::Result<Mounted, MountError> {
+    let mount = || left.switch_on(DriveConfig::HONEST).mount(site, &options.front);
+    mount().or_else(|_| mount())
+}
+
+/// Derives the result from the end of a check and from its output.
+fn judge(ended: Ended, said: &CheckOutput, acked: u64, words: Option<String>) -> Found {
+    let last = said.last;
+    let (state, detail) = match ended {
+        // As printed by `echo LAST $(cat file)` if the file is gone: it must not pass for
+        // a check that reports no number.
+        Ended::Code(0) if said.unclear.is_some() => (CutState::HarnessBroken, said.unclear.clone()),
+        Ended::Code(0) if last.is_some_and(|last| last < acked) => (CutState::Lost, None),
+        Ended::Code(0) => (CutState::Survived, None),
+        Ended::Code(code @ (126 | 127)) => {
+            let words = words.unwrap_or_else(|| format!("exit code {code}"));
+            (CutState::HarnessBroken, Some(format!("the check could not be run: {words}")))
+        }
+        Ended::Code(code) => (
+            CutState::Corrupt,
+            Some(words.unwrap_or_else(|| format!("the check ended with {code}"))),
+        ),
+        Ended::Signal(signal) => {
+            (CutState::HarnessBroken, Some(format!("signal {signal} ended the check")))
+        }
+    };
+    Found { state: Some(state), last, detail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_end_of_a_check_has_its_meaning() {
+        let state = |ended, last, acked| {
+            judge(ended, &CheckOutput { last, unclear: None }, acked, None).state.unwrap()
+        };
+        assert_eq!(state(Ended::Code(0), None, 9), CutState::Survived);
+        assert_eq!(state(Ended::Code(0), Some(9), 9), CutState::Survived);
+        assert_eq!(state(Ended::Code(0), Some(12), 9), CutState::Survived, "more than is owed");
+        assert_eq!(state(Ended::Code(0), Some(8), 9), CutState::Lost);
+        assert_eq!(state(Ended::Code(0), Some(0), 0), CutState::Survived, "nothing is owed");
+        assert_eq!(state(Ended::Code(1), Some(9), 9), CutState::Corrupt);
+        assert_eq!(state(Ended::Code(125), None, 0), CutState::Corrupt);
+        for broken in [Ended::Code(126), Ended::Code(127), Ended::Signal(11)] {
+            assert_eq!(state(broken, Some(9), 9), CutState::HarnessBroken);
+        }
+    }
+    #[test]
+    fn a_last_without_a_number_is_no_word_for_it() {
+        let heard = |lines: &[&str]| {
+            let mut said = CheckOutput::default();
+            lines.iter().for_each(|line| said.hear(line.as_bytes()));
+            judge(Ended::Code(0), &said, 9, None)
+        };
+        for line in ["LAST", "LAST ", "LAST -1", "LAST 9 8", "LAST x", "LAST 18446744073709551616"]
+        {
+            assert_eq!(heard(&[line]).state, Some(CutState::HarnessBroken), "{line}");
+            assert_eq!(heard(&["LAST 9", line]).state, Some(CutState::HarnessBroken), "{line}");
+        }
+        for line in ["LAST 9\r", "LAST  9 ", "LASTING", " LAST", "at LAST 3", ""] {
+            assert_eq!(heard(&[line]).state, Some(CutState::Survived), "{line}");
+        }
+        assert_eq!(heard(&["LAST 8"]).state, Some(CutState::Lost));
+    }
+}

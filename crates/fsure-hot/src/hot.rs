@@ -1,0 +1,282 @@
+//! `hot`: which folders programs wait for, and what memory would save them.
+//! Nothing is written anywhere, and no program is held up.
+
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use fsure_os::tracing::{Folder, Source, TracedFolder, Tracer, is_in_memory};
+
+use super::folder_contents::{self, FolderContents};
+use super::folder_tree::{self, Node, durable_ns};
+
+use crate::placement_advice;
+use crate::placement_advice::{Advice, FolderUse, WORTH};
+use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result};
+use fsure_core::{Step, StepMonitor};
+use fsure_ram::write_back::OWN;
+
+/// Options of [`hot`].
+#[derive(Clone, Debug)]
+pub struct HotOptions {
+    /// Folders that matter, with all that is below them; the whole machine where
+    /// there are none.
+    pub below: Vec<PathBuf>,
+    /// Duration of the watch.
+    pub span: Duration,
+    /// Source of the events; `None` for the best that is available.
+    pub source: Option<Source>,
+    /// Clock by which times are read.
+    pub clock: Clock,
+}
+
+impl Default for HotOptions {
+    fn default() -> Self {
+        Self {
+            below: Vec::new(),
+            span: Duration::from_secs(30),
+            source: None,
+            clock: Clock::default(),
+        }
+    }
+}
+
+/// Result of [`hot`].
+#[derive(Clone, Debug)]
+pub struct Hot {
+    /// Source of the events.
+    pub source: Source,
+    /// The reason why the best source was not used; `None` if it was, or if a source was
+    /// requested.
+    pub fell_back: Option<String>,
+    /// Duration of the watch, in seconds.
+    pub seconds: f64,
+    /// The folders, from the root of all on.
+    pub tree: Node,
+    /// Folders that no path leads to.
+    pub unseen: Vec<Folder>,
+    /// Folders with something to gain, those with most of it first. None where
+    /// the source tells no times.
+    pub advised: Vec<Advised>,
+    /// Descriptions of what the source cannot see.
+    pub blind: Vec<String>,
+    /// Kinds of events that the source lost, with their number.
+    pub lost: Vec<(&'static str, u64)>,
+    /// Exit code of the request that ended it early.
+    pub ended_by: Option<ExitCode>,
+}
+
+/// An advice on a folder and all below it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advised {
+    /// Path of the folder.
+    pub path: PathBuf,
+    /// Figures that the advice is based on.
+    pub seen: FolderUse,
+    /// The advice and the reason.
+    pub said: placement_advice::Recommendation,
+}
+
+impl Hot {
+    /// Seconds per hour, of so many nanoseconds in the time that was watched.
+    pub fn per_hour(&self, ns: u64) -> f64 {
+        if self.seconds > 0.0 { ns as f64 / 1e9 * 3600.0 / self.seconds } else { 0.0 }
+    }
+
+    /// Returns the advice on a folder: that of the nearest advised folder around it.
+    /// `None` if the source reports no times.
+    pub fn advice_on(&self, path: &Path) -> Option<Advice> {
+        if self.source != Source::Ebpf {
+            return None;
+        }
+        let around = self.advised.iter().filter(|one| path.starts_with(&one.path));
+        let nearest = around.max_by_key(|one| one.path.components().count());
+        Some(nearest.map_or(Advice::Leave, |one| one.said.advice))
+    }
+}
+
+/// Watches for as long as asked, or until the listener wants an end; what was
+/// seen until then is the answer.
+pub fn hot(options: &HotOptions, listener: &dyn StepMonitor) -> Result<Hot> {
+    let below = resolved(&options.below)?;
+    let everything = PathBuf::from("/");
+    let place = below.first().unwrap_or(&everything);
+    let mut tracer = Tracer::begin(&below, options.source)
+        .map_err(|error| cannot(options.source, place, error))?;
+    let began = options.clock.watch();
+    let mut ended_by = None;
+    while ended_by.is_none() && began.elapsed() < options.span {
+        let left = options.span.saturating_sub(began.elapsed());
+        tracer.watch(left.min(SLICE)).context("watch", place)?;
+        ended_by = listener.stop_requested();
+        let share = began.elapsed().as_secs_f64() / options.span.as_secs_f64();
+        listener.under_way(&Step { what: "watching what programs read and write", share });
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    let (source, fell_back) = (tracer.source(), tracer.fell_back().map(str::to_owned));
+    let seen = tracer.end().context("watch", place)?;
+    let (seen_at, unseen): (Vec<_>, Vec<_>) =
+        seen.folders.into_iter().partition(|folder| matches!(folder.place, TracedFolder::At(_)));
+    let tree = folder_tree::tree(&only(seen_at, &below));
+    let (blind, lost) = (seen.blind, seen.lost);
+    let advised = Vec::new();
+    let mut hot = Hot { source, fell_back, seconds, tree, unseen, advised, blind, lost, ended_by };
+    if source == Source::Ebpf {
+        hot.advised = advice(&hot);
+    }
+    Ok(hot)
+}
+
+/// Returns the advice on folders with something to gain. The busiest of the other folders
+/// follow: that nothing is to be done with them is news to many.
+fn advice(hot: &Hot) -> Vec<Advised> {
+    let least = (WORTH / 3600.0 * hot.seconds * 1e9) as u64;
+    let candidates = folder_tree::candidates(&hot.tree, least);
+    let mut advised: Vec<_> = candidates.into_iter().map(|node| advised_on(hot, node)).collect();
+    let busiest = folder_tree::busiest(&hot.tree).into_iter();
+    let others = busiest.filter(|node| !advised.iter().any(|one| node.path.starts_with(&one.path)));
+    let others: Vec<_> = others.take(OTHERS).map(|node| advised_on(hot, node)).collect();
+    advised.extend(others);
+    advised
+}
+
+/// So many busy folders are said to be fine as they are.
+const OTHERS: usize = 3;
+
+/// Longest delay before a request to stop is noticed.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// The folders as the kernel names them: without links.
+fn resolved(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let one = |path: &PathBuf| {
+        let found = fsure_os::path::resolve(path).context("look at", path)?;
+        if !fsure_os::path::is_folder(&found) {
+            let message = format!("{} is no folder", path.display());
+            let hint = Some("name a folder that is there".to_owned());
+            return Err(Error::Usage { message, hint });
+        }
+        Ok(found)
+    };
+    folders.iter().map(one).collect()
+}
+
+fn cannot(source: Option<Source>, place: &Path, error: std::io::Error) -> Error {
+    let hint = match source {
+        Some(Source::Ebpf) => "run it as root, or with '--source fanotify', which tells less",
+        _ => "name them ('fsure hot DIR'), or run it as root to see all, with times",
+    };
+    if error.kind() == std::io::ErrorKind::PermissionDenied {
+        return Error::Usage { message: error.to_string(), hint: Some(hint.to_owned()) };
+    }
+    let source = match source {
+        Some(Source::Ebpf) => {
+            let words = format!("{error}; '--source fanotify' tells less and needs less");
+            std::io::Error::new(error.kind(), words)
+        }
+        _ => error,
+    };
+    Error::Io { doing: "watch", path: place.to_owned(), source }
+}
+
+/// Those that are in or below one of the folders, all where there are none.
+fn only(folders: Vec<Folder>, below: &[PathBuf]) -> Vec<Folder> {
+    let is_asked = |folder: &Folder| match &folder.place {
+        TracedFolder::At(path) => below.is_empty() || below.iter().any(|one| path.starts_with(one)),
+        TracedFolder::Unseen { .. } => true,
+    };
+    folders.into_iter().filter(is_asked).collect()
+}
+
+fn advised_on(hot: &Hot, node: &Node) -> Advised {
+    let (durable, missed) = (hot.per_hour(durable_ns(&node.all)), hot.per_hour(node.all.missed_ns));
+    // The size of a folder that is left as it is interests no user.
+    let is_worth = durable + missed >= WORTH;
+    let contents =
+        if is_worth { folder_contents::contents(&node.path) } else { FolderContents::default() };
+    let seen = FolderUse {
+        durable,
+        missed,
+        is_in_memory: is_in_memory(&node.path).unwrap_or(false),
+        is_disk_side: is_disk_side(&node.path),
+        unbindable: unbindable(&node.path),
+        is_of_the_system: is_of_the_system(&node.path),
+        size: contents.size,
+        available: fsure_os::machine::available_memory(),
+        risk: contents.risk,
+    };
+    let said = placement_advice::advise(&seen);
+    Advised { path: node.path.clone(), seen, said }
+}
+
+/// Returns true if its flushes are those of `ram bind` or `ram run`, which keep a folder
+/// of their own in the disk side.
+fn is_disk_side(path: &Path) -> bool {
+    path.ancestors().any(|above| {
+        above.file_name().is_some_and(|name| name == OWN)
+            || fsure_os::path::exists(&above.join(OWN))
+    })
+}
+
+/// Returns the reason why `ram bind` would refuse it whatever its content; `None` if
+/// there is none.
+fn unbindable(path: &Path) -> Option<String> {
+    let mount = fsure_os::ramfs::mount_at(path).ok()?;
+    fsure_ram::service::unsuitable(&mount).map(|refusal| refusal.why)
+}
+
+/// Returns true if the machine needs it to start, or if nearly all else is below it.
+fn is_of_the_system(path: &Path) -> bool {
+    const TREES: [&str; 10] =
+        ["bin", "boot", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys", "usr"];
+    const TOPS: [&str; 3] = ["/", "/home", "/var"];
+    let mut parts = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_string_lossy()),
+        _ => None,
+    });
+    let is_in_tree = parts.next().is_some_and(|first| TREES.contains(&&*first));
+    is_in_tree || TOPS.iter().any(|top| path == Path::new(top))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsure_core::NullMonitor;
+
+    #[test]
+    fn folders_of_the_system_are_known() {
+        for (path, is) in [
+            ("/", true),
+            ("/usr/share/x", true),
+            ("/home", true),
+            ("/home/user", false),
+            ("/users", false),
+            ("/var/lib", false),
+        ] {
+            assert_eq!(is_of_the_system(Path::new(path)), is, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_disk_side_of_a_ram_folder_is_known() {
+        let folder = tempfile::tempdir().expect("make a folder");
+        let deep = folder.path().join("ram/deep");
+        let stage = folder.path().join("ram").join(OWN).join("stage");
+        for made in [&deep, &stage] {
+            std::fs::create_dir_all(made).expect("make a folder");
+        }
+        assert!(is_disk_side(&deep) && is_disk_side(&stage));
+        assert!(is_disk_side(&folder.path().join("ram")) && !is_disk_side(folder.path()));
+    }
+
+    #[test]
+    fn what_is_no_folder_is_refused_before_anything_is_watched() {
+        let folder = tempfile::tempdir().expect("make a folder");
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").expect("write");
+        let watch = |path: &Path| {
+            let options = HotOptions { below: vec![path.to_owned()], ..HotOptions::default() };
+            hot(&options, &NullMonitor).expect_err("refused")
+        };
+        assert_eq!(watch(&file).exit_code(), ExitCode::Usage);
+        assert_eq!(watch(&folder.path().join("none")).exit_code(), ExitCode::Usage);
+    }
+}

@@ -1,0 +1,11 @@
+//! Finds the folders that programs wait for, and those that deserve to live in memory:
+//! [`placement_advice`] holds the rules.
+#![forbid(unsafe_code)]
+
+mod folder_contents;
+mod folder_tree;
+mod hot;
+pub mod placement_advice;
+
+pub use folder_tree::{Node, durable_ns, waited_ns};
+pub use hot::{Advised, Hot, HotOptions, hot};

@@ -1,0 +1,235 @@
+//! Advice on a folder that is in use: a pure function of the use that was measured
+//! and of what is in it.
+//!
+//! Memory saves the time for which programs wait for the device: flushes, writes
+//! that go through at once, and reads of what is not in memory. All other reads
+//! and writes are already served from memory, by the page cache, however many there
+//! are.
+
+use fsure_core::units;
+
+/// The kind of content of a folder, as far as its loss would matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Risk {
+    /// Nothing in it identifies its kind.
+    #[default]
+    Unknown,
+    /// Files that its programs can make again.
+    Cache,
+    /// Lines that matter most after a crash.
+    Log,
+    /// Work of a user.
+    Source,
+    /// Files of a database, whose flushes are promises to others.
+    Database,
+}
+
+impl Risk {
+    /// The name used in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Cache => "cache",
+            Self::Log => "log",
+            Self::Source => "source",
+            Self::Database => "database",
+        }
+    }
+}
+
+/// The action advised for a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// `fsure ram bind`: flushes cost nothing then, and hold a little later.
+    Bind,
+    /// `fsure ram pin`: reads come from memory, and nothing can be lost.
+    Pin,
+    /// Nothing: there is not enough to gain.
+    Leave,
+    /// Not into memory, although there is something to gain.
+    Exclude,
+}
+
+impl Advice {
+    /// The name used in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bind => "bind",
+            Self::Pin => "pin",
+            Self::Leave => "leave",
+            Self::Exclude => "exclude",
+        }
+    }
+}
+
+/// The known facts about a folder and all that is below it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FolderUse {
+    /// Seconds per hour for which programs wait for writes to be durable.
+    pub durable: f64,
+    /// Seconds per hour for which they wait for reads from the device.
+    pub missed: f64,
+    /// True if it is in memory already.
+    pub is_in_memory: bool,
+    /// True if it is the disk side of a folder that is in memory already.
+    pub is_disk_side: bool,
+    /// The reason why it cannot be bound; `None` if it can be.
+    pub unbindable: Option<String>,
+    /// True if the machine needs it to start, or all else is below it.
+    pub is_of_the_system: bool,
+    /// Bytes in it; `None` if they were not all found.
+    pub size: Option<u64>,
+    /// Bytes of memory that are free for it; `None` if the system does not report them.
+    pub available: Option<u64>,
+    /// Kind of its content.
+    pub risk: Risk,
+}
+
+/// An advice, with its reason.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recommendation {
+    /// The action.
+    pub advice: Advice,
+    /// The reason, as text.
+    pub why: String,
+}
+
+/// Less than this, in seconds per hour, is not worth a folder in memory: 0.3 %
+/// of the time, which a user does not notice.
+pub const WORTH: f64 = 10.0;
+
+/// Divisor of the free memory that gives the most that a folder may take: the rest
+/// is the page cache of all other folders.
+const FOLDER_SHARE_DIVISOR: u64 = 2;
+
+/// Returns the advice on a folder, with the reason.
+pub fn advise(seen: &FolderUse) -> Recommendation {
+    let gain = seen.durable + seen.missed;
+    let said = |advice, why: String| Recommendation { advice, why };
+    if seen.is_in_memory {
+        return said(Advice::Leave, "it is in memory already".to_owned());
+    }
+    if seen.is_disk_side {
+        let why = "the flushes are fsure's own: it is the disk side of a folder that is in RAM";
+        return said(Advice::Leave, why.to_owned());
+    }
+    if gain < WORTH {
+        let why = "programs hardly wait for the device here: what they read and write is in \
+                   memory already, by the page cache";
+        return said(Advice::Leave, why.to_owned());
+    }
+    if seen.is_of_the_system {
+        let why = "the machine needs it to start, or all else is below it: look at the folders \
+                   in it";
+        return said(Advice::Exclude, why.to_owned());
+    }
+    if let Some(why) = no_room(seen) {
+        return said(Advice::Exclude, why);
+    }
+    if seen.missed > seen.durable {
+        let why = "programs wait for reads: kept in the page cache there is no second copy, and \
+                   nothing can be lost";
+        return said(Advice::Pin, why.to_owned());
+    }
+    let advised = of_writes(seen.risk);
+    match &seen.unbindable {
+        Some(why) if advised.advice == Advice::Bind => said(Advice::Exclude, why.clone()),
+        _ => advised,
+    }
+}
+
+/// Returns the reason why the folder does not fit into memory; `None` if it fits, or if the
+/// free memory is not known.
+fn no_room(seen: &FolderUse) -> Option<String> {
+    let Some(size) = seen.size else {
+        return Some("it is too large to be counted in a moment, and so for memory".to_owned());
+    };
+    let available = seen.available?;
+    (size > available / FOLDER_SHARE_DIVISOR).then(|| {
+        let (size, available) = (units::size(size), units::size(available));
+        format!("it needs {size}; {available} of memory are free, of which half is the most")
+    })
+}
+
+/// Returns the advice on a folder in which programs wait for what they write.
+fn of_writes(risk: Risk) -> Recommendation {
+    let (advice, why) = match risk {
+        Risk::Database => (
+            Advice::Exclude,
+            "programs wait for flushes, and a database promises others what it has flushed: in \
+             memory the last transactions can be lost; bind it only where they do not matter",
+        ),
+        Risk::Log => (
+            Advice::Bind,
+            "programs wait for flushes; after a power cut the last lines are missing, for up to \
+             --max-loss",
+        ),
+        Risk::Source => (
+            Advice::Bind,
+            "programs wait for flushes; after a power cut the work of the last --max-loss is \
+             missing",
+        ),
+        Risk::Cache => {
+            (Advice::Bind, "programs wait for flushes of what can be made again: little to lose")
+        }
+        Risk::Unknown => (
+            Advice::Bind,
+            "programs wait for flushes; in memory one holds only after up to --max-loss, so ask \
+             what relies on it",
+        ),
+    };
+    Recommendation { advice, why: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsure_core::units::{GIB, MIB};
+
+    const HOT: FolderUse = FolderUse {
+        durable: 100.0,
+        missed: 1.0,
+        is_in_memory: false,
+        is_disk_side: false,
+        unbindable: None,
+        is_of_the_system: false,
+        size: Some(MIB),
+        available: Some(GIB),
+        risk: Risk::Unknown,
+    };
+
+    #[test]
+    fn each_fact_decides_where_it_should() {
+        let no = Some("/mnt is nfs4".to_owned());
+        let read = FolderUse { durable: 1.0, missed: 100.0, ..HOT };
+        for (seen, advice, word) in [
+            (HOT, Advice::Bind, "--max-loss"),
+            (FolderUse { risk: Risk::Cache, ..HOT }, Advice::Bind, "made again"),
+            (FolderUse { risk: Risk::Log, ..HOT }, Advice::Bind, "last lines"),
+            (FolderUse { risk: Risk::Source, ..HOT }, Advice::Bind, "work"),
+            (FolderUse { risk: Risk::Database, ..HOT }, Advice::Exclude, "promises"),
+            (read.clone(), Advice::Pin, "second copy"),
+            (
+                FolderUse { risk: Risk::Database, ..read.clone() },
+                Advice::Pin,
+                "nothing can be lost",
+            ),
+            (FolderUse { durable: 8.9, missed: 1.0, ..HOT }, Advice::Leave, "hardly"),
+            (FolderUse { durable: 9.1, missed: 1.0, ..HOT }, Advice::Bind, ""),
+            (FolderUse { is_in_memory: true, ..HOT }, Advice::Leave, "already"),
+            (FolderUse { is_disk_side: true, ..HOT }, Advice::Leave, "fsure's own"),
+            (FolderUse { unbindable: no.clone(), ..HOT }, Advice::Exclude, "nfs"),
+            (FolderUse { unbindable: no, ..read.clone() }, Advice::Pin, ""),
+            (FolderUse { is_of_the_system: true, ..HOT }, Advice::Exclude, "folders in it"),
+            (FolderUse { size: None, ..HOT }, Advice::Exclude, "too large"),
+            (FolderUse { size: Some(GIB / 2 + 1), ..HOT }, Advice::Exclude, "1.0 GiB"),
+            (FolderUse { size: Some(GIB / 2), ..HOT }, Advice::Bind, ""),
+            (FolderUse { available: None, ..HOT }, Advice::Bind, ""),
+            (FolderUse { is_of_the_system: true, durable: 0.0, ..HOT }, Advice::Leave, ""),
+        ] {
+            let advised = advise(&seen);
+            assert_eq!(advised.advice, advice, "{seen:?}");
+            assert!(advised.why.contains(word), "{seen:?}: {}", advised.why);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The files that a scrub has to read, in the order in which they are due. SQLite sorts
+//! them into a table of this connection, which holds in memory what fits into its cache
+//! and the rest in an unnamed file: memory does not grow with the number of files, and
+//! writes during a run do not change its list.
+
+use rusqlite::params;
+
+use super::findings::{CUT_OFF, RecheckPriority};
+use super::row::{self, StoredRow};
+use super::store::{Catalog, PAGE_ROWS};
+use crate::model::Verdict;
+use fsure_core::{RelPath, Result};
+
+/// A recorded file that is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueFile {
+    /// Its place in the order.
+    pub number: i64,
+    /// True if the file comes first because its last check found a problem.
+    pub is_again: bool,
+    /// True if the last check could not read the file: it was missing, denied or of
+    /// another type.
+    pub was_unreachable: bool,
+    /// The most that may be read of it.
+    pub bytes_max: u64,
+    /// Its row.
+    pub stored: StoredRow,
+}
+
+/// Totals of all files that are due.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DueTotals {
+    /// Files.
+    pub files: u64,
+    /// Their bytes, as recorded.
+    pub bytes: u64,
+    /// Bytes of all recorded files of that scope, due or not.
+    pub recorded_bytes: u64,
+}
+
+impl Catalog {
+    /// Lists the recorded files of `scope` that are due at `now_s`: first those whose
+    /// last check found a problem, then those that were last verified at `until_s` or
+    /// before, the oldest first. A date in the future counts as no date.
+    pub fn list_due(&mut self, scope: &RelPath, until_s: i64, now_s: i64) -> Result<DueTotals> {
+        let by_age =
+            |verdict: &Verdict| RecheckPriority::of(*verdict) == Some(RecheckPriority::ByAge);
+        let by_age: Vec<_> = Verdict::ALL.into_iter().filter(by_age).map(Verdict::name).collect();
+        let by_age = by_age.join("', '");
+        let unreachable = [Verdict::Missing, Verdict::Denied, Verdict::TypeChanged];
+        let unreachable = unreachable.map(Verdict::name).join("', '");
+        let files = "record.kind = 0 AND record.gone_s IS NULL AND (record.path = ?1 \
+                     OR (record.path >= ?2 AND (?3 IS NULL OR record.path < ?3)))";
+        let fill = format!(
+            "INSERT INTO temp.due (due_path, due_size, is_again, was_unreachable)
+             SELECT path, size, turn = 0, unreachable FROM (
+                 SELECT record.path AS path, record.size AS size,
+                     ifnull(verdict IN ('{unreachable}'), 0) AS unreachable,
+                     CASE WHEN verdict IS NULL OR verdict IN ('{by_age}') THEN 1
+                          WHEN verdict = '{CUT_OFF}' THEN 2 ELSE 0 END AS turn,
+                     iif(verified_s > ?5, 0, verified_s) AS verified,
+                     iif(seen_s > ?5, 0, ifnull(seen_s, 0)) AS seen
+                 FROM record LEFT JOIN finding ON finding.path = record.path
+                 WHERE {files})
+             WHERE CASE turn WHEN 0 THEN 1 WHEN 1 THEN max(verified, seen) <= ?4
+                             ELSE verified <= ?4 END
+             ORDER BY turn, max(verified, seen), path"
+        );
+        let (start, end) = scope.below();
+        let run = || {
+            self.connection.execute_batch(
+                "DROP TABLE IF EXISTS temp.due;
+                 CREATE TEMP TABLE due (number INTEGER PRIMARY KEY, due_path BLOB NOT NULL,
+                     due_size INTEGER NOT NULL, is_again INTEGER NOT NULL,
+                     was_unreachable INTEGER NOT NULL);",
+            )?;
+            let values = params![scope.as_bytes(), start, end, until_s, now_s];
+            self.connection.execute(&fill, values)?;
+            // A sum as a floating number cannot overflow; a size may be anything
+            // in a row that fails its seal.
+            let due = "SELECT count(*), total(due_size) FROM temp.due";
+            let (files_due, bytes) = self
+                .connection
+                .query_row(due, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, f64>(1)?)))?;
+            let recorded = format!("SELECT total(size) FROM record WHERE {files}");
+            let values = params![scope.as_bytes(), start, end];
+            let recorded: f64 = self.connection.query_row(&recorded, values, |row| row.get(0))?;
+            Ok(DueTotals {
+                files: files_due.cast_unsigned(),
+                bytes: bytes as u64,
+                recorded_bytes: recorded as u64,
+            })
+        };
+        run().map_err(|error| self.blame(&error))
+    }
+
+    /// Files of `scope` that took so long the last time that the time was over
+    /// before their end.
+    pub fn cut_off(&self, scope: &RelPath) -> Result<Vec<RelPath>> {
+        let read = || {
+            let sql = "SELECT path FROM finding WHERE verdict = ?1 ORDER BY path";
+            let mut statement = self.connection.prepare(sql)?;
+            let paths = statement.query_map([CUT_OFF], |row| row.get::<_, Vec<u8>>(0))?;
+            paths.map(|path| path.map(RelPath::from_bytes)).collect::<rusqlite::Result<Vec<_>>>()
+        };
+        let mut paths = read().map_err(|error| self.blame(&error))?;
+        paths.retain(|path| path.is_within(scope));
+        Ok(paths)
+    }
+
+    /// The next files that are due, at most [`PAGE_ROWS`].
+    pub fn due_page(&mut self, after: i64) -> Result<Vec<DueFile>> {
+        let sql = format!(
+            "SELECT {}, number, is_again, was_unreachable FROM temp.due CROSS JOIN record ON path = due_path \
+             WHERE number > ?1 ORDER BY number LIMIT {PAGE_ROWS}",
+            row::columns!()
+        );
+        let blame =
+            |error: &rusqlite::Error| super::sqlite_error::map_sqlite_error(&self.file, error);
+        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| blame(&e))?;
+        let mut rows = statement.query([after]).map_err(|e| blame(&e))?;
+        let mut page = Vec::new();
+        while let Some(sql_row) = rows.next().map_err(|e| blame(&e))? {
+            let (stored, _) = row::read(sql_row, &mut self.sealer).map_err(|e| blame(&e))?;
+            let number = sql_row.get("number").map_err(|e| blame(&e))?;
+            let is_again = sql_row.get("is_again").map_err(|e| blame(&e))?;
+            let was_unreachable = sql_row.get("was_unreachable").map_err(|e| blame(&e))?;
+            page.push(DueFile { number, is_again, was_unreachable, bytes_max: u64::MAX, stored });
+        }
+        drop(rows);
+        drop(statement);
+        for due in &mut page {
+            self.add_metadata(&mut due.stored)?;
+            self.add_known_damage(std::slice::from_mut(&mut due.stored))?;
+        }
+        Ok(page)
+    }
+}

@@ -1,0 +1,188 @@
+//! Classifies the errors of SQLite for a user who relies on the record: the catalog is
+//! damaged, it cannot be written, or this program is at fault.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use fsure_os::path as os_path;
+
+use super::guard::refuse_irregular;
+use super::location::OWN_CATALOG;
+use super::schema::FOREIGN;
+use fsure_core::{Error, Result, shell_quoted};
+
+/// Memory for pages, as SQLite takes it: KiB, negative. Rows are read from one
+/// end to the other, so that a page that was left behind is not wanted again;
+/// memory for it would only be touched for nothing.
+pub(super) const CACHE_KIB_TO_READ: i64 = -2_048;
+
+/// The same while rows are written, which come in the order of the disk:
+/// enough for the inner pages of 10^8 rows.
+pub(super) const CACHE_KIB_TO_WRITE: i64 = -16_384;
+
+/// Opens a database file with the settings of `docs/catalog.md`, or one without a name.
+pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | extra;
+    if !file.as_os_str().is_empty() {
+        refuse_irregular(file)?;
+    }
+    let open = || {
+        let connection = Connection::open_with_flags(file, flags)?;
+        connection.busy_timeout(Duration::from_secs(600))?;
+        // With FULL, a cut brings back the journal that a commit has removed, and
+        // with it undoes the commit: 18 of 36 cuts lost up to a second of it.
+        connection.pragma_update(None, "synchronous", "EXTRA")?;
+        connection.pragma_update(None, "fullfsync", true)?;
+        connection.pragma_update(None, "cache_size", CACHE_KIB_TO_READ)?;
+        connection.pragma_update(None, "trusted_schema", false)?;
+        connection.pragma_update(None, "cell_size_check", true)?;
+        Ok(connection)
+    };
+    open().map_err(|error| map_sqlite_error(file, &error))
+}
+
+/// A transaction has to be rolled back, but the medium does not permit writing.
+const SQLITE_READONLY_ROLLBACK: i32 = 776;
+
+/// Converts an error of SQLite into the error that the run reports.
+pub(super) fn map_sqlite_error(file: &Path, error: &rusqlite::Error) -> Error {
+    use ErrorCode::{
+        CannotOpen, ConstraintViolation, DatabaseBusy, DatabaseCorrupt, DiskFull, NotADatabase,
+        ReadOnly, SchemaChanged, SystemIoFailure, TypeMismatch, Unknown,
+    };
+    let code = match error {
+        rusqlite::Error::SqlInputError { error, .. } => Some(error.code),
+        other => other.sqlite_error_code(),
+    };
+    match code {
+        // The last ones: statements that fit the tables of `schema.rs` do not
+        // fit those in the file (`SQLITE_ERROR`: no such table, a schema that
+        // cannot be parsed).
+        Some(
+            DatabaseCorrupt | NotADatabase | ConstraintViolation | SchemaChanged | TypeMismatch
+            | Unknown,
+        ) => untrusted(file, format!("it is damaged ({error})")),
+        // A stored value is of another type than its column: one flipped bit of a
+        // row's header does that, and SQLite does not mind.
+        None if is_of_wrong_type(error) => untrusted(file, format!("it is damaged ({error})")),
+        Some(DiskFull) => not_written_because(
+            file,
+            "the disk is full",
+            "make room, or keep the record elsewhere with '--catalog FILE'; what was recorded \
+             before is unchanged",
+        ),
+        _ if error.sqlite_error().is_some_and(|e| e.extended_code == SQLITE_READONLY_ROLLBACK) => {
+            Error::RecordUntrusted {
+                catalog: file.to_owned(),
+                why: "it was being written when its medium became read-only".to_owned(),
+                hint: "copy it and the -journal beside it to a place that can be written, and \
+                       name the copy by '--catalog FILE'"
+                    .to_owned(),
+            }
+        }
+        Some(ReadOnly | CannotOpen) => not_written(file, error),
+        Some(DatabaseBusy) => {
+            not_written_because(file, "another program keeps it locked", "try again")
+        }
+        // The disk does not give what is in the file, or what it gives is not a file.
+        Some(SystemIoFailure) if is_unreadable(error) => {
+            untrusted(file, format!("a part of it cannot be read ({error})"))
+        }
+        Some(SystemIoFailure) => not_written_because(
+            file,
+            &error.to_string(),
+            "check the disk it lies on, and your quota there; what was recorded before is unchanged",
+        ),
+        _ => Error::Internal(format!("{}: {error}", file.display())),
+    }
+}
+
+/// Tells a file that cannot be read from one that cannot be written: `SQLITE_IOERR_READ`,
+/// `SQLITE_IOERR_SHORT_READ` and `SQLITE_IOERR_CORRUPTFS`, which stands for `EIO`.
+fn is_unreadable(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| matches!(error.extended_code, 266 | 522 | 8458))
+}
+
+/// Tells a stored value that does not have the type of its column from a fault
+/// of this program.
+fn is_of_wrong_type(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnIndex, InvalidColumnType,
+        Utf8Error,
+    };
+    matches!(
+        error,
+        FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnIndex(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..)
+    )
+}
+
+/// The command that recovers a catalog. A catalog elsewhere does not know its root.
+fn recover_command(file: &Path) -> String {
+    match file.ends_with(OWN_CATALOG).then(|| file.ancestors().nth(2)).flatten() {
+        Some(root) => format!("fsure recover {}", shell_quoted(root)),
+        None => format!("fsure recover --catalog {} ROOT", shell_quoted(file)),
+    }
+}
+
+/// The record cannot be believed.
+pub(super) fn untrusted(file: &Path, why: String) -> Error {
+    Error::RecordUntrusted {
+        catalog: file.to_owned(),
+        why,
+        hint: format!(
+            "nothing was written; put it together from what is sound of it and from its backup: {}",
+            recover_command(file)
+        ),
+    }
+}
+
+/// The catalog is gone, and its backup is not.
+pub(super) fn lost(file: &Path) -> Error {
+    let backup = os_path::with_suffix(file, ".backup");
+    let away = os_path::with_suffix(&backup, ".away");
+    Error::RecordUntrusted {
+        catalog: file.to_owned(),
+        why: "it is gone, and what is left of it shows that it was there".to_owned(),
+        hint: format!(
+            "put it together from its backup: {}; to begin a new record instead, put the backup \
+             out of the way: mv {} {}",
+            recover_command(file),
+            shell_quoted(&backup),
+            shell_quoted(&away),
+        ),
+    }
+}
+
+/// The file is not a catalog, or the first page of one is damaged.
+pub(super) fn foreign(file: &Path) -> Error {
+    let error = untrusted(file, FOREIGN.to_owned());
+    match error {
+        Error::RecordUntrusted { catalog, why, hint } if !file.ends_with(OWN_CATALOG) => {
+            let hint = format!("if '--catalog' names the wrong file, name the record; else {hint}");
+            Error::RecordUntrusted { catalog, why, hint }
+        }
+        other => other,
+    }
+}
+
+/// The record cannot be written where it is.
+pub(super) fn not_written(file: &Path, why: &impl std::fmt::Display) -> Error {
+    not_written_because(
+        file,
+        &why.to_string(),
+        "'--catalog FILE' keeps the record in another place",
+    )
+}
+
+fn not_written_because(file: &Path, why: &str, hint: &str) -> Error {
+    Error::RecordNotWritten { catalog: file.to_owned(), why: why.to_owned(), hint: hint.to_owned() }
+}

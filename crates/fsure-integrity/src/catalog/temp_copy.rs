@@ -1,0 +1,52 @@
+//! A copy of a catalog that is gone with its process: what a tree would be
+//! recorded as, without a change to its record. SQLite keeps it in a file without a name, so that
+//! nothing is left behind by a kill and nothing is written into the tree.
+
+use std::path::Path;
+
+use rusqlite::OpenFlags;
+
+use super::schema;
+use super::sqlite_error::{connect, map_sqlite_error};
+use super::store::Catalog;
+use super::table_total::TableTotals;
+use fsure_core::Result;
+
+/// SQLite's name for a database without a name.
+const NAMELESS: &str = "";
+
+impl Catalog {
+    /// A catalog of which nothing stays, with the rows of another but for the
+    /// block values.
+    pub fn temporary_copy(of: &Path) -> Result<Self> {
+        // Refuses what is not a catalog, and a catalog of another version.
+        drop(Self::open(of, None)?);
+        let connection = connect(Path::new(NAMELESS), OpenFlags::SQLITE_OPEN_CREATE)?;
+        let name = fsure_os::path::bytes(of);
+        let copy = || {
+            schema::create(&connection)?;
+            connection.execute("ATTACH CAST(?1 AS TEXT) AS whole", [&*name])?;
+            // An older catalog has no such table.
+            let sql = "SELECT EXISTS (SELECT 1 FROM whole.sqlite_master WHERE name = 'own_change')";
+            if connection.query_row(sql, [], |row| row.get(0))? {
+                connection
+                    .execute_batch("INSERT INTO own_change SELECT * FROM whole.own_change")?;
+            }
+            let sql = "SELECT EXISTS (SELECT 1 FROM whole.sqlite_master WHERE name = 'finding')";
+            if connection.query_row(sql, [], |row| row.get(0))? {
+                connection.execute_batch("INSERT INTO finding SELECT * FROM whole.finding")?;
+            }
+            TableTotals::count(&connection)?.store(&connection)?;
+            connection.execute_batch(
+                "BEGIN;
+                 INSERT INTO root SELECT * FROM whole.root;
+                 INSERT INTO file_system SELECT * FROM whole.file_system;
+                 INSERT INTO record SELECT * FROM whole.record;
+                 COMMIT;
+                 DETACH whole;",
+            )
+        };
+        copy().map_err(|error| map_sqlite_error(of, &error))?;
+        Self::on(connection, Path::new(NAMELESS), None)
+    }
+}

@@ -1,0 +1,245 @@
+//! `compare`: two trees, each a folder, the catalog of one or a list of one.
+//! Files without a current record are read, into a temporary catalog;
+//! then two streams of records in the order of paths are merged. Nothing is
+//! written.
+
+use std::cmp::Ordering;
+use std::path::PathBuf;
+
+use super::Options;
+use super::compare_side::{CompareInput, Item, Opened, SideRecord};
+use crate::catalog::MoveCandidates;
+use crate::manifest::ManifestFormat;
+use crate::model::{ComparedPath, Comparison, Difference, Entry, EntryKind, Record, ScanMonitor};
+use fsure_core::block_hash::of_nothing;
+use fsure_core::{Algorithm, AlgorithmSet, Error, RelPath, Result};
+
+/// One of the two.
+#[derive(Clone, Debug)]
+pub struct CompareSide {
+    /// A folder, a catalog or a list.
+    pub path: PathBuf,
+    /// Format of a list; `None` to detect it from the list.
+    pub format: Option<ManifestFormat>,
+}
+
+/// Compares `here` with `there` and passes each difference to `tell`. With
+/// `by_records` no tree is read and the records stand for it.
+pub fn compare(
+    here: &CompareSide,
+    there: &CompareSide,
+    by_records: bool,
+    options: &Options,
+    monitor: &dyn ScanMonitor,
+    tell: &mut dyn FnMut(&ComparedPath),
+) -> Result<Comparison> {
+    let (here, there) = (CompareInput::of(here, monitor)?, CompareInput::of(there, monitor)?);
+    // What is read is read for a digest that the other side has.
+    let wanted = wanted([&here, &there])?;
+    let open = |given: &CompareInput, other: Option<&mut Opened>| {
+        given.open(wanted, by_records, other, options, monitor)
+    };
+    // A list is read last: how it spells a name may depend on what is there.
+    let (here, there) = if here.is_list() {
+        let mut there = open(&there, None)?;
+        (open(&here, Some(&mut there))?, there)
+    } else {
+        let mut here = open(&here, None)?;
+        let there = open(&there, Some(&mut here))?;
+        (here, there)
+    };
+    let mut known_damage = here.known_damage;
+    known_damage.join(&there.known_damage);
+    let mut merge = Merge {
+        found: Comparison {
+            bytes_read: here.bytes_read + there.bytes_read,
+            malformed: here.malformed + there.malformed,
+            unusable: here.unusable + there.unusable,
+            known_damage,
+            ..Default::default()
+        },
+        waiting: MoveCandidates::new()?,
+        wanted,
+        only_files: here.is_list || there.is_list,
+        of_nothing: of_nothing(wanted),
+        monitor,
+        tell,
+    };
+    let faults = here.faults + there.faults;
+    merge.run(here, there)?;
+    let mut found = merge.found;
+    found.bad_records = found.bad_records.max(faults);
+    Ok(found)
+}
+
+/// Returns the size of a file, if it is known: a list might not have it.
+fn size(record: &Record) -> Option<u64> {
+    let is_known = record.entry.size > 0 || record.hashed_ns > 0;
+    is_known.then_some(record.entry.size)
+}
+
+/// The digest to compare by: one that both sides have, or else one of the side
+/// that is not a folder, where files could be read for another.
+fn wanted([one, other]: [&CompareInput; 2]) -> Result<Algorithm> {
+    let first = |digests: AlgorithmSet| digests.iter().next();
+    let wanted = match (one.digests()?, other.digests()?) {
+        (Some(mine), Some(theirs)) => {
+            let common = mine.iter().find(|algorithm| theirs.contains(*algorithm));
+            common.or(match (one.is_folder(), other.is_folder()) {
+                (true, false) => first(theirs),
+                (false, true) => first(mine),
+                _ => None,
+            })
+        }
+        (Some(digests), None) | (None, Some(digests)) => first(digests),
+        (None, None) => None,
+    };
+    Ok(wanted.unwrap_or(Algorithm::Blake3))
+}
+
+/// Both sides, side by side.
+struct Merge<'a> {
+    found: Comparison,
+    /// Entries that are on one side only, until all names are known.
+    waiting: MoveCandidates,
+    wanted: Algorithm,
+    /// True if one side is a list, which has nothing but files.
+    only_files: bool,
+    /// The digest of an empty file.
+    of_nothing: Vec<u8>,
+    monitor: &'a dyn ScanMonitor,
+    tell: &'a mut dyn FnMut(&ComparedPath),
+}
+
+impl Merge<'_> {
+    fn run(&mut self, mut here: Opened, mut there: Opened) -> Result<()> {
+        let (mut one, mut other) = (here.next()?, there.next()?);
+        loop {
+            if let Some(code) = self.monitor.stop_requested() {
+                return Err(Error::Interrupted(code));
+            }
+            let order = match (&one, &other) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(one), Some(other)) => one.path.cmp(&other.path),
+            };
+            let mine = if order.is_le() { std::mem::replace(&mut one, here.next()?) } else { None };
+            let theirs =
+                if order.is_ge() { std::mem::replace(&mut other, there.next()?) } else { None };
+            match (mine, theirs) {
+                (Some(mine), None) if there.unread.remove(&mine.path) => self.unknown(mine.path),
+                (None, Some(theirs)) if here.unread.remove(&theirs.path) => {
+                    self.unknown(theirs.path);
+                }
+                (mine, theirs) => self.settle(mine, theirs)?,
+            }
+        }
+        // New and unread: no record has them.
+        for path in here.unread.union(&there.unread) {
+            self.unknown(path.clone());
+        }
+        self.settle_waiting()
+    }
+
+    fn unknown(&mut self, path: RelPath) {
+        self.tell(Difference::Unknown, path, None, EntryKind::File);
+    }
+
+    fn settle(&mut self, here: Option<Item>, there: Option<Item>) -> Result<()> {
+        let mut records = [None, None];
+        for (place, item) in records.iter_mut().zip([here, there]) {
+            match item {
+                None => {}
+                Some(Item { what: SideRecord::Record(record), .. }) => *place = Some(record),
+                Some(Item { path, what }) => {
+                    self.found.bad_records += u64::from(matches!(what, SideRecord::BadRecord));
+                    self.unknown(path);
+                    return Ok(());
+                }
+            }
+        }
+        match records {
+            [Some(here), Some(there)] => self.settle_both(&here, &there),
+            [Some(one), None] | [None, Some(one)]
+                if self.only_files && one.entry.kind != EntryKind::File => {}
+            [Some(here), None] => self.waiting.depart(&here, true, self.content_key(&here))?,
+            [None, Some(there)] => {
+                self.waiting.arrive(&there.path, &there.entry, 0)?;
+                if let Some(key) = self.content_key(&there) {
+                    self.waiting.found(&there.path, &key, false)?;
+                }
+            }
+            [None, None] => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the digest by which a file is found under another name; `None` if it has
+    /// none that fits. The size is not part of it: a list might not have it. A CRC-32 is not
+    /// used, because it pairs unrelated files: among a million files there are a hundred such
+    /// pairs. The digest of an empty file is not used either.
+    fn content_key(&self, record: &Record) -> Option<Vec<u8>> {
+        let digest = record.digests.get(self.wanted)?;
+        let tells = self.wanted != Algorithm::Crc32 && digest != self.of_nothing;
+        tells.then(|| digest.to_vec())
+    }
+
+    fn settle_both(&mut self, here: &Record, there: &Record) {
+        let (mine, theirs): (&Entry, &Entry) = (&here.entry, &there.entry);
+        let is_plain = mine.kind == theirs.kind && mine.target == theirs.target;
+        let is_resized = size(here).zip(size(there)).is_some_and(|(mine, theirs)| mine != theirs);
+        let difference = match mine.kind {
+            _ if !is_plain || is_resized => Difference::Different,
+            EntryKind::File => match here.digests.agree(&there.digests) {
+                Some(true) => return self.found.same += 1,
+                Some(false) => Difference::Different,
+                None => Difference::Unknown,
+            },
+            _ => return self.found.same += 1,
+        };
+        self.tell(difference, here.path.clone(), None, mine.kind);
+    }
+
+    /// Settles the entries that are on one side only: each is under another name on the
+    /// other side, or missing there.
+    fn settle_waiting(&mut self) -> Result<()> {
+        self.waiting.pair_by_content()?;
+        let mut after = None;
+        loop {
+            let page = self.waiting.arrivals(after.as_ref(), false)?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.path.clone());
+            for arrival in page {
+                match arrival.moved_from {
+                    Some(here) => {
+                        self.waiting.claim(&here)?;
+                        let there = Some(arrival.path);
+                        self.tell(Difference::Moved, here, there, EntryKind::File);
+                    }
+                    None => self.tell(Difference::OnlyThere, arrival.path, None, arrival.kind),
+                }
+            }
+        }
+        let mut after = None;
+        loop {
+            let page = self.waiting.departures(after.as_ref())?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.path.clone());
+            for gone in page {
+                self.tell(Difference::OnlyHere, gone.path, None, gone.kind);
+            }
+        }
+    }
+
+    fn tell(
+        &mut self,
+        difference: Difference,
+        path: RelPath,
+        there: Option<RelPath>,
+        kind: EntryKind,
+    ) {
+        self.found.add(difference);
+        (self.tell)(&ComparedPath { difference, path, there, kind });
+    }
+}

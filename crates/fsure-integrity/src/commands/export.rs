@@ -1,0 +1,409 @@
+//! `export`: the record as a list that other programs read. What the list
+//! needs and the record lacks is computed first, in one pass over the files
+//! that lack it, and recorded only where their content is the recorded one.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fsure_os::output::Output;
+use fsure_os::path as os_path;
+use fsure_os::plain::{self, AtomicFile};
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha512};
+
+use super::open_root::require_record;
+use super::snapshot::warn_of_known_damage;
+use super::{Options, UpdateOptions, update};
+use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow};
+use crate::manifest::{
+    ListedMtime, ManifestEntry, ManifestFormat, ManifestHeader, bag_files, mhl_chain, writer,
+};
+use crate::model::{Finding, Outcome, Progress, Record, ScanMonitor, Verdict, VerdictCounts};
+use fsure_core::{Error, ExitCode, IoContext as _, Monitor, RelPath, Result};
+use fsure_core::{is_reader_gone, open_output, unless_reader_left, unless_stopped};
+
+/// The destination of a list.
+pub enum ExportTarget<'a> {
+    /// A stream. A form of several files writes only its manifest to it.
+    Stream(&'a mut dyn Write),
+    /// A file, which is replaced as a whole, or a stream; a folder for a form that is
+    /// several files.
+    Path(&'a Path),
+}
+
+/// The result of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// Files in the list.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Files whose name the form cannot express.
+    pub not_expressed: u64,
+    /// Files without the digest that the form needs.
+    pub without_digest: u64,
+    /// Tombstones, which are left out.
+    pub gone: u64,
+    /// Rows that fail their own seal.
+    pub bad: u64,
+    /// Files in the list that are known to be damaged, by the verdict of the run that
+    /// last read them: the list has what was recorded of them.
+    pub known_damage: VerdictCounts,
+    /// The exit code of the pass that computed digests.
+    pub completing: ExitCode,
+}
+
+impl Exported {
+    /// The exit code this deserves.
+    pub fn exit_code(&self) -> ExitCode {
+        let own = match self {
+            Self { bad: 1.., .. } => ExitCode::RecordUntrusted,
+            Self { not_expressed, without_digest, .. } if not_expressed + without_digest > 0 => {
+                ExitCode::Incomplete
+            }
+            _ => ExitCode::Clean,
+        };
+        self.completing.worse(own).worse(self.known_damage.known_damage_code())
+    }
+}
+
+/// Writes the record of a place as a list, with names relative to the requested
+/// path.
+pub fn export(
+    place: &RootLocation,
+    format: ManifestFormat,
+    options: &Options,
+    target: ExportTarget<'_>,
+    monitor: &dyn ScanMonitor,
+) -> Result<Exported> {
+    require_record(place)?;
+    let completing = complete(place, format, options, monitor)?;
+    if let Some(code) = monitor.stop_requested() {
+        return Err(Error::Interrupted(code));
+    }
+    let catalog = &mut Catalog::open(&place.catalog, None)?;
+    let mut export = Export { scope: &place.scope, format, monitor, exported: nothing(completing) };
+    let about = about();
+    match target {
+        ExportTarget::Stream(out) => {
+            let written = export.list(catalog, &about, out, Path::new("standard output"));
+            unless_reader_left(written, monitor)?;
+        }
+        ExportTarget::Path(path) if format.is_folder() => {
+            export.folder(catalog, &about, &place.root, path)?;
+        }
+        ExportTarget::Path(path) => {
+            let output = open_output(path, monitor)?;
+            let written = export.output(catalog, &about, output, path);
+            match unless_stopped(written, monitor) {
+                Err(error) if is_reader_gone(&error) => {
+                    return Err(cut_short(&export, catalog, path));
+                }
+                written => written?,
+            }
+        }
+    }
+    let mut exported = export.exported;
+    warn_of_known_damage(place, &exported.known_damage, monitor);
+    let faults = catalog.audit_unless_shown()?.faults();
+    if faults > exported.bad {
+        monitor.warn("the list is not whole: rows of the record are damaged or lost");
+        exported.bad = faults;
+    }
+    Ok(exported)
+}
+
+/// The error of a list whose reader went away before it had all of it.
+fn cut_short(export: &Export<'_>, catalog: &mut Catalog, to: &Path) -> Error {
+    let mut all = 0;
+    let counted = each_row(catalog, export.scope, &mut |stored| {
+        all += u64::from(matches!(stored, StoredRow::Sound(row) if row.is_live_file()));
+        Ok(())
+    });
+    let of = if counted.is_ok() { format!(" of {all}") } else { String::new() };
+    let files = export.exported.files;
+    let why = format!("the program that reads it went away after {files}{of} files at most");
+    let source = io::Error::new(io::ErrorKind::BrokenPipe, why);
+    Error::Io { doing: "write", path: to.to_owned(), source }
+}
+
+fn nothing(completing: ExitCode) -> Exported {
+    Exported {
+        files: 0,
+        bytes: 0,
+        not_expressed: 0,
+        without_digest: 0,
+        gone: 0,
+        bad: 0,
+        known_damage: VerdictCounts::default(),
+        completing,
+    }
+}
+
+fn about() -> ManifestHeader {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    ManifestHeader {
+        made_s: since.map_or(0, |since| since.as_secs()).cast_signed(),
+        host: plain::host(),
+    }
+}
+
+/// Computes missing digests, if there are any.
+fn complete(
+    place: &RootLocation,
+    format: ManifestFormat,
+    options: &Options,
+    monitor: &dyn ScanMonitor,
+) -> Result<ExitCode> {
+    if format.needs().is_none() || !is_lacking(place, format)? {
+        return Ok(ExitCode::Clean);
+    }
+    let options = UpdateOptions {
+        common: options.clone(),
+        digests: Some(format.digests()),
+        only_completes: true,
+        ..UpdateOptions::default()
+    };
+    let outcome: Outcome = update(place, &options, &CompletionMonitor(monitor))?;
+    if outcome.offline.is_some() {
+        monitor.warn("the root is offline: digests that the record lacks were not computed");
+    }
+    Ok(outcome.exit_code())
+}
+
+fn is_lacking(place: &RootLocation, format: ManifestFormat) -> Result<bool> {
+    let mut catalog = Catalog::open(&place.catalog, None)?;
+    let mut is_lacking = false;
+    each_row(&mut catalog, &place.scope, &mut |stored| {
+        if let StoredRow::Sound(row) = stored {
+            let has = row.record.digests.algorithms();
+            is_lacking |= row.is_live_file() && !has.covers(format.digests());
+        }
+        Ok(())
+    })?;
+    Ok(is_lacking)
+}
+
+/// A listener to the pass that computes digests: its findings are not part of
+/// the list, and only those that keep a file out of it are reported.
+struct CompletionMonitor<'a>(&'a dyn ScanMonitor);
+
+impl Monitor for CompletionMonitor<'_> {
+    fn warn(&self, message: &str) {
+        self.0.warn(message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.0.stop_requested()
+    }
+}
+
+impl ScanMonitor for CompletionMonitor<'_> {
+    fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
+        self.0.progress(progress, current);
+    }
+
+    fn finding(&self, finding: &Finding) {
+        let verdict = finding.verdict;
+        let is_grave = verdict.is_suspicious() || verdict.is_unread() || verdict == Verdict::Flaky;
+        if is_grave {
+            self.0.warn(&format!("{}: {}", finding.path.display(), verdict.name()));
+        }
+    }
+}
+
+/// Every row at or below a path, in order.
+fn each_row(
+    catalog: &mut Catalog,
+    scope: &RelPath,
+    each: &mut dyn FnMut(&StoredRow) -> Result<()>,
+) -> Result<()> {
+    if !scope.is_root()
+        && let Some(stored) = catalog.get(scope)?
+    {
+        each(&stored)?;
+    }
+    let (mut from, end) = scope.below();
+    let mut is_first = true;
+    loop {
+        let bound = if is_first { PageStart::From(&from) } else { PageStart::After(&from) };
+        let page = catalog.page(&bound, end.as_deref())?;
+        let Some(last) = page.last() else { return Ok(()) };
+        for stored in &page {
+            each(stored)?;
+        }
+        from = last.path().as_bytes().to_vec();
+        is_first = false;
+    }
+}
+
+struct Export<'a> {
+    scope: &'a RelPath,
+    format: ManifestFormat,
+    monitor: &'a dyn ScanMonitor,
+    exported: Exported,
+}
+
+impl Export<'_> {
+    /// Writes the list to `out`, which errors name as `to`.
+    fn list(
+        &mut self,
+        catalog: &mut Catalog,
+        about: &ManifestHeader,
+        out: &mut dyn Write,
+        to: &Path,
+    ) -> Result<()> {
+        let mut list = writer(self.format, about, out).context("write", to)?;
+        each_row(catalog, self.scope, &mut |stored| match self.entry(stored) {
+            Some(listed) => {
+                self.exported.files += 1;
+                self.exported.bytes += listed.size.unwrap_or(0);
+                list.put(&listed).context("write", to)
+            }
+            None => Ok(()),
+        })?;
+        list.finish().context("write", to)
+    }
+
+    /// Writes the list to the output that the user has named.
+    fn output(
+        &mut self,
+        catalog: &mut Catalog,
+        about: &ManifestHeader,
+        output: Output,
+        to: &Path,
+    ) -> Result<()> {
+        let mut out = BufWriter::new(output);
+        self.list(catalog, about, &mut out, to)?;
+        let output = out.into_inner().map_err(io::IntoInnerError::into_error);
+        output.and_then(Output::finish).context("write", to)
+    }
+
+    /// Writes the list atomically as a file of a form that is several files, and returns
+    /// its SHA-512.
+    fn file(
+        &mut self,
+        catalog: &mut Catalog,
+        about: &ManifestHeader,
+        to: &Path,
+    ) -> Result<Vec<u8>> {
+        let file = AtomicFile::create(to).context("write", to)?;
+        let mut out = Hashing { out: BufWriter::new(file), hasher: Sha512::new() };
+        self.list(catalog, about, &mut out, to)?;
+        let file = out.out.into_inner().map_err(io::IntoInnerError::into_error);
+        file.and_then(AtomicFile::finish).context("write", to)?;
+        Ok(out.hasher.finalize().to_vec())
+    }
+
+    /// Writes a form that is several files into a folder, what vouches for the
+    /// others last.
+    fn folder(
+        &mut self,
+        catalog: &mut Catalog,
+        about: &ManifestHeader,
+        root: &Path,
+        folder: &Path,
+    ) -> Result<()> {
+        let chain = folder.join("ascmhl_chain.xml");
+        if self.format == ManifestFormat::AscMhl && os_path::exists(&chain) {
+            return Err(Error::Usage {
+                message: format!("{} holds a history already", folder.display()),
+                hint: Some("a second generation is the business of an ASC MHL tool".to_owned()),
+            });
+        }
+        os_path::make_folder(folder).context("make", folder)?;
+        let time = Timestamp::from_second(about.made_s).unwrap_or_default();
+        if self.format == ManifestFormat::AscMhl {
+            let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
+            let date = time.strftime("%Y-%m-%d_%H%M%SZ");
+            let name = format!("0001_{}_{date}.mhl", name.unwrap_or_default());
+            let sha512 = self.file(catalog, about, &folder.join(&name))?;
+            return small(&chain, &mhl_chain(&name, &sha512));
+        }
+        let sha512 = self.file(catalog, about, &folder.join("manifest-sha512.txt"))?;
+        let date = time.strftime("%Y-%m-%d").to_string();
+        let Exported { bytes, files, .. } = self.exported;
+        for (name, text) in bag_files(&date, bytes, files, &sha512) {
+            small(&folder.join(name), &text)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the entry of the list for a row; `None` if the row is left out. Tombstones
+    /// are counted; bad rows and files that cannot be listed are counted and reported.
+    fn entry(&mut self, stored: &StoredRow) -> Option<ManifestEntry> {
+        let shown = stored.path().display();
+        let row = match stored {
+            StoredRow::Sound(row) => row,
+            StoredRow::Bad(_) => {
+                self.exported.bad += 1;
+                self.monitor.warn(&format!("{shown}: left out, its record fails its own seal"));
+                return None;
+            }
+        };
+        if row.is_gone() {
+            self.exported.gone += 1;
+        }
+        if !row.is_live_file() {
+            return None;
+        }
+        let Record { entry, digests, .. } = &row.record;
+        let path = self.relative(&row.record.path);
+        if let Some(why) = self.format.cannot_express(&path) {
+            self.exported.not_expressed += 1;
+            self.monitor.warn(&format!("{shown}: left out, {why}"));
+            return None;
+        }
+        if !digests.algorithms().covers(self.format.digests()) {
+            self.exported.without_digest += 1;
+            let digests = self.format.digests();
+            self.monitor.warn(&format!("{shown}: left out, its record has no {digests}"));
+            return None;
+        }
+        let modified = entry.exact_mtime_ns().map(|time_ns| ListedMtime { time_ns, unit_ns: 1 });
+        if let Some(known) = row.known_damage() {
+            self.exported.known_damage.add(known.verdict);
+        }
+        let (digests, size) = (digests.clone(), Some(entry.size));
+        Some(ManifestEntry { path, digests, size, modified, ..ManifestEntry::default() })
+    }
+
+    /// Returns the path relative to the requested one; the name if a file was requested.
+    fn relative(&self, path: &RelPath) -> RelPath {
+        let bytes = path.as_bytes();
+        if self.scope.is_root() {
+            return path.clone();
+        }
+        let rest = bytes.strip_prefix(self.scope.as_bytes()).and_then(|r| r.strip_prefix(b"/"));
+        RelPath::from_bytes(rest.unwrap_or(path.name()))
+    }
+}
+
+/// Writes a small file atomically.
+fn small(to: &Path, text: &str) -> Result<()> {
+    let write = || {
+        let mut file = AtomicFile::create(to)?;
+        file.write_all(text.as_bytes())?;
+        file.finish()
+    };
+    write().context("write", to)
+}
+
+/// Hashes what it passes on.
+struct Hashing<W> {
+    out: W,
+    hasher: Sha512,
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

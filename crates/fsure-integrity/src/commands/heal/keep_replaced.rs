@@ -1,0 +1,221 @@
+//! Keeps the files that are replaced: no verdict proves that no program wrote what is
+//! there, and it may be the better content. Before the healed file takes its name,
+//! the damaged one gets a second name in a folder of fsure's, which costs no room and
+//! no copy, and which fsure never removes. A file that can have only one name is
+//! moved there; of a file that is healed in place, the journal is kept.
+
+use std::io;
+use std::path::PathBuf;
+
+use fsure_os::path as os_path;
+use fsure_os::place::LocateFiles;
+use fsure_os::write::{flush_folder, has_no_links, link_file, make_folder, move_file};
+use fsure_os::{Kind, Stat};
+
+use super::healer::Healer;
+use super::source_reader::{Failure, HealAttempt};
+use crate::catalog::REPLACED;
+use crate::model::{Finding, HealResult, Verdict};
+use fsure_core::{RelPath, shell_quoted};
+
+/// The reason that a dry run reports for a file that would be kept.
+pub(super) fn would_be() -> String {
+    format!("what is there would be kept below {REPLACED}")
+}
+
+/// The way in which a replaced file was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// Under a second name: the first one is still there.
+    Linked,
+    /// Under another name, its own being free now.
+    Moved,
+}
+
+/// The place of the kept journal of a heal in place.
+pub(super) enum KeptJournal {
+    /// Below the root, among what is kept.
+    Below(RelPath),
+    /// Beside a catalog that is not in the root.
+    Beside(PathBuf),
+}
+
+impl Healer<'_> {
+    /// Returns true if what is there is to be kept: of what is missing there is
+    /// nothing.
+    pub(super) fn must_keep_original(&self, finding: &Finding) -> bool {
+        finding.verdict != Verdict::Missing && !self.options.discards_replaced
+    }
+
+    /// Returns true if a finding may be an edit of which this run would keep nothing.
+    /// The files around a damaged copy make it likely to be damaged and do not prove it.
+    pub(super) fn would_lose_an_edit(&self, finding: &Finding) -> bool {
+        finding.verdict == Verdict::DamagedCopy && self.options.discards_replaced
+    }
+
+    /// Returns the failure of a file that is left alone because it cannot be kept,
+    /// with what helps.
+    fn refused(&self, path: &RelPath, verdict: Verdict, why: impl std::fmt::Display) -> Failure {
+        if verdict != Verdict::DamagedCopy {
+            return Failure::Unhealed(format!(
+                "what is there cannot be kept ({why}): '--no-keep' heals it all the same, and it \
+                 is gone then"
+            ));
+        }
+        let file = self.place.root.join(os_path::from_bytes(path.as_bytes()));
+        let aside = os_path::with_suffix(&file, ".replaced");
+        Failure::Unhealed(format!(
+            "what is there may be an edit and cannot be kept ({why}): 'mv -n {} {}' keeps it, and \
+             the next heal makes the file anew",
+            shell_quoted(&file),
+            shell_quoted(&aside)
+        ))
+    }
+
+    /// Refuses a file that cannot get a name in the root, as far as that can be known
+    /// without trying.
+    pub(super) fn require_room(&self, finding: &Finding, stat: &Stat) -> HealAttempt<()> {
+        let refused =
+            |why: &dyn std::fmt::Display| Err(self.refused(&finding.path, finding.verdict, why));
+        match self.root.stat(b"") {
+            Ok(root) if root.device == stat.device => Ok(()),
+            Ok(_) => refused(&"it is on another file system than its root"),
+            Err(error) => refused(&error),
+        }
+    }
+
+    /// Gives a file a name among what is kept, unless a run that was cut off has.
+    pub(super) fn keep(
+        &mut self,
+        path: &RelPath,
+        stat: &Stat,
+        remedy: &mut HealResult,
+    ) -> HealAttempt<Kept> {
+        let is_it = |now: &Stat| now.inode == stat.inode && now.device == stat.device;
+        let (kept, way) = match self.kept_as(path, stat).into_iter().next() {
+            Some(kept) => (kept, Kept::Linked),
+            None => match self.link_or_move(path) {
+                Ok(kept) => kept,
+                Err(error) => return Err(self.refused(path, remedy.verdict, error)),
+            },
+        };
+        let [there, here] = [&kept, path].map(|path| self.root.stat(path.as_bytes()));
+        let left = if way == Kept::Moved { &there } else { &here };
+        let is_as_it_was = there.as_ref().is_ok_and(is_it)
+            && left.as_ref().is_ok_and(|left| {
+                is_it(left) && left.size == stat.size && left.mtime_ns == stat.mtime_ns
+            });
+        if is_as_it_was {
+            remedy.kept = Some(kept);
+            return Ok(way);
+        }
+        if way == Kept::Moved {
+            self.put_back(&kept, path);
+        }
+        Err(Failure::Unhealed("busy: it changed since it was judged".to_owned()))
+    }
+
+    /// Gives a file that was moved its own name again, unless there is another
+    /// one of that name by now.
+    pub(super) fn put_back(&self, kept: &RelPath, path: &RelPath) {
+        if let Err(error) = move_file(&self.root, kept.as_bytes(), path.as_bytes()) {
+            let (kept, path) = (kept.display(), path.display());
+            self.monitor.warn(&format!("{path}: it is now {kept}, and not put back: {error}"));
+        }
+    }
+
+    fn link_or_move(&mut self, path: &RelPath) -> io::Result<(RelPath, Kept)> {
+        let kept = self.place_for(path)?;
+        match link_file(&self.root, path.as_bytes(), kept.as_bytes()) {
+            Err(error) if has_no_links(&error) => {
+                move_file(&self.root, path.as_bytes(), kept.as_bytes())?;
+                Ok((kept, Kept::Moved))
+            }
+            linked => linked.map(|()| (kept, Kept::Linked)),
+        }
+    }
+
+    /// The name among what is kept that corresponds to a path, its folders made.
+    fn place_for(&mut self, path: &RelPath) -> io::Result<RelPath> {
+        let room = match &self.room {
+            Some(room) => room.clone(),
+            None => self.room.insert(self.make_room()?).clone(),
+        };
+        let kept = RelPath::from_bytes([room.as_bytes(), b"/", path.as_bytes()].concat());
+        self.make_own(&kept.parent().unwrap_or_default(), &room)?;
+        Ok(kept)
+    }
+
+    /// Keeps the journal of a file that was healed in place: it has the bytes that
+    /// were replaced. Beside a catalog that is kept elsewhere it stays there.
+    pub(super) fn keep_journal(&mut self, path: &RelPath) -> HealAttempt<KeptJournal> {
+        self.move_journal(path).map_err(|error| {
+            Failure::Unhealed(format!(
+                "it is healed, and the journal with the bytes that were replaced is not moved to \
+                 where it is to be kept ({error}): it stays for the next heal"
+            ))
+        })
+    }
+
+    fn move_journal(&mut self, path: &RelPath) -> io::Result<KeptJournal> {
+        let journal = self.journal();
+        if !self.place.is_inside() {
+            let free = os_path::free_numbered(&journal, ".");
+            os_path::rename(&journal, &free)?;
+            return Ok(KeptJournal::Beside(free));
+        }
+        let name = [path.as_bytes(), b".healing"].concat();
+        let kept = self.place_for(&RelPath::from_bytes(name))?;
+        let to = self.place.root.join(os_path::from_bytes(kept.as_bytes()));
+        os_path::rename(&journal, &to)?;
+        Ok(KeptJournal::Below(kept))
+    }
+
+    /// Makes a folder for what this run replaces: the first free number.
+    fn make_room(&self) -> io::Result<RelPath> {
+        let replaced = RelPath::from_bytes(REPLACED.as_bytes());
+        self.make_own(&replaced, &RelPath::root())?;
+        // Whichever process made them, they are to be there for as long as what is in
+        // them.
+        flush_folder(&self.root, b"")?;
+        flush_folder(&self.root, replaced.parent().unwrap_or_default().as_bytes())?;
+        let mut number = 1_u64;
+        loop {
+            let room = replaced.join(number.to_string().as_bytes());
+            match make_folder(&self.root, room.as_bytes(), None) {
+                Ok(_) => return Ok(room),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Makes fsure's own folders below `top`, for their owner alone.
+    fn make_own(&self, folder: &RelPath, top: &RelPath) -> io::Result<()> {
+        let is_there = |stat: &Stat| stat.kind == Kind::Folder;
+        if folder == top || self.root.stat(folder.as_bytes()).is_ok_and(|stat| is_there(&stat)) {
+            return Ok(());
+        }
+        self.make_own(&folder.parent().unwrap_or_default(), top)?;
+        make_folder(&self.root, folder.as_bytes(), None).map(drop)
+    }
+
+    /// The names that runs before this one have given to this very file.
+    pub(super) fn kept_as(&self, path: &RelPath, stat: &Stat) -> Vec<RelPath> {
+        if stat.links < 2 {
+            return Vec::new();
+        }
+        let Ok(rooms) = self.root.list(REPLACED.as_bytes(), LocateFiles::No, &|| ()) else {
+            return Vec::new();
+        };
+        let kept = rooms.entries.iter().map(|(at, _)| {
+            let room = [REPLACED.as_bytes(), rooms.names.get(*at)].join(&b'/');
+            RelPath::from_bytes([&*room, path.as_bytes()].join(&b'/'))
+        });
+        kept.filter(|kept| {
+            let there = self.root.stat(kept.as_bytes());
+            there.is_ok_and(|there| there.inode == stat.inode && there.device == stat.device)
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,223 @@
+//! `heal`: put back what is damaged or missing from copies that the record
+//! proves. A run judges as `verify` does, and what it finds is then healed as a
+//! whole, or left as it was. `docs/heal.md` says by which rules.
+
+mod finding_filter;
+mod healer;
+mod in_place;
+mod journal;
+mod keep_replaced;
+mod parity_pools;
+mod parity_rebuild;
+mod plan;
+mod progress;
+mod proof;
+mod protect;
+mod replacement;
+mod replica;
+mod restore_entries;
+mod resume;
+mod source_reader;
+
+use std::path::PathBuf;
+
+use super::Options;
+use super::open_root::{
+    OpenRoot, check_signature, detect_offline, is_surely_the_root, keep_backup, lock,
+    offline_outcome, open_root, plan, require_scope, require_trusted_record, warn_of_other_root,
+};
+use crate::catalog::{Catalog, RootLocation, StoredRow, refuse_irregular_parity};
+use crate::model::{
+    EntryKind, Finding, HealSummary, Outcome, ScanMonitor, StopReason, Verification,
+};
+use crate::scan::{Purpose, scan};
+use finding_filter::FindingFilter;
+use fsure_core::{Clock, Error, IoContext as _, Result};
+use healer::Healer;
+use parity_rebuild::Parity;
+pub(crate) use protect::refresh;
+pub use protect::{ProtectOptions, protect};
+pub(crate) use replacement::is_draft_name;
+use replica::Replica;
+use source_reader::Failure;
+
+/// Name of a heal in the history of a record.
+const HEAL: &str = "heal";
+
+/// Options of `heal`.
+#[derive(Clone, Debug, Default)]
+pub struct HealOptions {
+    /// Options that all jobs share.
+    pub common: Options,
+    /// Copies to heal from, each corresponding to the path that is healed.
+    pub replicas: Vec<PathBuf>,
+    /// Heal; otherwise only report what would be done.
+    pub does: bool,
+    /// Write into the damaged files rather than put whole ones in their place.
+    pub in_place: bool,
+    /// Do not keep what is replaced. What may be an edit is left alone then.
+    pub discards_replaced: bool,
+}
+
+/// Judges every recorded file below a place, and heals what can be healed.
+pub fn heal(
+    place: &RootLocation,
+    options: &HealOptions,
+    monitor: &dyn ScanMonitor,
+) -> Result<Outcome> {
+    require_trusted_record(place, &options.common)?;
+    let open = open_root(place)?;
+    let mut catalog = open_catalog(place, options, monitor)?;
+    // The share that is gone means nothing if the root cannot be another one: what is
+    // gone is what a heal is for.
+    let force = options.common.force || is_surely_the_root(place, &open, &mut catalog)?;
+    if let Some(offline) = detect_offline(place, &open, &catalog)?.filter(|_| !force) {
+        return Ok(offline_outcome(offline, false));
+    }
+    require_scope(place, &open, &mut catalog)?;
+    // Before anything is written by what it says.
+    let trusted = check_signature(place, &open, &mut catalog, &options.common)?;
+    let parity = open_parity(place, &open, monitor)?;
+    let replicas = open_replicas(place, &open, &mut catalog, options, parity.is_some())?;
+    warn_of_other_root(&open, &catalog, "it is judged and healed as a copy", monitor);
+    let mut healer = Healer::new(place, &open, &mut catalog, options, (replicas, parity), monitor)?;
+    healer.clear_up()?;
+    let purpose = Purpose::Verify;
+    let mut plan = plan(place, &open, healer.catalog, &options.common, purpose, options.does)?;
+    plan.command = HEAL;
+    plan.must_write = options.does;
+    plan.force = force;
+    let ward = FindingFilter::new(monitor);
+    let noted = healer.catalog.last_verification()?;
+    let mut outcome = scan(&plan, healer.catalog, &ward)?;
+    let may_go_on = outcome.offline.is_none()
+        && outcome.stopped.is_none()
+        && outcome.record_untrusted.is_none();
+    let findings = if may_go_on { ward.findings() } else { Vec::new() };
+    outcome.stopped = heal_all(&mut healer, &findings, outcome.stopped.take())?;
+    healer.healing.is_unfinished = fsure_os::path::exists(&healer.journal());
+    outcome.replicas.clone_from(&options.replicas);
+    let HealSummary { healed, .. } = *outcome.healing.insert(healer.healing);
+    if healed.total() > 0 {
+        let is_healed = |finding: &Finding| healer.healed.contains(&finding.path);
+        outcome.grave.retain(|finding| !is_healed(finding));
+        outcome.to_accept.verdicts.retain(|_, path| !healer.healed.contains(path));
+        outcome.to_accept.known_damage.take_if(|path| healer.healed.contains(path));
+        for finding in findings.iter().filter(|finding| is_healed(finding)) {
+            outcome.forget_known_damage(finding);
+        }
+        outcome.grave.iter().for_each(|finding| outcome.to_accept.add(finding));
+    }
+    if options.does && healed.total() > 0 {
+        note_healed(&mut catalog, noted, &outcome)?;
+    }
+    if let Some(trusted) = trusted.filter(|_| !catalog.has_changed_claims()) {
+        trusted.conclude_again(&mut outcome, &mut catalog)?;
+    }
+    keep_backup(place, &mut catalog, &options.common.backup_folders, monitor)?;
+    Ok(outcome)
+}
+
+/// Notes in the history the outcome of the heal, and not only what it found. A heal
+/// that is killed has left only the latter.
+fn note_healed(catalog: &mut Catalog, noted: i64, outcome: &Outcome) -> Result<()> {
+    if outcome.stopped.is_some() {
+        return Ok(());
+    }
+    let ended = Verification {
+        at_s: Clock::default().now_s(),
+        command: HEAL.to_owned(),
+        generation: catalog.last_generation()?,
+        files: outcome.hashed,
+        bytes: outcome.bytes_judged,
+        exit_code: outcome.exit_code().number(),
+    };
+    catalog.end_verification(noted, &ended)?;
+    catalog.commit()
+}
+
+/// Heals one after the other. Returns the reason if the run ends early.
+fn heal_all(
+    healer: &mut Healer<'_>,
+    findings: &[Finding],
+    mut stopped: Option<StopReason>,
+) -> Result<Option<StopReason>> {
+    healer.expect(findings);
+    for finding in findings {
+        match healer.heal_finding(finding) {
+            Ok(()) => {}
+            Err(Failure::Stopped(code)) => stopped = Some(StopReason::Interrupted(code)),
+            Err(Failure::Fatal(error @ Error::RecordNotWritten { .. })) => {
+                healer.catalog.rollback();
+                let hint = error.hint().unwrap_or_default();
+                stopped = Some(StopReason::RecordFailed(format!("{error}; {hint}")));
+            }
+            Err(Failure::Fatal(error)) => return Err(error),
+            Err(Failure::Unhealed(why)) => return Err(Error::Internal(why)),
+        }
+        if stopped.is_some() {
+            break;
+        }
+    }
+    healer.date_folders();
+    Ok(stopped)
+}
+
+/// Opens the catalog, for writing only if something is to be done.
+fn open_catalog(
+    place: &RootLocation,
+    options: &HealOptions,
+    monitor: &dyn ScanMonitor,
+) -> Result<Catalog> {
+    if !options.does {
+        return Catalog::open(&place.catalog, None);
+    }
+    let catalog = Catalog::open(&place.catalog, Some(lock(&place.catalog, monitor)?))?;
+    if catalog.is_read_only() {
+        return Err(Error::RecordNotWritten {
+            catalog: place.catalog.clone(),
+            why: "it is read-only".to_owned(),
+            hint: "what is healed has to be recorded".to_owned(),
+        });
+    }
+    Ok(catalog)
+}
+
+fn open_parity(
+    place: &RootLocation,
+    open: &OpenRoot,
+    monitor: &dyn ScanMonitor,
+) -> Result<Option<Parity>> {
+    refuse_irregular_parity(&place.catalog)?;
+    let bad = |what: &str| monitor.warn(&format!("recovery data: {what}"));
+    let folder = crate::parity::folder(&place.catalog);
+    Parity::open(&place.catalog, &open.root, &bad).context("list the recovery data in", &folder)
+}
+
+fn open_replicas(
+    place: &RootLocation,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+    options: &HealOptions,
+    has_parity: bool,
+) -> Result<Vec<Replica>> {
+    let is_cut_off = resume::is_any(place, catalog)?;
+    if options.replicas.is_empty() && !has_parity && !is_cut_off {
+        return Err(Error::Usage {
+            message: "there is nothing to heal from: no '--from' and no recovery data".to_owned(),
+            hint: Some(
+                "'--from REPLICA' names a copy of PATH; 'fsure protect' makes recovery data, \
+                 before anything is damaged"
+                    .to_owned(),
+            ),
+        });
+    }
+    let scope = &place.scope;
+    let is_file = match catalog.get(scope)? {
+        _ if scope.is_root() => false,
+        Some(StoredRow::Sound(row)) => row.record.entry.kind == EntryKind::File,
+        _ => open.root.stat(scope.as_bytes()).is_ok_and(|s| s.kind == fsure_os::Kind::File),
+    };
+    let replica = |path: &PathBuf| Replica::open(path, &open.root, scope, is_file);
+    options.replicas.iter().map(replica).collect()
+}

@@ -1,0 +1,275 @@
+//! `import`: makes or completes the record of a root from a list, without
+//! reading a byte of data, unless the list has CRC-32 values only (`proving`).
+//! What came from a list is recorded and not verified; the next `verify` judges
+//! it. What is recorded already stays as it is.
+
+use std::collections::HashSet;
+
+use fsure_os::Kind;
+use fsure_os::path as os_path;
+
+use super::Options;
+use super::list_catalog::broken_rules;
+use super::list_records::{self, ListProblems, Refusal, named, record};
+use super::open_root::{OpenRoot, keep_backup, lock, open_root, root_identity};
+use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, Row, Settings, StoredRow};
+use crate::manifest::{ManifestEntry, ManifestFormat, ProblemKind, Source};
+use crate::model::{Changes, Entry, EntryKind, Record, ScanMonitor};
+use fsure_core::{Algorithm, AlgorithmSet, Clock, Digests, Error, ExitCode, RelPath, Result};
+
+/// The result of an import.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Files recorded from the list.
+    pub recorded: u64,
+    /// Those of them of which there is no file; the next `verify` calls them
+    /// missing.
+    pub absent: u64,
+    /// Files recorded before, with the same digest, or from a list.
+    pub known: u64,
+    /// Files recorded before, with other kinds of digests only: there is
+    /// nothing to compare, and they stay as they are.
+    pub incomparable: u64,
+    /// Files recorded before with another digest. The record stays as it is.
+    pub conflicts: u64,
+    /// Lines that make no sense.
+    pub malformed: u64,
+    /// Entries that cannot be used.
+    pub unusable: u64,
+    /// True if the list names no file at all.
+    pub is_empty: bool,
+    /// True if the files were read and compared with the list, so that only those
+    /// that match it were recorded.
+    pub is_proven: bool,
+    /// Files that were read and do not match the list.
+    pub mismatched: u64,
+    /// Files that were to be read and could not be.
+    pub unread: u64,
+    /// Files that were to be read and are not there.
+    pub missing: u64,
+}
+
+impl Imported {
+    /// The exit code this deserves.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self { is_empty: true, .. } => ExitCode::RecordUntrusted,
+            Self { malformed, conflicts, .. } if malformed + conflicts > 0 => {
+                ExitCode::RecordUntrusted
+            }
+            Self { mismatched: 1.., .. } => ExitCode::Damage,
+            Self { unread: 1.., .. } => ExitCode::Unread,
+            Self { unusable: 1.., .. } => ExitCode::Incomplete,
+            Self { missing: 1.., .. } => ExitCode::Differences,
+            _ => ExitCode::Clean,
+        }
+    }
+}
+
+/// Records the files below `place` as a list has them.
+pub fn import(
+    place: &RootLocation,
+    source: &Source,
+    options: &Options,
+    monitor: &dyn ScanMonitor,
+) -> Result<Imported> {
+    let open = open_root(place)?;
+    if list_records::first(source, monitor)?.is_none() {
+        return nothing(source, monitor);
+    }
+    let mut catalog = open_or_create(place, &open, monitor)?;
+    let audit = catalog.audit()?;
+    if !audit.is_clean() {
+        return Err(Error::RecordUntrusted {
+            catalog: place.catalog.clone(),
+            why: audit.objection.unwrap_or_else(|| "rows of it fail their own seal".to_owned()),
+            hint: format!("nothing was imported; '{}' says more", place.command("verify")),
+        });
+    }
+    let mut import = Import {
+        place,
+        open: &open,
+        catalog: &mut catalog,
+        imported: Imported::default(),
+        folders: HashSet::new(),
+    };
+    if source.format == ManifestFormat::Sfv {
+        import.prove(source, options, monitor)?;
+    } else {
+        import.take_all(source, monitor)?;
+    }
+    let imported = import.imported;
+    let changes = Changes { new: imported.recorded, ..Changes::default() };
+    catalog.note_changes(&mut None, options.clock.now_s(), "import", changes)?;
+    catalog.commit()?;
+    keep_backup(place, &mut catalog, &options.backup_folders, monitor)?;
+    Ok(imported)
+}
+
+/// Reports the problems of a list that has no entry. No record is made for it: a list that
+/// was lost in a power cut must not pass for one of an empty folder.
+fn nothing(source: &Source, monitor: &dyn ScanMonitor) -> Result<Imported> {
+    let ListProblems { malformed, unusable } =
+        list_records::read(source, monitor, true, &mut |_| Ok(Ok(())))?;
+    let is_empty = unusable == 0;
+    if is_empty {
+        monitor.warn(&format!("{} names no file", source.label().display()));
+    }
+    Ok(Imported { malformed, unusable, is_empty, ..Imported::default() })
+}
+
+pub(super) struct Import<'a> {
+    pub(super) place: &'a RootLocation,
+    pub(super) open: &'a OpenRoot,
+    pub(super) catalog: &'a mut Catalog,
+    pub(super) imported: Imported,
+    /// Folders that are there and recorded by now.
+    folders: HashSet<RelPath>,
+}
+
+impl Import<'_> {
+    /// Records all entries of the list.
+    fn take_all(&mut self, source: &Source, monitor: &dyn ScanMonitor) -> Result<()> {
+        let troubles = list_records::read(source, monitor, true, &mut |listed| match monitor
+            .stop_requested()
+        {
+            Some(code) => Err(Error::Interrupted(code)),
+            None => self.take(listed),
+        })?;
+        let ListProblems { malformed, unusable } = troubles;
+        self.imported.unusable = unusable;
+        let broken = broken_rules(self.place, self.open, source, monitor)?;
+        // A conflict is reported like a malformed line, and is not one.
+        self.imported.malformed = malformed + broken - self.imported.conflicts;
+        Ok(())
+    }
+
+    fn take(&mut self, listed: ManifestEntry) -> Result<std::result::Result<(), Refusal>> {
+        let refuse = |trouble, reason| Ok(Err(Refusal::new(trouble, reason)));
+        let named = named(&self.open.root, &self.place.scope, &listed);
+        let shown = named.path.display().to_string();
+        if named.path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())) {
+            return refuse(ProblemKind::Unsupported, format!("{shown} belongs to fsure itself"));
+        }
+        if named.there.as_ref().is_some_and(|stat| stat.kind != Kind::File) {
+            return refuse(ProblemKind::Unsupported, format!("{shown} is no file here"));
+        }
+        match self.catalog.get(&named.path)? {
+            None => {
+                self.imported.recorded += 1;
+                self.imported.absent += u64::from(named.there.is_none());
+                self.record_folders(&named.path)?;
+                let file_system = self.catalog.root_identity().0.id;
+                let record = record(named, listed, file_system, true);
+                self.catalog.put(None, record, &[]).map(Ok)
+            }
+            Some(StoredRow::Bad(_)) => {
+                refuse(ProblemKind::Malformed, format!("the record of {shown} fails its own seal"))
+            }
+            Some(StoredRow::Sound(row)) => match row.record.digests.agree(&listed.digests) {
+                // Several digests of one file are several lines of most lists.
+                None | Some(true) if row.record.hashed_ns == 0 => {
+                    self.imported.known += 1;
+                    let file_system = row.record.entry.file_system;
+                    let record = record(named, listed, file_system, true);
+                    list_records::join(self.catalog, &row, &record)
+                }
+                _ => self.compare(&row, &listed.digests),
+            },
+        }
+    }
+
+    /// Compares digests with a record, which stays as it is.
+    pub(super) fn compare(
+        &mut self,
+        row: &Row,
+        digests: &Digests,
+    ) -> Result<std::result::Result<(), Refusal>> {
+        let shown = row.record.path.display();
+        let (trouble, reason) = match row.record.digests.agree(digests) {
+            Some(true) => {
+                self.imported.known += 1;
+                return Ok(Ok(()));
+            }
+            Some(false) => {
+                self.imported.conflicts += 1;
+                let reason = format!("{shown} is recorded with another digest, which stays");
+                (ProblemKind::Malformed, reason)
+            }
+            None => {
+                self.imported.incomparable += 1;
+                (ProblemKind::Note, format!("{shown} is recorded with other kinds of digests only"))
+            }
+        };
+        Ok(Err(Refusal::new(trouble, reason)))
+    }
+
+    /// Records the folders that a file is in, as they are: otherwise each would
+    /// be new to the next `verify`.
+    pub(super) fn record_folders(&mut self, path: &RelPath) -> Result<()> {
+        if path.parent().is_none_or(|folder| folder.is_root() || self.folders.contains(&folder)) {
+            return Ok(());
+        }
+        // From the top, and no further than there are folders: a name in a list may have
+        // more components than any system takes.
+        let bytes = path.as_bytes();
+        for end in (0..bytes.len()).filter(|end| bytes[*end] == b'/') {
+            let folder = RelPath::from_bytes(&bytes[..end]);
+            if self.folders.contains(&folder) {
+                continue;
+            }
+            let stat = self.open.root.stat(folder.as_bytes());
+            let Some(stat) = stat.ok().filter(|stat| stat.kind == Kind::Folder) else { break };
+            if self.catalog.get(&folder)?.is_none() {
+                self.record_folder(&folder, stat.mtime_ns)?;
+            }
+            self.folders.insert(folder);
+        }
+        Ok(())
+    }
+
+    fn record_folder(&mut self, path: &RelPath, mtime_ns: i64) -> Result<()> {
+        let entry = Entry {
+            kind: EntryKind::Folder,
+            size: 0,
+            mtime_ns,
+            ctime_ns: None,
+            birth_ns: None,
+            inode: None,
+            file_system: self.catalog.root_identity().0.id,
+            target: None,
+        };
+        let record = Record {
+            path: path.clone(),
+            entry,
+            digests: Digests::default(),
+            hashed_ns: 0,
+            verified_s: 0,
+            gone_s: None,
+        };
+        self.catalog.put(None, record, &[])
+    }
+}
+
+fn open_or_create(
+    place: &RootLocation,
+    open: &OpenRoot,
+    monitor: &dyn ScanMonitor,
+) -> Result<Catalog> {
+    let own_folder = place.root.join(OWN_FOLDER);
+    if place.is_inside() && !os_path::exists(&own_folder) {
+        os_path::make_lasting_folder(&own_folder).map_err(|error| Error::RecordNotWritten {
+            catalog: place.catalog.clone(),
+            why: error.to_string(),
+            hint: "'--catalog FILE' keeps the record in another place".to_owned(),
+        })?;
+    }
+    let lock = lock(&place.catalog, monitor)?;
+    if !place.is_recorded() {
+        let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
+        let settings = Settings { digests, cross_file_systems: false };
+        let root = root_identity(place, open);
+        Catalog::create(&place.catalog, settings, root, Clock::default().now_s())?;
+    }
+    Catalog::open(&place.catalog, Some(lock))
+}

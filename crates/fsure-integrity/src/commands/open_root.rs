@@ -1,0 +1,397 @@
+//! Prepares a run over a root: opens its catalog, checks its identity and reads its
+//! configuration.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fsure_os::folder::Root;
+use fsure_os::lock::Lock;
+use fsure_os::path as os_path;
+use fsure_os::place::LocateFiles;
+use fsure_os::read::ReadMode;
+use fsure_os::volume::{self, Volume};
+
+use super::Options;
+use super::config::{self, Config};
+use super::heal::is_draft_name;
+use super::recover::damaged_names;
+use crate::catalog::{
+    Catalog, OWN_CATALOG, OWN_FOLDER, PageStart, RECOVERED, RootLocation, StoredRow,
+};
+use crate::model::{Offline, Outcome, ScanMonitor, is_carrier};
+use crate::scan::{ContentSource, Purpose, ScanPlan};
+use crate::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
+use crate::trust::Trusted;
+use fsure_core::{Error, IoContext as _, RelPath, Result};
+
+/// A root folder as it is now.
+pub(super) struct OpenRoot {
+    pub(super) root: Arc<Root>,
+    pub(super) volume: Volume,
+    pub(super) inode: u64,
+    pub(super) config: Config,
+}
+
+/// Opens the root folder and finds the file system that it is on.
+pub(super) fn open_root(place: &RootLocation) -> Result<OpenRoot> {
+    let path = &place.root;
+    let root = Root::open(path).context("open", path)?;
+    let volume = volume::of(&root, b"").context("ask for the file system of", path)?;
+    let inode = root.stat(b"").context("look at", path)?.inode;
+    let config = config::read(&root)?;
+    Ok(OpenRoot { root: Arc::new(root), volume, inode, config })
+}
+
+/// Returns the identity by which a catalog knows its root. The granularity of the dates
+/// of its file system is measured: with a file in the folder of the catalog, if that is in
+/// the root.
+pub(super) fn root_identity(place: &RootLocation, open: &OpenRoot) -> (Volume, u64) {
+    let is_inside = place.is_inside();
+    let folder = if is_inside { OWN_FOLDER.as_bytes() } else { b"" };
+    let mtime_granularity_ns = volume::measure_granularity_ns(&open.root, folder, is_inside);
+    (Volume { mtime_granularity_ns, ..open.volume.clone() }, open.inode)
+}
+
+/// Brings the backup of a record in step with it, here and in the folders that the
+/// user has named. A record is as sound without, so that what fails is a warning.
+pub(super) fn keep_backup(
+    place: &RootLocation,
+    catalog: &mut Catalog,
+    folders: &[PathBuf],
+    monitor: &dyn ScanMonitor,
+) -> Result<()> {
+    let warn = |error: &std::io::Error| {
+        monitor.warn(&format!(
+            "the backup of {} could not be written: {error}; the record itself is sound",
+            place.catalog.display()
+        ));
+    };
+    if let Err(error) = catalog.keep_backup()? {
+        warn(&error);
+        return Ok(());
+    }
+    let name = place.root.file_name().map_or("root".into(), |name| name.to_string_lossy());
+    for folder in folders {
+        if let Err(error) = catalog.copy_backup(folder, &name) {
+            warn(&error);
+        }
+    }
+    Ok(())
+}
+
+/// Waits for the right to write the catalog.
+pub(super) fn lock(file: &Path, monitor: &dyn ScanMonitor) -> Result<Lock> {
+    // A file that the user has named by mistake gets no lock beside it.
+    Catalog::refuse_foreign(file)?;
+    lock_any(file, monitor)
+}
+
+/// The same for a file that may be too damaged to be known as a catalog.
+pub(super) fn lock_any(file: &Path, monitor: &dyn ScanMonitor) -> Result<Lock> {
+    let mut has_told = false;
+    Catalog::lock(file, |holder| {
+        if !has_told {
+            monitor.warn(&format!(
+                "{} is in use by another fsure ({holder}); waiting for it to finish",
+                file.display()
+            ));
+            has_told = true;
+        }
+        match monitor.stop_requested() {
+            Some(code) => Err(Error::Interrupted(code)),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Refuses a place of which there is no record.
+pub(super) fn require_record(place: &RootLocation) -> Result<()> {
+    if place.is_recorded() {
+        Ok(())
+    } else {
+        Err(Error::NoRecord { path: place.root.clone(), folder: place.root.clone() })
+    }
+}
+
+/// The same for a run that might require a signature. The records that travel with the
+/// data are not signed, and no record must be made of them.
+pub(super) fn require_trusted_record(place: &RootLocation, options: &Options) -> Result<()> {
+    match options.signed_by {
+        Some(_) if !place.is_recorded() => Err(Error::RecordUntrusted {
+            catalog: place.catalog.clone(),
+            why: "there is none here, and what else is here is not signed".to_owned(),
+            hint: "nothing was judged. Put the signed one back, or name it with '--catalog FILE'; \
+                   '--signed-by none' does without"
+                .to_owned(),
+        }),
+        _ => require_record(place),
+    }
+}
+
+/// Checks the signature of the record; `None` if none is required.
+pub(super) fn check_signature<'a>(
+    place: &'a RootLocation,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+    options: &'a Options,
+) -> Result<Option<Trusted<'a>>> {
+    let by = options.signed_by.as_ref();
+    by.map(|by| by.check(place, catalog, open.config.digest)).transpose()
+}
+
+/// Refuses a path that neither exists nor is recorded.
+pub(super) fn require_scope(
+    place: &RootLocation,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+) -> Result<()> {
+    let scope = &place.scope;
+    let stat = open.root.stat(scope.as_bytes());
+    if !stat.is_err_and(|error| fsure_os::folder::is_gone(&error)) {
+        return Ok(());
+    }
+    let (first, end) = scope.below();
+    let is_recorded = catalog.get(scope)?.is_some()
+        || !catalog.page(&PageStart::From(&first), end.as_deref())?.is_empty();
+    if is_recorded {
+        Ok(())
+    } else {
+        Err(Error::NotThere { path: place.root.join(os_path::from_bytes(scope.as_bytes())) })
+    }
+}
+
+/// Returns the reason why the root cannot be the recorded one; `None` if it can. A catalog
+/// in the root came with it: then the root is a copy, and can be judged.
+pub(super) fn detect_offline(
+    place: &RootLocation,
+    open: &OpenRoot,
+    catalog: &Catalog,
+) -> Result<Option<Offline>> {
+    if !is_recorded_root(open, catalog) && !place.is_inside() && !catalog.is_empty() {
+        let (recorded, _) = catalog.root_identity();
+        let recorded = describe(&recorded.volume);
+        return Ok(Some(Offline::OtherFileSystem { recorded, found: describe(&open.volume) }));
+    }
+    Ok((catalog.files() > 0 && is_empty(place, open)?).then_some(Offline::Empty))
+}
+
+/// Returns true if the root contains nothing but fsure's own files.
+pub(super) fn is_empty(place: &RootLocation, open: &OpenRoot) -> Result<bool> {
+    let own = own_paths(place);
+    let is_own = |name: &[u8]| is_carrier(name) || own.iter().any(|own| own.as_bytes() == name);
+    open.root.has_names_besides(&is_own).map(|is_one| !is_one).context("list", &place.root)
+}
+
+/// Returns true if the root is the folder, or at least on the file system, that was
+/// recorded.
+pub(super) fn is_recorded_root(open: &OpenRoot, catalog: &Catalog) -> bool {
+    let (recorded, inode) = catalog.root_identity();
+    let then = &recorded.volume;
+    // Without UUID only the root's inode identifies it, if that is recorded.
+    let is_known = then.uuid.is_some() || inode.is_none_or(|inode| inode == open.inode);
+    then.kind == open.volume.kind && then.uuid == open.volume.uuid && is_known
+}
+
+/// Returns true if the root is provably the recorded one, or the copy that its record
+/// travelled with: the mount point of a disk that is not mounted is neither.
+pub(super) fn is_surely_the_root(
+    place: &RootLocation,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+) -> Result<bool> {
+    if place.is_inside() || !is_recorded_root(open, catalog) {
+        return Ok(place.is_inside());
+    }
+    let (recorded, inode) = catalog.root_identity();
+    let is_known = recorded.volume.uuid.is_some() && inode == Some(open.inode);
+    Ok(is_known || is_any_as_recorded(&open.root, catalog)?)
+}
+
+/// Returns true if any recorded file is there, with its inode and its change time: on
+/// another file system without UUID, none would be.
+fn is_any_as_recorded(root: &Root, catalog: &mut Catalog) -> Result<bool> {
+    let mut after = Vec::new();
+    loop {
+        let page = catalog.page(&PageStart::After(&after), None)?;
+        let Some(last) = page.last() else { return Ok(false) };
+        after = last.path().as_bytes().to_vec();
+        let is_there = |stored: &StoredRow| {
+            let StoredRow::Sound(row) = stored else { return false };
+            let then = &row.record.entry;
+            let now = root.stat(row.record.path.as_bytes());
+            row.is_live_file()
+                && now.is_ok_and(|now| {
+                    then.inode == Some(now.inode) && then.ctime_ns == Some(now.ctime_ns)
+                })
+        };
+        if page.iter().any(is_there) {
+            return Ok(true);
+        }
+    }
+}
+
+/// Warns with the given consequence if the root is not the one that was recorded.
+pub(super) fn warn_of_other_root(
+    open: &OpenRoot,
+    catalog: &Catalog,
+    consequence: &str,
+    monitor: &dyn ScanMonitor,
+) {
+    if is_recorded_root(open, catalog) {
+        return;
+    }
+    let recorded = describe(&catalog.root_identity().0.volume);
+    let found = describe(&open.volume);
+    let difference = if recorded == found {
+        format!("this is not the folder that was recorded, though it lies on {found} as that did")
+    } else {
+        format!("this is not the file system that was recorded ({recorded}), but {found}")
+    };
+    monitor.warn(&format!("{difference}: {consequence}"));
+}
+
+fn describe(volume: &Volume) -> String {
+    let uuid =
+        volume.uuid.as_deref().map_or("without UUID".to_owned(), |uuid| format!("UUID {uuid}"));
+    format!("{}, {uuid}", volume.kind)
+}
+
+/// Returns the outcome of a run over a root that is offline.
+pub(super) fn offline_outcome(offline: Offline, is_update: bool) -> Outcome {
+    Outcome { offline: Some(offline), is_update, ..Outcome::default() }
+}
+
+/// Makes the plan of a run.
+pub(super) fn plan(
+    place: &RootLocation,
+    open: &OpenRoot,
+    catalog: &Catalog,
+    options: &Options,
+    purpose: Purpose,
+    may_write: bool,
+) -> Result<ScanPlan> {
+    let recorded = catalog.settings().cross_file_systems;
+    let reads_from = options.reads_from.unwrap_or(match purpose {
+        Purpose::Update(_) => ContentSource::Cache,
+        _ => ContentSource::Medium,
+    });
+    Ok(ScanPlan {
+        root: Arc::clone(&open.root),
+        walk: WalkOptions {
+            scope: place.scope.clone(),
+            patterns: Patterns::new(
+                &options.exclude,
+                &open.config.exclude,
+                &options.exclude_always,
+            )?,
+            borders: WalkBounds {
+                cross_file_systems: options.cross_file_systems.unwrap_or(recorded),
+                mounted_over: Vec::new(),
+                own: own_paths(place).into_iter().chain(drafts(catalog, options)?).collect(),
+                places: match (&purpose, reads_from) {
+                    (Purpose::Status, _) => LocateFiles::No,
+                    (Purpose::Update(rules), _) if !rules.full && !catalog.is_empty() => {
+                        LocateFiles::No
+                    }
+                    (_, ContentSource::Cache) => LocateFiles::IfCold,
+                    (_, ContentSource::Medium) => LocateFiles::Yes,
+                },
+                catalog_in_root: OWN_CATALOG,
+            },
+            listers: LISTERS,
+            patience: options.effort.patience,
+        },
+        reads_from,
+        command: match &purpose {
+            Purpose::Status => "status",
+            Purpose::Verify => "verify",
+            Purpose::Update(rules) if rules.only_completes => "export",
+            Purpose::Update(_) => "update",
+        },
+        must_write: matches!(purpose, Purpose::Update(_)),
+        purpose,
+        first_way: ReadMode::Direct,
+        effort: options.effort.clone(),
+        may_write,
+        binds_claims: false,
+        is_list: false,
+        meta: catalog.choices().meta,
+        force: options.force,
+        tell_ok: options.tell_ok,
+        clock: options.clock.clone(),
+        scrub: None,
+    })
+}
+
+/// Refuses to record a tree in which a file might be half healed: its date
+/// makes it look like an edit.
+pub(super) fn reject_interrupted_heal(place: &RootLocation) -> Result<()> {
+    if !os_path::exists(&Catalog::journal_file(&place.catalog)) {
+        return Ok(());
+    }
+    Err(Error::RecordNotWritten {
+        catalog: place.catalog.clone(),
+        why: "a heal in place was cut off, and a file may be half of it".to_owned(),
+        hint: format!("nothing was recorded; '{} --yes' finishes it", place.command("heal")),
+    })
+}
+
+/// Warns if a heal was cut off.
+pub(super) fn warn_interrupted_heal(
+    place: &RootLocation,
+    catalog: &Catalog,
+    monitor: &dyn ScanMonitor,
+) -> Result<()> {
+    let has_journal = os_path::exists(&Catalog::journal_file(&place.catalog));
+    if has_journal || !catalog.drafts()?.is_empty() {
+        let heal = place.command("heal");
+        monitor.warn(&format!("a heal was cut off; '{heal} --yes' finishes it and clears up"));
+    }
+    Ok(())
+}
+
+/// Returns the paths of drafts that a heal that was cut off has left in the tree. Empty
+/// if a signature is required: none covers the notes of drafts, so that a forged note
+/// could hide any name.
+fn drafts(catalog: &Catalog, options: &Options) -> Result<Vec<RelPath>> {
+    if options.signed_by.is_some() {
+        return Ok(Vec::new());
+    }
+    let drafts = catalog.drafts()?.into_iter().map(|(_, draft)| draft);
+    Ok(drafts.filter(|draft| is_draft_name(draft.name())).collect())
+}
+
+/// Returns the files that `recover` has kept beside a catalog in the tree.
+fn damaged_catalogs(place: &RootLocation) -> impl Iterator<Item = RelPath> {
+    let folder = place.catalog.parent().unwrap_or(&place.root);
+    let below = folder.strip_prefix(&place.root).map(|folder| os_path::bytes(folder).into_owned());
+    let below = RelPath::from_bytes(below.unwrap_or_default());
+    damaged_names(&place.catalog).into_iter().map(move |name| below.join(&name))
+}
+
+/// Returns the paths below the root that are fsure's own.
+fn own_paths(place: &RootLocation) -> Vec<RelPath> {
+    let mut own = vec![RelPath::from_bytes(OWN_FOLDER.as_bytes())];
+    if let Ok(catalog) = place.catalog.strip_prefix(&place.root) {
+        let catalog = os_path::bytes(catalog);
+        let with = |tail: &[u8]| RelPath::from_bytes([&*catalog, tail].concat());
+        own.extend(
+            [
+                b"".as_slice(),
+                b".lock",
+                b"-journal",
+                b".making",
+                b".healing",
+                b".parity",
+                b".seal",
+                b".backup",
+                b".backup.making",
+                b".recovering",
+                RECOVERED.as_bytes(),
+            ]
+            .map(with),
+        );
+        own.extend(damaged_catalogs(place));
+    }
+    own
+}

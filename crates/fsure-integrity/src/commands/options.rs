@@ -1,0 +1,41 @@
+//! Options that all commands over a root have in common.
+
+use std::path::PathBuf;
+
+use crate::catalog::{OWN_CATALOG, RootLocation};
+use crate::scan::{ContentSource, IoOptions};
+use crate::trust::SignedBy;
+use fsure_core::{Clock, RelPath};
+
+/// Options that all jobs over a root have in common.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Patterns to leave out, in the manner of `.gitignore`.
+    pub exclude: Vec<String>,
+    /// Patterns that this user leaves out in every run.
+    pub exclude_always: Vec<String>,
+    /// True if other file systems below the root are part of it; `None` for the
+    /// setting of the last `update`.
+    pub cross_file_systems: Option<bool>,
+    /// Source that content is read from; `None` for the default of the job: `verify`
+    /// reads from the medium, `update` reads from memory what is there.
+    pub reads_from: Option<ContentSource>,
+    /// Parallelism, rate limit and timeout of reading.
+    pub effort: IoOptions,
+    /// Key that must have signed the record for it to be believed.
+    pub signed_by: Option<SignedBy>,
+    /// Folders in which a copy of the backup of each record is kept.
+    pub backup_folders: Vec<PathBuf>,
+    /// Go on even if the root seems to be offline.
+    pub force: bool,
+    /// Report paths that are ok to the monitor, too.
+    pub tell_ok: bool,
+    /// Clock by which times are read.
+    pub clock: Clock,
+}
+
+/// Returns the place of a root that was found below another.
+pub fn nested_place(outer: &RootLocation, nested: &RelPath) -> RootLocation {
+    let root = outer.root.join(fsure_os::path::from_bytes(nested.as_bytes()));
+    RootLocation { catalog: root.join(OWN_CATALOG), root, scope: RelPath::root() }
+}

@@ -1,0 +1,360 @@
+//! `recover`: puts a damaged record together from what is sound of it, from its
+//! backups, and from what travels with the data. The damaged file is kept. Where it
+//! is proved that nothing is lacking, the new record says all that the old one did.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fsure_os::lock::Lock;
+use fsure_os::path::{self as os_path, with_suffix};
+use fsure_os::plain::{self, open_own};
+
+use super::open_root::{OpenRoot, keep_backup, lock_any, open_root, plan, root_identity};
+use super::{Options, verify_sidecars};
+use crate::catalog::{
+    Catalog, OWN_CATALOG, PageStart, RECOVERED, ReadSeek, Recovered, RootLocation, Row, Settings,
+    Sources, StoredRow, is_recorded,
+};
+use crate::model::{Changes, Generation, ScanMonitor, Verdict};
+use crate::scan::{Purpose, are_proven};
+use fsure_core::{AlgorithmSet, Clock, Error, ExitCode, IoContext as _, RelPath, Result};
+
+/// The end of the name of a catalog that is being put together.
+const RECOVERING: &str = ".recovering";
+/// The end of the name of a damaged catalog that is kept; a number follows.
+pub(super) const DAMAGED: &str = ".damaged-";
+
+/// The options of `recover`.
+#[derive(Clone, Debug, Default)]
+pub struct RecoverOptions {
+    /// Backups besides the one beside the catalog.
+    pub from: Vec<PathBuf>,
+    /// Say what could be put together, and change nothing.
+    pub is_dry_run: bool,
+    /// Folders in which a copy of the backup is kept.
+    pub backup_folders: Vec<PathBuf>,
+}
+
+/// The result of `recover`.
+#[derive(Clone, Debug, Default)]
+pub struct Recovery {
+    /// The damage; `None` if the record is sound and was left alone.
+    pub damage: Option<String>,
+    /// The result of putting it together.
+    pub recovered: Recovered,
+    /// Files whose records only travelled with the data.
+    pub from_sidecars: u64,
+    /// Rows of the new record.
+    pub rows: u64,
+    /// Large files whose block values are lost: they are verified as a whole.
+    pub without_blocks: u64,
+    /// The path of the damaged record; `None` if there was none, and in a dry
+    /// run.
+    pub kept_as: Option<PathBuf>,
+    /// True if nothing was changed because that was asked for.
+    pub is_dry_run: bool,
+}
+
+impl Recovery {
+    /// Rows that are known to be lost.
+    pub fn lost(&self) -> u64 {
+        let before = self.recovered.rows_before.unwrap_or(0);
+        if self.recovered.is_whole() { 0 } else { before.saturating_sub(self.rows) }
+    }
+
+    fn has_changed(&self) -> bool {
+        self.damage.is_some() && !self.is_dry_run
+    }
+
+    /// The exit code it deserves: 7 for a record that is whole again.
+    pub fn exit_code(&self) -> ExitCode {
+        match &self.damage {
+            None => ExitCode::Clean,
+            Some(_) if self.is_dry_run => ExitCode::RecordUntrusted,
+            Some(_) if self.recovered.is_whole() => ExitCode::Healed,
+            Some(_) => ExitCode::Incomplete,
+        }
+    }
+}
+
+/// The nearest root above a path that has a record, or a backup of one.
+pub fn locate_backup(path: &Path) -> Result<Option<RootLocation>> {
+    let asked = os_path::resolve(path).context("find", path)?;
+    let root = asked.ancestors().find(|folder| {
+        let catalog = folder.join(OWN_CATALOG);
+        is_recorded(&catalog)
+    });
+    Ok(root.map(|root| RootLocation {
+        root: root.to_owned(),
+        catalog: root.join(OWN_CATALOG),
+        scope: RelPath::root(),
+    }))
+}
+
+/// Puts the record of a root together, if it needs that.
+pub fn recover(
+    place: &RootLocation,
+    options: &RecoverOptions,
+    monitor: &dyn ScanMonitor,
+) -> Result<Recovery> {
+    let open = open_root(place)?;
+    let lock_file = Catalog::lock_file(&place.catalog);
+    let had_lock_file = os_path::exists(&lock_file);
+    let lock = lock_any(&place.catalog, monitor)?;
+    let recovered = recover_locked(place, &open, lock, options, monitor);
+    let has_changed = recovered.as_ref().is_ok_and(|recovery| recovery.has_changed());
+    if !has_changed && !had_lock_file {
+        os_path::remove(&lock_file, false);
+    }
+    recovered
+}
+
+fn recover_locked(
+    place: &RootLocation,
+    open: &OpenRoot,
+    lock: Lock,
+    options: &RecoverOptions,
+    monitor: &dyn ScanMonitor,
+) -> Result<Recovery> {
+    let Some(damage) = damage(place)? else {
+        return Ok(Recovery::default());
+    };
+    let making = with_suffix(&place.catalog, RECOVERING);
+    os_path::remove(&making, false);
+    let mut recovery =
+        Recovery { damage: Some(damage), is_dry_run: options.is_dry_run, ..Recovery::default() };
+    let kept = kept_name(&place.catalog);
+    let made = put_together(place, open, (&making, &kept), options, &mut recovery, monitor);
+    let is_kept = made.is_ok() && !options.is_dry_run;
+    if !is_kept {
+        os_path::remove(&making, false);
+        return made.map(|()| recovery);
+    }
+    install(&place.catalog, &making, &kept, recovery.recovered.is_whole())?;
+    recovery.kept_as = os_path::exists(&kept).then_some(kept);
+    renew_backup(place, lock, &options.backup_folders, monitor)?;
+    Ok(recovery)
+}
+
+/// Describes the damage of a record, if there is any.
+fn damage(place: &RootLocation) -> Result<Option<String>> {
+    if os_path::exists(&with_suffix(&place.catalog, RECOVERED)) {
+        return Ok(Some("an earlier 'fsure recover' was cut off".to_owned()));
+    }
+    if !os_path::exists(&place.catalog) {
+        return Ok(Some("it is gone".to_owned()));
+    }
+    let look = || -> Result<Option<String>> {
+        let mut catalog = Catalog::open(&place.catalog, None)?;
+        let audit = catalog.audit()?;
+        let bad = audit.bad_rows.len();
+        let bad = (bad > 0).then(|| format!("{bad} of its rows fail their own seal"));
+        let pages = catalog.check_pages()?;
+        // Their totals are checked when they are read.
+        catalog.generations()?;
+        catalog.verifications()?;
+        Ok(pages.or(audit.objection).or(bad))
+    };
+    match look() {
+        Err(Error::RecordUntrusted { why, .. }) => Ok(Some(why)),
+        other => other,
+    }
+}
+
+fn put_together(
+    place: &RootLocation,
+    open: &OpenRoot,
+    (making, kept): (&Path, &Path),
+    options: &RecoverOptions,
+    recovery: &mut Recovery,
+    monitor: &dyn ScanMonitor,
+) -> Result<()> {
+    let present = |file: &dyn Fn(&Path) -> PathBuf| {
+        let (own, kept) = (file(&place.catalog), file(kept));
+        if os_path::exists(&own) { own } else { kept }
+    };
+    let (damaged, own) = (present(&Path::to_owned), present(&Catalog::backup_file));
+    let files = options.from.iter().map(PathBuf::as_path);
+    let mut backups = Vec::new();
+    for file in files {
+        backups.push((file, content(file)?.ok_or_else(|| not_there(file))?));
+    }
+    if let Some(content) = content(&own)? {
+        backups.push((&own, content));
+    }
+    let sources = Sources {
+        catalog: &place.catalog,
+        damaged: content(&damaged)?,
+        journal: content(&present(&journal))?,
+        backups,
+    };
+    let now_s = Clock::default().now_s();
+    recovery.recovered =
+        crate::catalog::recover(making, sources, root_identity(place, open), now_s)?;
+    if !recovery.recovered.is_of_catalog && !os_path::exists(&own) && !place.is_inside() {
+        // By mistake '--catalog' may name any file.
+        Catalog::refuse_foreign(&damaged)?;
+    }
+    let mut catalog = Catalog::open(making, None)?;
+    recovery.without_blocks = catalog.drop_unproven_blocks(&is_proven)?;
+    if !recovery.recovered.has_all_rows {
+        recovery.from_sidecars = take_sidecars(place, open, &mut catalog, monitor)?;
+    }
+    if !recovery.recovered.is_whole() {
+        note_losses(&mut catalog, now_s)?;
+    }
+    catalog.commit()?;
+    let audit = catalog.audit()?;
+    if !audit.is_clean() {
+        let why = format!("the record that was put together is not sound: {audit:?}");
+        return Err(Error::Internal(why));
+    }
+    recovery.rows = catalog.rows();
+    if recovery.rows == 0 && recovery.recovered.rows_before != Some(0) {
+        return Err(Error::RecordUntrusted {
+            catalog: place.catalog.clone(),
+            why: "nothing of it proves itself, and there is no backup of it".to_owned(),
+            hint: "nothing was changed; '--from FILE' names a backup that is kept elsewhere"
+                .to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn is_proven(row: &Row, values: &[[u8; 32]]) -> bool {
+    are_proven(&row.record, values)
+}
+
+/// The content of a regular file; `None` where there is none.
+fn content(file: &Path) -> Result<Option<Box<dyn ReadSeek>>> {
+    match open_own(file) {
+        Ok(content) => Ok(Some(Box::new(content))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).context("read", file),
+    }
+}
+
+fn not_there(file: &Path) -> Error {
+    Error::Usage { message: format!("{} does not exist", file.display()), hint: None }
+}
+
+/// Takes what travels with the data of files of which nothing else is left.
+fn take_sidecars(
+    place: &RootLocation,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+    monitor: &dyn ScanMonitor,
+) -> Result<u64> {
+    let settings = Settings { digests: AlgorithmSet::default(), ..catalog.settings() };
+    let identity = (open.volume.clone(), open.inode);
+    let mut travelled = Catalog::temporary(&place.catalog, settings, identity)?;
+    let options = Options::default();
+    let walk = plan(place, open, &travelled, &options, Purpose::Status, false)?.walk;
+    verify_sidecars::gather(open, &walk, &mut travelled, monitor)?;
+    let (mut taken, mut after) = (0, Vec::new());
+    loop {
+        let page = travelled.page(&PageStart::After(&after), None)?;
+        let Some(last) = page.last() else { return Ok(taken) };
+        after = last.path().as_bytes().to_vec();
+        for stored in page {
+            let StoredRow::Sound(row) = stored else { continue };
+            if catalog.get(&row.record.path)?.is_none() {
+                let file_system = catalog.root_identity().0.id;
+                let mut record = row.record.clone();
+                record.entry.file_system = file_system;
+                catalog.put(None, record, &[])?;
+                taken += 1;
+            }
+        }
+    }
+}
+
+/// Leaves a note that rows may be lost without a trace, as `--accept-all` does.
+fn note_losses(catalog: &mut Catalog, now_s: i64) -> Result<()> {
+    let (none, name) = (RelPath::root(), Verdict::RecordBad.name());
+    catalog.note_accepted(now_s, &none, name, None, None)?;
+    let number = catalog.next_generation()?;
+    catalog.put_generation(&Generation {
+        number,
+        at_s: now_s,
+        command: "recover".to_owned(),
+        made_by: crate::catalog::MADE_BY.to_owned(),
+        changes: Changes::default(),
+        seal: None,
+    })
+}
+
+/// Puts the new record in the place of the damaged one, which is kept under another name;
+/// so is its backup, if it may hold what the new record lacks. While [`RECOVERED`] is
+/// there, a run that was cut off in between is gone on with, and no other takes place.
+fn install(catalog: &Path, making: &Path, kept: &Path, is_whole: bool) -> Result<()> {
+    let rename = |from: &Path, to: &Path| os_path::rename(from, to).context("rename", from);
+    let keep = |from: &Path, to: &Path| match os_path::exists(from) {
+        true => rename(from, to),
+        false => Ok(()),
+    };
+    let recovered = with_suffix(catalog, RECOVERED);
+    rename(making, &recovered)?;
+    // The journal first: with the new record beside it, it would be carried out.
+    keep(&journal(catalog), &journal(kept))?;
+    keep(catalog, kept)?;
+    if !is_whole {
+        keep(&Catalog::backup_file(catalog), &Catalog::backup_file(kept))?;
+    }
+    rename(&recovered, catalog)
+}
+
+fn journal(catalog: &Path) -> PathBuf {
+    with_suffix(catalog, "-journal")
+}
+
+/// The name under which the damaged catalog is kept: that which a run that was cut off has
+/// begun to use, else the next one. Its number is above all others, so that the last one
+/// tells which that was.
+fn kept_name(catalog: &Path) -> PathBuf {
+    let last = last_kept(catalog);
+    let name = |number: u64| with_suffix(catalog, &format!("{DAMAGED}{number}"));
+    let is_cut_off = os_path::exists(&with_suffix(catalog, RECOVERED))
+        && (!os_path::exists(catalog) || !os_path::exists(&name(last)));
+    name(if is_cut_off { last.max(1) } else { last + 1 })
+}
+
+/// The highest number of a damaged catalog, or of a file that was beside it; 0 if there
+/// is none.
+fn last_kept(catalog: &Path) -> u64 {
+    let start = damaged_start(catalog);
+    let number = |name: &Vec<u8>| -> Option<u64> {
+        let rest = std::str::from_utf8(name.strip_prefix(&start[..])?).ok()?;
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..end].parse().ok()
+    };
+    damaged_names(catalog).iter().filter_map(number).max().unwrap_or(0)
+}
+
+/// Returns the names of all damaged catalogs, and of files that were beside them, in the
+/// folder of a catalog.
+pub(super) fn damaged_names(catalog: &Path) -> Vec<Vec<u8>> {
+    let start = damaged_start(catalog);
+    let mut names =
+        catalog.parent().and_then(|folder| plain::names(folder).ok()).unwrap_or_default();
+    names.retain(|name| name.starts_with(&start));
+    names
+}
+
+/// Returns what the name of a damaged catalog begins with.
+fn damaged_start(catalog: &Path) -> Vec<u8> {
+    let damaged = with_suffix(catalog, DAMAGED);
+    os_path::bytes(damaged.file_name().unwrap_or_default().as_ref()).into_owned()
+}
+
+/// Writes a backup of the record that was put together.
+fn renew_backup(
+    place: &RootLocation,
+    lock: Lock,
+    folders: &[PathBuf],
+    monitor: &dyn ScanMonitor,
+) -> Result<()> {
+    let mut catalog = Catalog::open(&place.catalog, Some(lock))?;
+    catalog.commit()?;
+    keep_backup(place, &mut catalog, folders, monitor)
+}

@@ -1,0 +1,80 @@
+//! `verify`: read everything recorded again, from the medium, and judge it.
+//! The record itself is not changed, but for the date at which a content was
+//! last seen to be as recorded; where even that cannot be written, as on a
+//! read-only medium, it is said and left.
+
+use super::open_root::{
+    check_signature, detect_offline, keep_backup, lock, offline_outcome, open_root, plan,
+    require_scope, require_trusted_record, warn_interrupted_heal, warn_of_other_root,
+};
+use super::{Options, sync_sidecars, verify_sidecars};
+use crate::catalog::{Catalog, RootLocation};
+use crate::model::{Outcome, ScanMonitor};
+use crate::scan::{Purpose, scan};
+use fsure_core::{Error, Result};
+
+/// Reads and judges every recorded file.
+pub fn verify(
+    place: &RootLocation,
+    options: &Options,
+    monitor: &dyn ScanMonitor,
+) -> Result<Outcome> {
+    // What travels with the data is not signed.
+    if !place.is_recorded()
+        && options.signed_by.is_none()
+        && let Some(outcome) = verify_sidecars::verify(place, options, monitor)?
+    {
+        return Ok(outcome);
+    }
+    require_trusted_record(place, options)?;
+    let open = open_root(place)?;
+    let (mut catalog, may_write) = open_catalog(place, monitor)?;
+    if let Some(offline) = detect_offline(place, &open, &catalog)?.filter(|_| !options.force) {
+        return Ok(offline_outcome(offline, false));
+    }
+    let consequence = "it is judged as a copy, by content, size and date";
+    warn_of_other_root(&open, &catalog, consequence, monitor);
+    require_scope(place, &open, &mut catalog)?;
+    warn_interrupted_heal(place, &catalog, monitor)?;
+    let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, may_write)?;
+    let trusted = check_signature(place, &open, &mut catalog, options)?;
+    plan.binds_claims = trusted.is_some();
+    let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    if let Some(trusted) = trusted {
+        trusted.conclude(&mut outcome)?;
+    }
+    if outcome.is_whole() && place.scope.is_root() {
+        sync_sidecars::look(&open.root, &mut catalog, monitor, &mut outcome)?;
+    }
+    keep_backup(place, &mut catalog, &options.backup_folders, monitor)?;
+    Ok(outcome)
+}
+
+pub(super) fn open_catalog(
+    place: &RootLocation,
+    monitor: &dyn ScanMonitor,
+) -> Result<(Catalog, bool)> {
+    let (lock, why) = match lock(&place.catalog, monitor) {
+        Ok(lock) => (Some(lock), String::new()),
+        Err(Error::RecordNotWritten { why, .. }) => (None, why),
+        Err(error) => return Err(error),
+    };
+    let has_lock = lock.is_some();
+    let (catalog, why) = match Catalog::open(&place.catalog, lock) {
+        // One of an older version is completed where it can be written.
+        Err(Error::RecordNotWritten { why, .. }) if has_lock => {
+            (Catalog::open(&place.catalog, None)?, Some(why))
+        }
+        opened => (opened?, (!has_lock).then_some(why)),
+    };
+    let is_read_only = || catalog.is_read_only().then(|| "it is read-only".to_owned());
+    let why = why.or_else(is_read_only);
+    let may_write = why.is_none();
+    if let Some(why) = why {
+        monitor.warn(&format!(
+            "{} cannot be written ({why}): when the files were verified is not noted",
+            place.catalog.display()
+        ));
+    }
+    Ok((catalog, may_write))
+}

@@ -1,0 +1,85 @@
+//! `verify --against`: reads every file that a list names, from the medium,
+//! and holds it against the list. Dates play no part: a list is not a record
+//! that follows its files, so that other content is a mismatch whatever the
+//! date says. Nothing is written anywhere.
+
+use std::path::Path;
+
+use fsure_os::{path as os_path, plain};
+
+use super::Options;
+use super::list_catalog::{ListCatalog, expected};
+use super::open_root::{open_root, plan};
+use crate::catalog::{Catalog, PageStart, RootLocation};
+use crate::manifest::Source;
+use crate::model::{Outcome, ScanMonitor};
+use crate::scan::{Purpose, scan};
+use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, RelPath, Result};
+
+/// Reads and judges every file of a list. `place` is a folder without a catalog.
+pub fn verify_against(
+    place: &RootLocation,
+    source: &Source,
+    options: &Options,
+    monitor: &dyn ScanMonitor,
+) -> Result<Outcome> {
+    let open = open_root(place)?;
+    // Names are relative to the folder that was named, whatever it belongs to.
+    let whole = RootLocation { scope: RelPath::root(), ..place.clone() };
+    let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
+    let ListCatalog { mut catalog, entries, troubles } =
+        expected(&whole, &open, source, digests, monitor)?;
+    let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, false)?;
+    plan.is_list = true;
+    // A user who names a list wants each missing file reported.
+    plan.force = true;
+    if !source.covers_all {
+        plan.walk.scope = RelPath::from_bytes(*b"data");
+    }
+    let around = around_payload(source, &mut catalog)?;
+    let borders = &mut plan.walk.borders;
+    borders.own.extend(own(place, source).into_iter().chain(around));
+    // Another root below this one has a record; the list covers its files.
+    borders.catalog_in_root = "";
+    let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    outcome.unusable_entries = troubles.unusable;
+    if troubles.malformed > 0 {
+        let lines = if troubles.malformed == 1 { "line" } else { "lines" };
+        let why = format!("{} {lines} of it make no sense", troubles.malformed);
+        outcome.record_untrusted.get_or_insert(why);
+    } else if entries == 0 && troubles.unusable == 0 {
+        outcome.record_untrusted.get_or_insert("it names no file".to_owned());
+    }
+    Ok(outcome)
+}
+
+/// Returns the paths beside the payload of a bag that are in none of its tag manifests,
+/// which need not list everything. Empty if the list is not a bag.
+fn around_payload(source: &Source, catalog: &mut Catalog) -> Result<Vec<RelPath>> {
+    let mut unlisted = Vec::new();
+    if source.bag.is_none() {
+        return Ok(unlisted);
+    }
+    for name in plain::names(&source.folder).context("list", &source.folder)? {
+        let path = RelPath::from_bytes(name);
+        let (first, end) = path.below();
+        let is_listed = catalog.get(&path)?.is_some()
+            || !catalog.page(&PageStart::From(&first), end.as_deref())?.is_empty();
+        if !is_listed && path.as_bytes() != b"data" {
+            unlisted.push(path);
+        }
+    }
+    Ok(unlisted)
+}
+
+/// Returns the list's own files, if they are in the folder that it is about.
+fn own(place: &RootLocation, source: &Source) -> Vec<RelPath> {
+    let below = |file: &std::path::PathBuf| {
+        let rest = file.strip_prefix(&place.root).ok()?;
+        let bytes = os_path::bytes(rest);
+        (rest != Path::new("")).then(|| RelPath::from_bytes(&*bytes))
+    };
+    // The manifests of a bag are in its tag manifests, and judged by them.
+    let files = source.files.iter().filter(|_| source.belongings.is_empty());
+    files.chain(&source.belongings).filter_map(below).collect()
+}

@@ -1,0 +1,275 @@
+//! A list where it lies: one file, or the manifests of a bag.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use fsure_os::path as os_path;
+use fsure_os::spill::Content;
+use fsure_os::{input, plain};
+
+use super::bagit_bag::{self, Bag};
+use super::detect::recognise;
+use super::entry::{EntrySink, Item};
+use super::formats::ManifestFormat;
+use super::lines::Lines;
+use super::utf16::Utf16;
+use super::{bagit_manifest, chkbit, hashdeep, json, mhl, mtree, sfv, sums};
+use fsure_core::{Algorithm, Error, IoContext as _, Monitor, Result};
+
+/// Number of bytes of a list that are read to recognise its form.
+const HEAD: usize = 1 << 16;
+
+/// A list to be read.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The form it has.
+    pub format: ManifestFormat,
+    /// The folder its names are relative to, unless the user names another one.
+    pub folder: PathBuf,
+    /// Its files.
+    pub files: Vec<PathBuf>,
+    /// Files and folders that belong to it without being in it.
+    pub belongings: Vec<PathBuf>,
+    /// True if the list covers files that are not below `data/`: always, except for a bag
+    /// without tag manifests.
+    pub covers_all: bool,
+    /// Properties of its manifests taken together, if it is a bag.
+    pub bag: Option<Bag>,
+    /// A copy of the list, if it came as a stream.
+    copy: Option<Content>,
+}
+
+impl Source {
+    /// Finds a list: a file, a folder that is a bag, or a stream, of which `-` is
+    /// standard input. `format` is what the user says it is; otherwise it is recognised.
+    /// A stream is read to its end here, as long as the monitor does not ask to stop.
+    pub fn open(
+        path: &Path,
+        format: Option<ManifestFormat>,
+        monitor: &dyn Monitor,
+    ) -> Result<Self> {
+        if input::is_stream(path) {
+            return of_stream(path, format, monitor);
+        }
+        let path = &os_path::resolve(path).context("find", path)?;
+        match (os_path::is_folder(path), format) {
+            (true, Some(ManifestFormat::Cshatag)) => return Ok(attributes(path)),
+            (true, _) => return of_bag(path),
+            (false, Some(ManifestFormat::Cshatag)) => return Err(no_folder(path)),
+            (false, _) => {}
+        }
+        let name = path.file_name().map(|name| os_path::bytes(Path::new(name)).to_vec());
+        let name = name.unwrap_or_default();
+        let format = match format {
+            Some(format) => format,
+            None => recognise(&name, &head(plain::open(path).context("open", path)?, path)?),
+        };
+        let parent = path.parent().unwrap_or(path);
+        // A manifest of a history speaks of the folder that the history is in.
+        let is_in_history = format == ManifestFormat::AscMhl && parent.ends_with("ascmhl");
+        let folder = if is_in_history { parent.parent().unwrap_or(parent) } else { parent };
+        Ok(Self {
+            format,
+            folder: folder.to_owned(),
+            files: vec![path.clone()],
+            belongings: if is_in_history { vec![parent.to_owned()] } else { Vec::new() },
+            covers_all: true,
+            bag: None,
+            copy: None,
+        })
+    }
+
+    /// The path that messages call it by.
+    pub fn label(&self) -> &Path {
+        self.files.first().filter(|_| self.bag.is_none()).unwrap_or(&self.folder)
+    }
+
+    /// Reads it from end to end. Each item comes with the file it is in.
+    pub fn read(&self, each: &mut dyn FnMut(&Path, Item) -> Result<()>) -> Result<()> {
+        if self.bag.is_some() {
+            bagit_bag::check(&self.folder, declaration(&self.folder).as_deref(), each)?;
+        }
+        for file in &self.files {
+            let input: Box<dyn Read> = match &self.copy {
+                Some(copy) => Box::new(copy.clone()),
+                None if self.bag.is_some() => {
+                    Box::new(plain::open_regular(file).context("open", file)?)
+                }
+                None => Box::new(plain::open(file).context("open", file)?),
+            };
+            let mut input = BufReader::with_capacity(HEAD, input);
+            self.read_file(file, &mut input, &mut |item| each(file, item))?;
+        }
+        Ok(())
+    }
+
+    fn read_file(
+        &self,
+        file: &Path,
+        input: &mut dyn BufRead,
+        sink: &mut EntrySink<'_>,
+    ) -> Result<()> {
+        if Utf16::is(input.fill_buf().context("read", file)?) {
+            return self.read_file(file, &mut Utf16::new(input).context("read", file)?, sink);
+        }
+        if self.format != ManifestFormat::Bagit {
+            return read(self.format, file, input, sink);
+        }
+        let name = file.file_name().map(|name| os_path::bytes(Path::new(name)).to_vec());
+        let name = name.unwrap_or_default();
+        let declaration = declaration(file.parent().unwrap_or(file));
+        let manifest = bagit_manifest::Manifest {
+            algorithm: bagit_manifest::algorithm_of(&name).flatten(),
+            is_encoded: declaration.is_some_and(|text| bagit_manifest::is_encoded(&text)),
+            is_of_tags: name.starts_with(b"tag"),
+        };
+        bagit_manifest::read(&mut Lines::new(input, file, b'\n'), manifest, sink)
+    }
+}
+
+/// Reads a list of one file; a BagIt manifest is taken for one of SHA-512 and
+/// version 1.0. `file` is what errors name.
+pub fn read(
+    format: ManifestFormat,
+    file: &Path,
+    input: &mut dyn BufRead,
+    sink: &mut EntrySink<'_>,
+) -> Result<()> {
+    let head = input.fill_buf().context("read", file)?;
+    if Utf16::is(head) {
+        return read(format, file, &mut Utf16::new(input).context("read", file)?, sink);
+    }
+    let is_sums = matches!(
+        format,
+        ManifestFormat::Sha256sums
+            | ManifestFormat::Sha512sums
+            | ManifestFormat::B3sum
+            | ManifestFormat::Rclone
+    );
+    let end = if is_sums && head.contains(&0) { 0 } else { b'\n' };
+    let of_64 = if format == ManifestFormat::B3sum { Algorithm::Blake3 } else { Algorithm::Sha256 };
+    match format {
+        ManifestFormat::AscMhl => return mhl::read(input, file, sink),
+        ManifestFormat::Chkbit => return chkbit::read(input, sink),
+        ManifestFormat::Cshatag => {
+            return sink(Item::malformed(1, "attributes of files are no list"));
+        }
+        _ => {}
+    }
+    let lines = &mut Lines::new(input, file, end);
+    match format {
+        ManifestFormat::Hashdeep => hashdeep::read(lines, sink),
+        ManifestFormat::Mtree => mtree::read(lines, sink),
+        ManifestFormat::Json => json::read(lines, sink),
+        ManifestFormat::Sfv => sfv::read(lines, sink),
+        ManifestFormat::Bagit => {
+            let algorithm = Some(Algorithm::Sha512);
+            let manifest =
+                bagit_manifest::Manifest { algorithm, is_encoded: true, is_of_tags: false };
+            bagit_manifest::read(lines, manifest, sink)
+        }
+        _ => {
+            let is_escaped = format != ManifestFormat::Rclone;
+            sums::read(lines, sums::SumsDialect { of_64, is_escaped }, sink)
+        }
+    }
+}
+
+/// The first bytes of a list, as UTF-8 if they are UTF-16. `file` is what errors name.
+fn head(input: impl Read, file: &Path) -> Result<Vec<u8>> {
+    let mut head = Vec::new();
+    input.take(HEAD as u64).read_to_end(&mut head).context("read", file)?;
+    if !Utf16::is(&head) {
+        return Ok(head);
+    }
+    let (mut input, mut text) = (&head[..], Vec::new());
+    let turned = Utf16::new(&mut input).and_then(|mut input| input.read_to_end(&mut text));
+    turned.context("read", file).map(|_| text)
+}
+
+/// Reads the declaration of a bag; `None` if it cannot be read.
+fn declaration(folder: &Path) -> Option<Vec<u8>> {
+    let file = folder.join(bagit_bag::DECLARATION);
+    head(plain::open_regular(&file).ok()?, &file).ok()
+}
+
+/// A list that can be read only once, copied. Its names are relative to the working
+/// folder, as there is no other that it could lie in.
+fn of_stream(path: &Path, format: Option<ManifestFormat>, monitor: &dyn Monitor) -> Result<Source> {
+    if format == Some(ManifestFormat::Cshatag) {
+        return Err(no_folder(path));
+    }
+    let copied = input::copy_stream(path, &|| monitor.stop_requested().is_some());
+    let copy = match (copied, monitor.stop_requested()) {
+        (Err(error), Some(code)) if error.kind() == ErrorKind::Interrupted => {
+            return Err(Error::Interrupted(code));
+        }
+        (copied, _) => copied.context("read", path)?,
+    };
+    let format = match format {
+        Some(format) => format,
+        None => recognise(b"", &head(copy.clone(), path)?),
+    };
+    let is_standard = path == Path::new(input::STANDARD_INPUT);
+    let label = if is_standard { Path::new("standard input") } else { path };
+    let here = Path::new(".");
+    Ok(Source {
+        format,
+        folder: os_path::resolve(here).context("find", here)?,
+        files: vec![label.to_owned()],
+        belongings: Vec::new(),
+        covers_all: true,
+        bag: None,
+        copy: Some(copy),
+    })
+}
+
+fn no_folder(path: &Path) -> Error {
+    Error::Usage {
+        message: format!("{} is not a folder", path.display()),
+        hint: Some("cshatag has no list: name the folder of the files".to_owned()),
+    }
+}
+
+/// A folder whose files speak for themselves.
+fn attributes(folder: &Path) -> Source {
+    Source {
+        format: ManifestFormat::Cshatag,
+        folder: folder.to_owned(),
+        files: Vec::new(),
+        belongings: Vec::new(),
+        covers_all: true,
+        bag: None,
+        copy: None,
+    }
+}
+
+/// The manifests of a bag.
+fn of_bag(folder: &Path) -> Result<Source> {
+    let names = plain::names(folder).context("list", folder)?;
+    let is_manifest = |name: &&Vec<u8>| bagit_manifest::algorithm_of(name).is_some();
+    let manifests: Vec<_> = names.iter().filter(is_manifest).collect();
+    let place = |name: &Vec<u8>| folder.join(os_path::from_bytes(name));
+    if !manifests.iter().any(|name| name.starts_with(b"manifest-")) {
+        return Err(Error::Usage {
+            message: format!("{} is a folder and no bag", folder.display()),
+            hint: Some(
+                "name the file that is the list; '--format cshatag' takes the attributes of the \
+                 files for it"
+                    .to_owned(),
+            ),
+        });
+    }
+    let (tags, _): (Vec<&Vec<u8>>, Vec<_>) =
+        manifests.iter().copied().partition(|name| name.starts_with(b"tag"));
+    Ok(Source {
+        format: ManifestFormat::Bagit,
+        folder: folder.to_owned(),
+        files: manifests.iter().map(|name| place(name)).collect(),
+        // Nothing lists the tag manifests themselves.
+        belongings: tags.iter().map(|name| place(name)).collect(),
+        covers_all: !tags.is_empty(),
+        bag: Some(Bag::new(&declaration(folder).unwrap_or_default(), &manifests)),
+        copy: None,
+    })
+}

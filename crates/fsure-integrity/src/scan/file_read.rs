@@ -1,0 +1,390 @@
+//! One file from opening to its digests. Large files are cut into segments
+//! that several workers read at once.
+
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use fsure_os::Stat;
+use fsure_os::folder::{is_denied, is_gone, is_other_kind, is_out_of_means};
+use fsure_os::read::OpenFile;
+
+use super::range_read::{RangeRead, RangeReport, ReadAbort};
+use super::reader_context::{ReaderContext, ReaderShared};
+use super::segments::Segments;
+use crate::catalog::UnfinishedBlocks;
+use crate::model::{ByteRange, merge_ranges};
+use fsure_core::block_hash::{
+    BLOCK, BlockValue, SequentialDigests, block_count, block_value, merge_blocks,
+};
+use fsure_core::{Algorithm, AlgorithmSet, Digests, RelPath, units};
+
+/// Bytes of holes up to which a file is read. Every digest takes all of its
+/// zeros: these take some hours, and those of the largest size that a file system
+/// lets a file claim (8 EiB) decades, in which nothing else would be read. No
+/// format of disk images goes beyond (VHDX: 64 TiB).
+const HOLES_MAX: u64 = 64 << 40;
+
+/// A request to read a file, or some of its blocks.
+#[derive(Clone, Debug)]
+pub(super) struct ReadRequest {
+    /// Number of the order, which comes back with the response.
+    pub(super) id: u64,
+    pub(super) path: RelPath,
+    /// Stat of the file when it was ordered.
+    pub(super) stat: Stat,
+    pub(super) algorithms: AlgorithmSet,
+    /// True if a file that is in memory as a whole may be read from there.
+    pub(super) uses_cache: bool,
+    /// Numbers of the blocks to read, to check them again; empty for the whole file.
+    pub(super) blocks: Vec<u64>,
+    /// Block values that an earlier run left behind.
+    pub(super) kept: Vec<UnfinishedBlocks>,
+    /// True if the values of parts that are done are wanted.
+    pub(super) keeps_parts: bool,
+    /// Not together with others: one of them may be the one that got stuck, or
+    /// it changes all the time.
+    pub(super) alone: bool,
+}
+
+impl ReadRequest {
+    /// Returns the likely place on the disk: an address, or else the inode number.
+    pub(super) fn place(&self) -> u64 {
+        self.stat.place.unwrap_or(self.stat.inode)
+    }
+}
+
+/// A content as it was read.
+#[derive(Debug)]
+pub(super) struct ReadContent {
+    /// Empty if some of the file could not be read, or not all was requested.
+    pub(super) digests: Digests,
+    /// Numbers and values of the blocks that were read, in order; empty for
+    /// files of one block and without BLAKE3.
+    pub(super) blocks: Vec<(u64, Option<BlockValue>)>,
+    pub(super) unreadable: Vec<ByteRange>,
+    pub(super) error: Option<io::Error>,
+    pub(super) needed_second_read: bool,
+    /// The stat before and, unchanged, after reading.
+    pub(super) stat: Stat,
+    /// Time at which reading began, nanoseconds since 1970.
+    pub(super) hashed_ns: i64,
+}
+
+impl ReadContent {
+    /// The values of all blocks; empty where there are none or not all.
+    pub(super) fn values(&self) -> Vec<BlockValue> {
+        let is_whole = self.blocks.len() as u64 == block_count(self.stat.size);
+        let values = self.blocks.iter().map(|(_, value)| *value).collect::<Option<Vec<_>>>();
+        values.filter(|values| is_whole && values.len() > 1).unwrap_or_default()
+    }
+}
+
+/// The response to an order.
+#[derive(Debug)]
+pub(super) enum ReadOutcome {
+    Read(Box<ReadContent>),
+    /// It changed, shrank or was replaced in the meantime.
+    Changed,
+    Gone,
+    Denied(io::Error),
+    /// It cannot even be opened.
+    Unopened(io::Error),
+    /// It could not be opened for a reason that is not its own.
+    NoMeans(io::Error),
+    /// The run came to its end before this was begun.
+    Stopped,
+    /// The same, after reading began, nanoseconds since 1970.
+    CutOff(i64),
+}
+
+/// A file being read by one worker or several.
+pub(super) struct FileRead {
+    pub(super) order: ReadRequest,
+    source: OpenFile,
+    stat: Stat,
+    hashed_ns: i64,
+    segments: Segments,
+    next: AtomicUsize,
+    left: AtomicUsize,
+    is_cut: AtomicBool,
+    /// True if the run came to its end before the last byte.
+    is_unfinished: AtomicBool,
+    parts: Mutex<PartialResult>,
+}
+
+#[derive(Default)]
+struct PartialResult {
+    blocks: Vec<(u64, Option<BlockValue>)>,
+    digests: Digests,
+    unreadable: Vec<ByteRange>,
+    error: Option<io::Error>,
+    needed_second_read: bool,
+}
+
+/// The result of reading one segment.
+pub(super) struct SegmentResult {
+    /// The values of its blocks, if they are to be kept.
+    pub(super) kept: Option<UnfinishedBlocks>,
+    /// The response to the order, if this was the last segment.
+    pub(super) last: Option<ReadOutcome>,
+}
+
+impl FileRead {
+    /// Opens the file. The error is the response to the order.
+    pub(super) fn open(
+        shared: &ReaderShared,
+        mut order: ReadRequest,
+    ) -> Result<Self, Box<(ReadRequest, ReadOutcome)>> {
+        let mut hashed_ns = shared.clock.now_ns();
+        let opened = shared.opener.open(order.path.as_bytes(), order.uses_cache);
+        let (source, stat) = match opened {
+            Ok(opened) => opened,
+            Err(error) if is_gone(&error) => return Err(Box::new((order, ReadOutcome::Gone))),
+            Err(error) if is_denied(&error) => {
+                return Err(Box::new((order, ReadOutcome::Denied(error))));
+            }
+            // Not a regular file any more, or kept by another process just now.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput || is_other_kind(&error) => {
+                return Err(Box::new((order, ReadOutcome::Changed)));
+            }
+            Err(error) if is_out_of_means(&error) => {
+                return Err(Box::new((order, ReadOutcome::NoMeans(error))));
+            }
+            Err(error) => return Err(Box::new((order, ReadOutcome::Unopened(error)))),
+        };
+        if stat.size.saturating_sub(stat.allocated) > HOLES_MAX {
+            return Err(Box::new((order, ReadOutcome::Unopened(claims_too_much(&stat)))));
+        }
+        // Parts of another content than this one are worth nothing, and a
+        // content is as old as its oldest part.
+        if !stat.is_unchanged_from(&order.stat) {
+            order.kept.clear();
+        }
+        for kept in &order.kept {
+            hashed_ns = hashed_ns.min(kept.hashed_ns);
+        }
+        let mut parts = PartialResult::default();
+        let segments = Segments::of(&order, stat.size, &mut parts.blocks);
+        Ok(Self {
+            source,
+            stat,
+            hashed_ns,
+            next: AtomicUsize::new(0),
+            left: AtomicUsize::new(segments.count()),
+            segments,
+            is_cut: AtomicBool::new(false),
+            is_unfinished: AtomicBool::new(false),
+            parts: Mutex::new(parts),
+            order,
+        })
+    }
+
+    /// Gives up the file: its result is no longer used.
+    pub(super) fn give_up(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the number of readers that the file can use.
+    pub(super) fn segment_count(&self) -> usize {
+        self.segments.count()
+    }
+
+    /// Reads the next segment that no reader has taken, if there is one.
+    pub(super) fn read_next_segment(&self, hands: &mut ReaderContext) -> Option<SegmentResult> {
+        let place = self.next.fetch_add(1, Ordering::Relaxed);
+        let range = self.segments.get(place)?;
+        let kept = self.read_segment(range, hands);
+        // Acquire and release: the last one sees what the others have put in.
+        let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
+        Some(SegmentResult { kept, last: is_last.then(|| self.finish(hands)) })
+    }
+
+    /// Returns true if the file can be read in one go together with others.
+    pub(super) fn is_small(&self) -> bool {
+        let is_whole = self.order.blocks.is_empty();
+        is_whole && (1..=BLOCK).contains(&self.stat.size) && self.stat.allocated >= self.stat.size
+    }
+
+    /// Returns the stat of the file when it was opened.
+    pub(super) fn stat(&self) -> &Stat {
+        &self.stat
+    }
+
+    /// The open file, and its length.
+    pub(super) fn source(&self) -> (&OpenFile, usize) {
+        (&self.source, self.stat.size as usize)
+    }
+
+    /// Reads a small file that is in memory, all of it with one call. `None` if
+    /// that does not give all of it.
+    pub(super) fn read_whole(&self, hands: &mut ReaderContext) -> Option<ReadOutcome> {
+        let length = self.stat.size as usize;
+        hands.wait_for_rate(self.stat.size).ok()?;
+        let filled = self.source.read_at(&mut hands.buffer, 0, length);
+        let filled = filled.inspect_err(|_| self.note_failed_read()).ok()?;
+        if filled.bytes < length {
+            return None;
+        }
+        hands.count(filled.way, length);
+        hands.meter().count_hashed(length);
+        Some(self.digest_small(0, hands))
+    }
+
+    /// Notes that a read has failed: if another one does not, that is reported.
+    pub(super) fn note_failed_read(&self) {
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.needed_second_read = true;
+    }
+
+    /// Takes the whole content of a small file, which lies at that place in
+    /// the buffer.
+    pub(super) fn digest_small(&self, at: usize, hands: &ReaderContext) -> ReadOutcome {
+        let content = &hands.buffer[at..at + self.stat.size as usize];
+        let mut digests = Digests::default();
+        if self.order.algorithms.contains(Algorithm::Blake3) {
+            digests.insert(Algorithm::Blake3, blake3::hash(content).as_bytes());
+        }
+        if let Some(mut in_order) = SequentialDigests::new(self.order.algorithms) {
+            in_order.update(content);
+            in_order.finish(&mut digests);
+        }
+        if !self.is_unchanged() {
+            self.is_cut.store(true, Ordering::Relaxed);
+        }
+        self.add(PartialResult { digests, ..PartialResult::default() }, RangeReport::default());
+        self.finish(hands)
+    }
+
+    /// Returns true if the file still is what it was when it was opened.
+    fn is_unchanged(&self) -> bool {
+        self.source.stat().is_ok_and(|now| now.is_unchanged_from(&self.stat))
+    }
+
+    fn read_segment(
+        &self,
+        range: Range<u64>,
+        hands: &mut ReaderContext,
+    ) -> Option<UnfinishedBlocks> {
+        if self.is_cut.load(Ordering::Relaxed) {
+            return None;
+        }
+        let size = self.stat.size;
+        let wants_blake3 = self.order.algorithms.contains(Algorithm::Blake3);
+        let is_whole = self.order.blocks.is_empty() && self.segments.count() == 1;
+        let mut in_order = SequentialDigests::new(self.order.algorithms).filter(|_| is_whole);
+        let mut parts = PartialResult::default();
+        let mut report = RangeReport::default();
+        let span = RangeRead {
+            source: &self.source,
+            range: range.clone(),
+            size,
+            has_holes: self.stat.allocated < size,
+        };
+        let done = span.read(hands, &mut report, &mut |block, content| {
+            if let (Some(in_order), Some(content)) = (&mut in_order, content) {
+                in_order.update(content);
+            }
+            match content {
+                Some(content) if size <= BLOCK && wants_blake3 => {
+                    parts.digests.insert(Algorithm::Blake3, blake3::hash(content).as_bytes());
+                }
+                _ if size > BLOCK && wants_blake3 => {
+                    parts.blocks.push((block, content.map(|content| block_value(block, content))));
+                }
+                _ => {}
+            }
+        });
+        // A file without content has no block to say so.
+        if size == 0 && wants_blake3 {
+            parts.digests.insert(Algorithm::Blake3, blake3::hash(b"").as_bytes());
+        }
+        let unchanged = self.is_unchanged();
+        if done == Err(ReadAbort::Stopped) {
+            self.is_unfinished.store(true, Ordering::Relaxed);
+        }
+        if done == Err(ReadAbort::Shrunk) || !unchanged {
+            self.is_cut.store(true, Ordering::Relaxed);
+        }
+        if let Some(in_order) = in_order.filter(|_| report.unreadable.is_empty()) {
+            in_order.finish(&mut parts.digests);
+        }
+        let values: Option<Vec<_>> = parts.blocks.iter().map(|(_, value)| *value).collect();
+        // The blocks of a part stand for themselves; what a whole file is begun
+        // with again has to be a whole segment. What came at a second attempt
+        // only is to be told, and so read again.
+        let is_enough =
+            done.is_ok() || done == Err(ReadAbort::Stopped) && !self.order.blocks.is_empty();
+        let is_kept =
+            self.order.keeps_parts && is_enough && unchanged && !report.needed_second_read;
+        let kept = values.filter(|values| is_kept && !values.is_empty());
+        self.add(parts, report);
+        let (first_block, hashed_ns) = (range.start / BLOCK, self.hashed_ns);
+        kept.map(|values| UnfinishedBlocks { first_block, hashed_ns, values })
+    }
+
+    fn add(&self, parts: PartialResult, report: RangeReport) {
+        let mut all = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        all.blocks.extend(parts.blocks);
+        for algorithm in parts.digests.algorithms().iter() {
+            let value = parts.digests.get(algorithm).expect("it is in the set");
+            all.digests.insert(algorithm, value);
+        }
+        all.unreadable.extend(report.unreadable);
+        all.needed_second_read |= report.needed_second_read;
+        all.error = all.error.take().or(report.error);
+    }
+
+    fn finish(&self, hands: &ReaderContext) -> ReadOutcome {
+        if self.is_unfinished.load(Ordering::Relaxed) {
+            return ReadOutcome::CutOff(self.hashed_ns);
+        }
+        // That a small file's name stands for another one now shows by the
+        // change time, which moves with every name that is taken away. Reading
+        // a large one takes long enough for asking once more.
+        if self.stat.size > BLOCK {
+            match hands.root().stat(self.order.path.as_bytes()) {
+                Err(error) if is_gone(&error) => return ReadOutcome::Gone,
+                Ok(now) if now.inode == self.stat.inode => {}
+                _ => return ReadOutcome::Changed,
+            }
+        }
+        if self.is_cut.load(Ordering::Relaxed) {
+            return ReadOutcome::Changed;
+        }
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let PartialResult { mut blocks, mut digests, unreadable, error, needed_second_read } =
+            std::mem::take(&mut *parts);
+        blocks.sort_unstable_by_key(|(block, _)| *block);
+        if blocks.len() as u64 == block_count(self.stat.size)
+            && let Some(values) = blocks.iter().map(|(_, v)| *v).collect::<Option<Vec<_>>>()
+            && values.len() > 1
+        {
+            digests.insert(Algorithm::Blake3, &merge_blocks(&values));
+        }
+        let has_all = digests.algorithms().covers(self.order.algorithms);
+        if self.order.blocks.is_empty() && unreadable.is_empty() && !has_all {
+            let why = "it was read, and yet not all of its digests came out";
+            return ReadOutcome::Unopened(io::Error::other(why));
+        }
+        ReadOutcome::Read(Box::new(ReadContent {
+            digests,
+            blocks,
+            unreadable: merge_ranges(&unreadable),
+            error,
+            needed_second_read,
+            stat: self.stat.clone(),
+            hashed_ns: self.hashed_ns,
+        }))
+    }
+}
+
+/// Returns the error for a file that is not read because its size is nearly all holes.
+fn claims_too_much(stat: &Stat) -> io::Error {
+    let [size, allocated, most] = [stat.size, stat.allocated, HOLES_MAX].map(units::size);
+    io::Error::other(format!(
+        "it claims {size} and stores {allocated}: holes of more than {most} are not read; \
+         a line in .fsureignore leaves it out"
+    ))
+}

@@ -1,0 +1,191 @@
+//! Compares and records the metadata of a path beside its content, if the
+//! record is to keep it. The comparison comes last for each path, whatever the
+//! verdict on the content is, and is reported beside that verdict.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use fsure_os::attribute::{Node, is_access_list, sees_trusted};
+use fsure_os::folder::{Root, is_gone};
+
+use super::Purpose;
+use super::result_recorder::{PathResult, ResultRecorder};
+use crate::catalog::{Row, StoredMetadata};
+use crate::model::{
+    EntryKind, Metadata, MetadataChange, MetadataField, MetadataFields, MetadataValue,
+    RecordedValue, ScanMonitor, Verdict,
+};
+use fsure_core::{RelPath, Result};
+
+/// Prefix of the attributes of fsure itself, which belong to the record.
+const OWN: &[u8] = b"user.fsure.";
+/// Prefix of the attributes that are visible to root only.
+const TRUSTED: &[u8] = b"trusted.";
+
+/// Warns of attributes that the user of this process cannot see.
+pub(super) fn warn_unreadable_xattrs(aspects: MetadataFields, monitor: &dyn ScanMonitor) {
+    if aspects.contains(MetadataField::Xattr) && !sees_trusted() {
+        monitor.warn(
+            "attributes of the namespace 'trusted' are shown to root only: they are neither \
+             compared nor recorded anew",
+        );
+    }
+}
+
+impl ResultRecorder<'_> {
+    /// Compares the metadata that is there with the record, and puts the differences in
+    /// `settled`. Returns the metadata; `None` if it is not compared.
+    pub(super) fn compare_metadata(
+        &mut self,
+        settled: &mut PathResult,
+    ) -> Result<Option<Metadata>> {
+        let aspects = self.plan.meta;
+        let is_update = match &self.plan.purpose {
+            Purpose::Update(rules) if rules.only_completes => return Ok(None),
+            purpose => matches!(purpose, Purpose::Update(_)),
+        };
+        // Nothing is recorded that could be compared.
+        let is_fresh =
+            matches!(settled.verdict, Verdict::New | Verdict::RecordBad | Verdict::TypeChanged);
+        let is_there = settled.entry.as_ref().is_some_and(|entry| entry.kind != EntryKind::Special);
+        if aspects.is_empty() || !is_there || (is_fresh && !is_update) {
+            return Ok(None);
+        }
+        let Some(mut now) = ask(&self.plan.root, &settled.path, aspects) else { return Ok(None) };
+        let was = settled.row().filter(|_| !is_fresh).and_then(Row::metadata).cloned();
+        settled.meta = self.compare(was, &mut now);
+        Ok(Some(now))
+    }
+
+    /// Returns the differences between the metadata of a moved file and that of
+    /// its old name, which is removed with the old record.
+    pub(super) fn moved_beside(
+        &mut self,
+        from: &RelPath,
+        to: &RelPath,
+    ) -> Result<Vec<MetadataChange>> {
+        let aspects = self.plan.meta;
+        if aspects.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Some(mut now) = ask(&self.plan.root, to, aspects) else { return Ok(Vec::new()) };
+        let was = self.catalog.metadata(from)?;
+        Ok(self.compare(was, &mut now))
+    }
+
+    fn compare(&self, was: Option<StoredMetadata>, now: &mut Metadata) -> Vec<MetadataChange> {
+        let mut changes = match was {
+            None => Metadata::default().changes(now),
+            Some(StoredMetadata::Sound(was)) => {
+                keep_unseen(&was, now);
+                was.changes(now)
+            }
+            Some(StoredMetadata::Bad) => now
+                .aspects
+                .iter()
+                .map(|aspect| MetadataChange::whole(aspect, RecordedValue::Bad))
+                .collect(),
+        };
+        if matches!(self.plan.purpose, Purpose::Update(_)) {
+            // That it is recorded from now on is what was asked for.
+            changes.retain(|change| change.was != RecordedValue::Unrecorded || change.is_unread());
+        }
+        changes
+    }
+
+    /// Records the metadata of a path that is itself recorded. Returns true if it did.
+    pub(super) fn write_metadata(
+        &mut self,
+        settled: &PathResult,
+        now: Option<Metadata>,
+        wrote: bool,
+    ) -> Result<bool> {
+        let (Purpose::Update(rules), Some(now)) = (&self.plan.purpose, now) else {
+            return Ok(false);
+        };
+        let is_accepted = rules.accept.covers(&settled.path);
+        let is_bad = settled.meta.iter().any(|change| change.was == RecordedValue::Bad);
+        let is_allowed = settled.verdict.is_recordable() && !is_bad || is_accepted;
+        let is_recorded = wrote
+            || settled.row().is_some_and(|row| !row.is_gone() && row.record.path == settled.path);
+        if !self.may_write || !is_allowed || !is_recorded || !now.is_whole() {
+            return Ok(false);
+        }
+        let is_as_recorded = matches!(
+            self.catalog.metadata(&settled.path)?,
+            Some(StoredMetadata::Sound(was)) if was == now
+        );
+        if is_as_recorded || !self.precheck_once()? {
+            return Ok(false);
+        }
+        let written = self.catalog.put_metadata(&settled.path, &now);
+        self.stop_on_write_error(written)?;
+        Ok(!self.is_stopped())
+    }
+}
+
+/// Takes the attributes that this user cannot see as unchanged: copies them
+/// from `was` to `now`.
+fn keep_unseen(was: &Metadata, now: &mut Metadata) {
+    if sees_trusted() {
+        return;
+    }
+    let unseen = was.values.iter().filter(|((_, name), _)| name.starts_with(TRUSTED));
+    now.values.extend(unseen.map(|(key, value)| (key.clone(), value.clone())));
+}
+
+/// Reads the metadata of a path; `None` if it is gone.
+fn ask(root: &Root, path: &RelPath, aspects: MetadataFields) -> Option<Metadata> {
+    let mut values = BTreeMap::new();
+    match ask_for(root, path, aspects, &mut values) {
+        Ok(()) => {}
+        Err(error) if is_gone(&error) => return None,
+        Err(error) => {
+            let why = MetadataValue::Unread(error.to_string());
+            for aspect in aspects.iter() {
+                values.entry((aspect, Vec::new())).or_insert_with(|| why.clone());
+            }
+        }
+    }
+    Some(Metadata { aspects, values })
+}
+
+type FieldValues = BTreeMap<(MetadataField, Vec<u8>), MetadataValue>;
+
+fn ask_for(
+    root: &Root,
+    path: &RelPath,
+    aspects: MetadataFields,
+    values: &mut FieldValues,
+) -> io::Result<()> {
+    let node = Node::at(root, path.as_bytes())?;
+    let ownership = node.ownership()?;
+    let mut plain = |aspect, text: String| {
+        if aspects.contains(aspect) {
+            values.insert((aspect, Vec::new()), MetadataValue::of(text.into_bytes()));
+        }
+    };
+    plain(MetadataField::Mode, format!("{:04o}", ownership.mode));
+    plain(MetadataField::Owner, format!("{}:{}", ownership.user, ownership.group));
+    if !aspects.contains(MetadataField::Acl) && !aspects.contains(MetadataField::Xattr) {
+        return Ok(());
+    }
+    for name in node.attribute_names()? {
+        let aspect = match is_access_list(&name) {
+            true => MetadataField::Acl,
+            false if name.starts_with(b"system.") || name.starts_with(OWN) => continue,
+            false => MetadataField::Xattr,
+        };
+        if !aspects.contains(aspect) {
+            continue;
+        }
+        let value = match node.attribute(&name) {
+            // Taken away since it was listed.
+            Ok(None) => continue,
+            Ok(Some(value)) => MetadataValue::of(value),
+            Err(error) => MetadataValue::Unread(error.to_string()),
+        };
+        values.insert((aspect, name), value);
+    }
+    Ok(())
+}

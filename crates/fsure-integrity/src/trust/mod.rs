@@ -1,0 +1,207 @@
+//! Floor 3, beside the pipeline: for whom a record is believed. `docs/trust.md`
+//! has the forger, the promises and the formats.
+
+mod chain;
+mod key;
+mod seen_chains;
+mod statement;
+
+use std::path::PathBuf;
+
+use fsure_os::path as os_path;
+
+pub use chain::told;
+pub(crate) use chain::{Chain, check};
+pub(crate) use key::signer_of;
+pub use key::{LockedKey, Signer, Verifier};
+pub(crate) use seen_chains::SeenChains;
+pub(crate) use statement::{Statement, head, statement, unhex};
+
+use crate::catalog::{Catalog, RootLocation};
+use crate::model::{Outcome, SignatureInfo};
+use fsure_core::digest::hex;
+use fsure_core::{Error, Result};
+
+/// The key that must have signed a record, and the generation that the record must have.
+#[derive(Clone, Debug)]
+pub struct SignedBy {
+    /// The key.
+    pub key: Verifier,
+    /// The oldest state of the record that is accepted.
+    pub not_before: NotBefore,
+}
+
+/// The criterion that detects a record that was rolled back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotBefore {
+    /// By what this machine has seen, in this file.
+    Remembered(PathBuf),
+    /// By the number of the generation that it must at least have.
+    AtLeast(u64),
+    /// It is exactly this one: BLAKE3 of its statement.
+    Head([u8; 32]),
+}
+
+impl NotBefore {
+    /// The head in hexadecimal text.
+    pub fn head(text: &str) -> Option<Self> {
+        unhex(text).map(Self::Head)
+    }
+}
+
+/// A record that is signed, as far as it could be seen before it is used.
+pub(crate) struct Trusted<'a> {
+    by: &'a SignedBy,
+    place: &'a RootLocation,
+    chain: Chain,
+}
+
+impl SignedBy {
+    /// Refuses a record that this key has not signed as it is.
+    /// `config` is BLAKE3 of the `config.toml` that the run keeps to.
+    pub(crate) fn check<'a>(
+        &'a self,
+        place: &'a RootLocation,
+        catalog: &mut Catalog,
+        config: Option<[u8; 32]>,
+    ) -> Result<Trusted<'a>> {
+        let refuse = |why: String| Err(refused(place, why));
+        let chain = match check(&catalog.generations()?, &self.key) {
+            Ok(chain) => chain,
+            Err(why) => return refuse(why),
+        };
+        let newest = &chain.newest;
+        if newest.config != config {
+            return refuse(".fsure/config.toml is not the one that was signed".to_owned());
+        }
+        if newest.cross_file_systems != catalog.settings().cross_file_systems {
+            return refuse("its borders are not those that were signed".to_owned());
+        }
+        if let Some(why) = self.is_old(place, &chain)? {
+            return refuse(why);
+        }
+        let claimed = catalog.claimed()?;
+        if claimed.bad > 0 {
+            return refuse(format!("{} of its rows fail their own seal", claimed.bad));
+        }
+        if !newest.is_of(&claimed) {
+            let number = newest.generation;
+            return refuse(format!(
+                "its rows are not those that were signed as generation {number}"
+            ));
+        }
+        if claimed.weak > 0 {
+            return refuse(weak(claimed.weak));
+        }
+        Ok(Trusted { by: self, place, chain })
+    }
+
+    fn is_old(&self, place: &RootLocation, chain: &Chain) -> Result<Option<String>> {
+        let number = chain.newest.generation;
+        Ok(match &self.not_before {
+            NotBefore::AtLeast(least) if number < *least => Some(format!(
+                "generation {number} is the last signed one here, while {least} was asked for"
+            )),
+            NotBefore::Head(head) if *head != chain.head() => {
+                Some("its newest statement is not the one that was asked for".to_owned())
+            }
+            NotBefore::AtLeast(_) | NotBefore::Head(_) => None,
+            NotBefore::Remembered(file) => {
+                let asked = SeenChains::open(file)
+                    .and_then(|memory| memory.objection(&place_of(place), &self.key, Some(chain)));
+                asked.map_err(|why| forgetful(file, why))?
+            }
+        })
+    }
+}
+
+impl Trusted<'_> {
+    /// A run that does not come by every row has the record looked at once more,
+    /// with the rows as they are in `again`.
+    pub(crate) fn conclude_again(self, outcome: &mut Outcome, again: &mut Catalog) -> Result<()> {
+        outcome.claims = Some(again.claimed()?.digest);
+        self.conclude(outcome)
+    }
+
+    /// Completes the check of the signature when the run is over: only then is it certain
+    /// that the rows used for judging are the signed ones.
+    pub(crate) fn conclude(self, outcome: &mut Outcome) -> Result<()> {
+        if outcome.stopped.is_some() || outcome.offline.is_some() {
+            return Ok(());
+        }
+        if outcome.claims != Some(self.chain.newest.record) {
+            let why = "its rows were changed while they were judged; they are not those that \
+                       were signed";
+            outcome.record_untrusted.get_or_insert(why.to_owned());
+        }
+        if outcome.record_untrusted.is_some() {
+            return Ok(());
+        }
+        if let NotBefore::Remembered(file) = &self.by.not_before {
+            remember(file, self.place, &self.by.key, &self.chain)?;
+        }
+        outcome.signed = Some(signed(&self.chain, self.by.key.id()));
+        Ok(())
+    }
+}
+
+/// Returns the facts that are reported of a signature.
+pub(crate) fn signed(chain: &Chain, key_id: String) -> SignatureInfo {
+    let newest = &chain.newest;
+    SignatureInfo {
+        generation: newest.generation,
+        at_s: newest.at_s,
+        root: newest.root.clone(),
+        chain: hex(&newest.chain),
+        head: hex(&chain.head()),
+        key_id,
+    }
+}
+
+/// Remembers a chain.
+pub(crate) fn remember(
+    file: &std::path::Path,
+    place: &RootLocation,
+    key: &Verifier,
+    chain: &Chain,
+) -> Result<()> {
+    let memory = SeenChains::open(file);
+    let remembered = memory.and_then(|memory| memory.remember(&place_of(place), key, chain));
+    remembered.map_err(|why| forgetful(file, why))
+}
+
+/// The name of a record in the memory: that of its file.
+pub(crate) fn place_of(place: &RootLocation) -> Vec<u8> {
+    os_path::bytes(&place.catalog).into_owned()
+}
+
+/// Returns the reason why some files cannot be signed.
+pub(crate) fn weak(files: u64) -> String {
+    let (files, have) =
+        if files == 1 { ("1 file".to_owned(), "has") } else { (format!("{files} files"), "have") };
+    format!("{files} of it {have} no digest that withstands a forger (BLAKE3, SHA-256, SHA-512)")
+}
+
+/// The error for a record that its signature does not hold.
+pub(crate) fn refused(place: &RootLocation, why: String) -> Error {
+    Error::RecordUntrusted {
+        catalog: place.catalog.clone(),
+        why,
+        hint: format!(
+            "nothing was judged. '{}' shows what was recorded and signed; if all of it is known \
+             to be right, '{} --sign KEY' signs it. An old copy is judged with '--at-least N'",
+            place.command("log"),
+            place.command("seal")
+        ),
+    }
+}
+
+/// The error for a memory that does not work.
+pub(crate) fn forgetful(file: &std::path::Path, why: String) -> Error {
+    Error::RecordUntrusted {
+        catalog: file.to_owned(),
+        why: format!("what was signed before is not known ({why})"),
+        hint: "'--head DIGEST' or '--at-least N' says what to expect, and asks no memory"
+            .to_owned(),
+    }
+}

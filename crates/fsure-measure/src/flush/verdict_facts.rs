@@ -1,0 +1,73 @@
+//! Converts what was measured to the facts that the rules of the verdict need.
+
+use fsure_os::durable::Method;
+use fsure_os::stack::{self, Stack};
+
+use super::methods::Table;
+use super::time_slice::SliceStats;
+use crate::flush_verdict::{FlushFacts, Medium, WriteCache};
+use crate::results::Layer;
+
+/// All facts about a place, given the layers below it before it was measured and
+/// after.
+pub(super) fn of(
+    (stack, after): (&Stack, &Stack),
+    file_system: &str,
+    table: &Table,
+    size: usize,
+    slope: Vec<(u64, f64)>,
+) -> FlushFacts {
+    let strongest = table.of(Method::strongest());
+    let quantile = |share| strongest.map_or(0.0, |tally| tally.latency.quantile_us(share));
+    let median = |method| table.of(method).map(|tally: &SliceStats| tally.latency.quantile_us(0.5));
+    FlushFacts {
+        medium: medium(stack),
+        file_system: file_system.to_owned(),
+        write_cache: stack.is_write_back.map(|is_back| match is_back {
+            true => WriteCache::Back,
+            false => WriteCache::Through,
+        }),
+        write_cache_changed: stack.is_write_back != after.is_write_back,
+        held_by_loop: stack.held_by_loop().map(str::to_owned),
+        drive_cache_on: stack.drive_cache_on,
+        count: strongest.map_or(0, |tally| tally.latency.count()),
+        spread_us: (quantile(0.1), quantile(0.9)),
+        flush_us: median(Method::strongest()),
+        direct_us: median(Method::Direct),
+        flushes_per_op: strongest.and_then(SliceStats::flushes),
+        foreign_ratio: table.foreign_ratio(size),
+        slope,
+        dsync_us: median(Method::Dsync),
+        weak_us: Method::weaker().and_then(median),
+        cuts: None,
+    }
+}
+
+/// Converts to the type of the layer that knows no system.
+fn medium(stack: &Stack) -> Medium {
+    match stack.medium {
+        stack::Medium::Nvme => Medium::Nvme,
+        stack::Medium::Solid => Medium::Ssd,
+        stack::Medium::Heads => Medium::Hdd,
+        stack::Medium::Virtual => Medium::Virtual,
+        stack::Medium::Loop => Medium::Loop,
+        stack::Medium::Remote => Medium::Remote,
+        stack::Medium::Memory => Medium::Memory,
+        stack::Medium::Unknown => Medium::Unknown,
+    }
+}
+
+/// The layers, as a result has them.
+pub(super) fn layers(target: &str, stack: &Stack) -> Vec<Layer> {
+    let layer = |layer: &stack::Layer| Layer {
+        target: target.to_owned(),
+        layer: layer.kind.to_owned(),
+        name: layer.name.clone(),
+        facts: layer
+            .facts
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect(),
+    };
+    stack.layers.iter().map(layer).collect()
+}

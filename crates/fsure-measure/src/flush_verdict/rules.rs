@@ -1,0 +1,464 @@
+//! The rules, by class: the results of cuts, if the flush reached the drive at
+//! all, if the time fits, and if the ways to flush agree. Each class concludes at
+//! most what its facts support; the classes before it take away questions from
+//! those behind (`docs/flush.md` has the table).
+
+use super::freedom::Freedom;
+use super::thresholds::{
+    CONSUMER_MIN_US, COUNT_MIN, CUTS_MIN, FEW_FLUSHES, FLASH_MIN_US, FOREIGN_MAX, FREE_SHARE,
+    FREE_US, HALF_TURN_FASTEST_US, HALF_TURN_US, IMPOSSIBLE_RATE, MISMATCH_FACTOR, NO_FLUSHES,
+    RISING_FACTOR, SLOW_US, SPREAD_MAX, WEAK_SHARE,
+};
+use super::{FlushFacts, FlushFinding, FlushFindingId, Grade, Medium, WriteCache};
+use fsure_core::units::microseconds;
+
+const ONLY_A_CUT: &str =
+    "Only cutting the power while it writes can tell; until then, keep another copy elsewhere.";
+
+/// Returns all judgements on these facts, the proofs first. Never empty.
+pub fn judge(facts: &FlushFacts) -> Vec<FlushFinding> {
+    let facts = Case::new(facts);
+    let mut all: Vec<_> = facts.cuts().into_iter().collect();
+    if let Some(why) = facts.without_drive() {
+        all.push(not_measured(why));
+        return all;
+    }
+    if facts.facts.write_cache_changed {
+        let why = "another program has changed queue/write_cache meanwhile, with which the kernel sends flushes or none. Run it once more.";
+        all.push(not_measured(why.to_owned()));
+        return all;
+    }
+    match facts.reach() {
+        Some(found) => {
+            let is_claim = found.id == FlushFindingId::ClaimsWt && found.grade != Grade::Bad;
+            all.push(found);
+            if is_claim {
+                all.extend(facts.too_fast_for_heads());
+                all.extend(facts.slow());
+            }
+        }
+        None => {
+            all.extend(facts.time());
+            all.extend(facts.slow());
+        }
+    }
+    all.extend(facts.mismatch());
+    all.extend(facts.weak());
+    all
+}
+
+fn says(id: FlushFindingId, grade: Grade, words: String) -> FlushFinding {
+    FlushFinding { id, grade, words }
+}
+
+/// Judges a loop device that sends no flush. Its data are in the memory of the machine,
+/// which is not a cache that is written through.
+fn overridden_loop(held: &str) -> FlushFinding {
+    let setting = held.split(' ').find(|word| word.starts_with("/sys/")).unwrap_or_default();
+    let words = format!(
+        "OVERRIDDEN: flushes are {held}. The device says 'write back' by itself: another program has changed that, and the change outlives what was attached to the device then. What is acknowledged is lost when the power goes. 'echo \"write back\" > {setting}' puts it right."
+    );
+    says(FlushFindingId::ClaimsWt, Grade::Bad, words)
+}
+
+fn not_measured(why: String) -> FlushFinding {
+    says(FlushFindingId::NotMeasured, Grade::NotMeasured, format!("Not measurable here: {why}"))
+}
+
+/// Returns true for a time from a nanosecond to a day: a clock can give such a time, and
+/// it can be divided by.
+fn is_time(us: &f64) -> bool {
+    (0.001..=86_400e6).contains(us)
+}
+
+/// The facts, without values that are not a number or not a time.
+struct Case<'a> {
+    facts: &'a FlushFacts,
+    flush_us: Option<f64>,
+    direct_us: Option<f64>,
+    flushes: Option<f64>,
+    weak_us: Option<f64>,
+}
+
+impl<'a> Case<'a> {
+    fn new(facts: &'a FlushFacts) -> Self {
+        let time = |value: Option<f64>| value.filter(is_time);
+        Self {
+            flush_us: time(facts.flush_us),
+            direct_us: time(facts.direct_us),
+            flushes: facts.flushes_per_op.filter(|n| n.is_finite() && *n >= 0.0),
+            weak_us: time(facts.weak_us),
+            facts,
+        }
+    }
+
+    /// Judges the results of power cuts. Cuts before which no write was
+    /// acknowledged have shown nothing.
+    fn cuts(&self) -> Option<FlushFinding> {
+        let cuts = self.facts.cuts.filter(|cuts| cuts.made > 0 && cuts.acknowledged > 0)?;
+        let (made, lost, of) = (cuts.made, cuts.lost, cuts.acknowledged);
+        if lost > 0 {
+            let words = format!(
+                "Proven by cuts: {lost} of {of} acknowledged writes were gone after {made} cuts of the power. Do not trust this storage with anything that is nowhere else."
+            );
+            return Some(says(FlushFindingId::CutFailed, Grade::Bad, words));
+        }
+        let words = if self.is_settled() {
+            format!(
+                "None of {of} acknowledged writes was gone after {made} cuts of the power: as safe as {made} cuts can show, for this drive, its firmware and these settings."
+            )
+        } else {
+            format!(
+                "None of {of} acknowledged writes was gone after {made} of the {CUTS_MIN} cuts that it takes to settle it; one cut may come when nothing was in the cache. Go on cutting."
+            )
+        };
+        Some(says(FlushFindingId::CutPassed, Grade::Ok, words))
+    }
+
+    /// Returns true if cuts have settled what only cuts can settle.
+    fn is_settled(&self) -> bool {
+        self.facts
+            .cuts
+            .is_some_and(|cuts| cuts.made >= CUTS_MIN && cuts.acknowledged > 0 && cuts.lost == 0)
+    }
+
+    /// Returns the reason why there is no drive to judge; `None` if there is one.
+    fn without_drive(&self) -> Option<String> {
+        let file_system = &self.facts.file_system;
+        match self.facts.medium {
+            Medium::Memory => Some(format!(
+                "{file_system} is in memory, and gone when the power is, whatever is flushed."
+            )),
+            Medium::Remote => Some(format!(
+                "{file_system} leaves the writes to a server or a program, and what that does with a flush is not seen from here. Run this where the drive is."
+            )),
+            _ => None,
+        }
+    }
+
+    /// Judges if the flush reached the drive at all. `None` if it did, or if that
+    /// cannot be observed.
+    fn reach(&self) -> Option<FlushFinding> {
+        let is_through = self.facts.write_cache == Some(WriteCache::Through);
+        if is_through && self.facts.drive_cache_on == Some(true) {
+            let words = "OVERRIDDEN: the drive says that its volatile cache is on, the kernel was told that there is none (queue/write_cache is \"write through\") and sends no flush: what is acknowledged is lost when the power goes. Put \"write back\" into queue/write_cache, or switch the drive's cache off.";
+            return Some(says(FlushFindingId::ClaimsWt, Grade::Bad, words.to_owned()));
+        }
+        if let Some(held) = self.facts.held_by_loop.as_ref().filter(|_| is_through) {
+            return Some(overridden_loop(held));
+        }
+        if is_through && self.flushes.is_none_or(|n| n < NO_FLUSHES) {
+            return Some(self.claims_write_through());
+        }
+        self.flush_us?;
+        let n = self.flushes.filter(|n| *n < FEW_FLUSHES && !is_through)?;
+        let (grade, words) = match self.facts.write_cache {
+            _ if n >= NO_FLUSHES => (
+                Grade::Suspicious,
+                format!(
+                    "Only {n:.2} flushes reached the drive for each that was asked for, and none of ours ran beside another."
+                ),
+            ),
+            Some(_) => (
+                Grade::Bad,
+                format!(
+                    "The flush never reaches the drive ({n:.2} for each that was asked for), and its cache is volatile (write back): what is acknowledged is lost when the power goes."
+                ),
+            ),
+            None => (
+                Grade::Suspicious,
+                format!(
+                    "The flush never reaches the drive ({n:.2} for each that was asked for), and whether its cache is volatile is not known."
+                ),
+            ),
+        };
+        let advice = "Look for a mount option (nobarrier, barrier=0), a preloaded library (eatmydata), a setting of the file system (sync=disabled), or a fault of the file system.";
+        Some(says(FlushFindingId::NoFlushSent, grade, format!("{words} {advice}")))
+    }
+
+    /// Judges a kernel that sends no flush because it takes the cache for write
+    /// through. The grade depends on other evidence for that, since any program
+    /// with the permission can change the kernel's setting.
+    fn claims_write_through(&self) -> FlushFinding {
+        let (grade, why) = if self.facts.drive_cache_on == Some(false) {
+            (Grade::Ok, "The drive itself says so, too.".to_owned())
+        } else if self.is_settled() {
+            (Grade::Ok, "The cuts agree.".to_owned())
+        } else if let Some(us) = self.reliable_us().filter(|us| *us >= self.medium_us()) {
+            let time = microseconds(us);
+            (Grade::Ok, format!("The time fits: {time} a write, as the medium itself takes."))
+        } else {
+            let words = "Right for a drive without a cache or with capacitors, and wrong for any other: anybody may have told the kernel. As root, the drive can be asked (nvme get-feature -f 6, hdparm -W).";
+            (Grade::Suspicious, format!("{words} {ONLY_A_CUT}"))
+        };
+        let words = "The kernel takes the cache for write through and sends no flush.";
+        says(FlushFindingId::ClaimsWt, grade, format!("{words} {why}"))
+    }
+
+    /// Returns F, if enough was measured for a judgement on times.
+    fn reliable_us(&self) -> Option<f64> {
+        self.flush_us.filter(|_| self.unreliable().is_none())
+    }
+
+    /// Returns the reason why the times cannot be used; `None` if they can be.
+    fn unreliable(&self) -> Option<String> {
+        let FlushFacts { count, spread_us: (low, high), foreign_ratio, .. } = *self.facts;
+        let spread = high / low;
+        if self.flush_us.is_none() {
+            Some("no flush could be timed.".to_owned())
+        } else if count < COUNT_MIN {
+            Some(format!(
+                "{count} flushes are too few ({COUNT_MIN} are needed). Give it more time (--time)."
+            ))
+        } else if !is_time(&low) || !is_time(&high) {
+            Some("how far the times lie apart is not known.".to_owned())
+        } else if spread > SPREAD_MAX {
+            Some(format!(
+                "the times of the same flush lie too far apart ({} to {}); the machine or the drive is busy. Try again when it is quiet.",
+                microseconds(low),
+                microseconds(high)
+            ))
+        } else if foreign_ratio.is_some_and(|ratio| ratio > FOREIGN_MAX) {
+            Some("others write to this drive more than we did, and their flushes cannot be told from ours. Try again when it is quiet.".to_owned())
+        } else {
+            None
+        }
+    }
+
+    /// Judges if the time fits the kind of drive that the system reports.
+    fn time(&self) -> Option<FlushFinding> {
+        if self.is_settled() {
+            return None;
+        }
+        if self.facts.medium == Medium::Loop {
+            let reach = match self.flushes {
+                Some(_) => "a flush reaches the loop device",
+                None => "whether a flush reaches the loop device is not counted",
+            };
+            let words = "and what it costs there says nothing of the drive below. Run this in the folder of the loop device's file.";
+            return Some(not_measured(format!("{reach}, {words}")));
+        }
+        if let Some(why) = self.unreliable() {
+            return Some(not_measured(why));
+        }
+        let flush_us = self.flush_us?;
+        let impossible = self.too_fast_for_heads();
+        if impossible.is_some() {
+            return impossible;
+        }
+        let freedom = self.freedom(flush_us).filter(|_| self.facts.medium != Medium::Hdd);
+        if let Some(freedom) = freedom {
+            return Some(self.free_flush(flush_us, &freedom));
+        }
+        Some(self.hidden(flush_us).map_or_else(|| self.plausible(flush_us), not_measured))
+    }
+
+    /// Judges a time that is shorter than a disk with heads can reach, whatever its cache is
+    /// said to be.
+    fn too_fast_for_heads(&self) -> Option<FlushFinding> {
+        let us = self.reliable_us()?;
+        if self.facts.medium != Medium::Hdd || us >= HALF_TURN_US || self.is_settled() {
+            return None;
+        }
+        let (time, turn) = (microseconds(us), microseconds(HALF_TURN_US));
+        let (grade, words) = if us < HALF_TURN_FASTEST_US {
+            let fastest = microseconds(HALF_TURN_FASTEST_US);
+            (
+                Grade::Bad,
+                format!("no disk turns that fast (half a revolution is {fastest} at 15,000 rpm)."),
+            )
+        } else {
+            (
+                Grade::Suspicious,
+                "only a disk of 10,000 or 15,000 rpm could do that; look at its label.".to_owned(),
+            )
+        };
+        let words = format!(
+            "A write and its flush take {time}, on a disk with heads that waits {turn} on average for the sector to come by (7,200 rpm): {words} It acknowledges what it has not written. A controller whose cache has a battery may do so, nothing else may. {ONLY_A_CUT}"
+        );
+        Some(says(FlushFindingId::Impossible, grade, words))
+    }
+
+    /// Returns the first reason why the flush is quicker than that of a drive with a
+    /// volatile cache can be; `None` if there is none.
+    fn freedom(&self, flush_us: f64) -> Option<Freedom> {
+        if self.is_rising() {
+            return None;
+        }
+        let direct_us = self.direct_us.filter(|us| *us < self.uncached_us());
+        if direct_us.is_some_and(|us| flush_us - us < FREE_US.max(FREE_SHARE * us)) {
+            return Some(Freedom::AddsNothing);
+        }
+        // Noise adds time and takes none away: a busy machine with a clock of
+        // 250 Hz made 4 ms of the flushes that took 0.1 on a quiet one.
+        let fastest_us = flush_us.min(self.facts.spread_us.0);
+        if fastest_us < FLASH_MIN_US {
+            return Some(Freedom::QuickerThanFlash { fastest_us });
+        }
+        if let Some(rate) = self.rate().filter(|_| self.is_too_much_at_once(flush_us)) {
+            return Some(Freedom::TooMuchAtOnce { rate });
+        }
+        // What one more command to a host takes is not known: 50 us on an idle
+        // machine, ten times that on a busy one.
+        let added_us = fastest_us - self.direct_us.unwrap_or(0.0);
+        let is_hosts_way = self.facts.medium == Medium::Virtual && added_us < CONSUMER_MIN_US;
+        is_hosts_way.then_some(Freedom::QuickerThanDrives { added_us })
+    }
+
+    /// Returns the time in microseconds from which a write without a flush is itself
+    /// as slow as the medium: there is then no cache that a flush could empty (the
+    /// founders' USB stick). Infinite for a virtual disk, because it cannot be seen
+    /// from inside if a host throttles or writes.
+    fn uncached_us(&self) -> f64 {
+        if self.facts.medium == Medium::Virtual { f64::INFINITY } else { self.medium_us() }
+    }
+
+    /// Returns the shortest time of a write that reaches the medium, in
+    /// microseconds. An unknown medium counts as a disk with heads, since it can be
+    /// one. Infinite for a medium without a known limit.
+    fn medium_us(&self) -> f64 {
+        match self.facts.medium {
+            Medium::Nvme | Medium::Ssd => CONSUMER_MIN_US,
+            Medium::Hdd | Medium::Unknown => HALF_TURN_US,
+            Medium::Virtual | Medium::Loop | Medium::Remote | Medium::Memory => f64::INFINITY,
+        }
+    }
+
+    /// Returns true if more was flushed than any drive can take, in less time than a
+    /// real flush takes. In more time that means nothing: a drive writes while it is
+    /// sent more, and little is left for the flush.
+    fn is_too_much_at_once(&self, flush_us: f64) -> bool {
+        let most = self.points().max_by_key(|(bytes, _)| *bytes);
+        most.is_some_and(|(_, us)| us.min(flush_us) < CONSUMER_MIN_US)
+            && self.rate().is_some_and(|rate| rate > IMPOSSIBLE_RATE)
+    }
+
+    /// Returns the bytes flushed per second after the most that were written
+    /// before a flush.
+    fn rate(&self) -> Option<f64> {
+        let (bytes, us) = self.points().max_by_key(|(bytes, _)| *bytes)?;
+        (bytes > 0).then(|| bytes as f64 / (us / 1e6))
+    }
+
+    /// Returns true if a flush takes longer the more there is to flush, and as long
+    /// as a drive could need for it.
+    fn is_rising(&self) -> bool {
+        let first = self.points().min_by_key(|(bytes, _)| *bytes);
+        let last = self.points().max_by_key(|(bytes, _)| *bytes);
+        let Some(((few, few_us), (many, many_us))) = first.zip(last) else { return false };
+        let could_be_written = self.rate().is_some_and(|rate| rate <= IMPOSSIBLE_RATE);
+        could_be_written
+            && many > few
+            && many_us > RISING_FACTOR * few_us
+            && many_us - few_us >= FLASH_MIN_US
+    }
+
+    fn points(&self) -> impl Iterator<Item = (u64, f64)> + '_ {
+        self.facts.slope.iter().copied().filter(|(_, us)| is_time(us))
+    }
+
+    fn free_flush(&self, flush_us: f64, freedom: &Freedom) -> FlushFinding {
+        let time = match self.direct_us {
+            Some(us) => {
+                format!("{} where a write alone takes {}", microseconds(flush_us), microseconds(us))
+            }
+            None => microseconds(flush_us),
+        };
+        let seen = freedom.words(&time);
+        let words = match self.facts.medium {
+            Medium::Virtual => {
+                "The disk is a virtual one: whether the host has written, has a protected cache or ignores the flush cannot be told from inside. Ask who runs the host."
+            }
+            _ => {
+                "The drive has a cache that outlives the power (capacitors, a battery), or it ignores the flush: its data sheet says which it claims."
+            }
+        };
+        says(FlushFindingId::FreeFlush, Grade::Suspicious, format!("{seen} {words} {ONLY_A_CUT}"))
+    }
+
+    /// Returns the reason why a time that fits is not evidence for the flush; `None` if it
+    /// is evidence.
+    fn hidden(&self, flush_us: f64) -> Option<String> {
+        let (medium, file_system) = (self.facts.medium, &self.facts.file_system);
+        let time = microseconds(flush_us);
+        let flush_is_seen = match self.weak_us {
+            Some(us) => flush_us - us >= FLASH_MIN_US,
+            None => self.flushes.is_some(),
+        };
+        if self.weak_us.is_none() && ["btrfs", "zfs", "bcachefs"].contains(&file_system.as_str()) {
+            Some(format!(
+                "{file_system} writes much of its own at each flush, and in the {time} that it takes, the drive's share is not seen. {ONLY_A_CUT}"
+            ))
+        } else if !flush_is_seen {
+            Some(format!(
+                "the {time} that it takes would fit, but whether a flush reached the drive is not seen here. {ONLY_A_CUT}"
+            ))
+        } else if medium == Medium::Virtual && !self.is_rising() {
+            Some(format!(
+                "the disk is a virtual one, and what of the {time} is its host writing and what is waiting for the host or a busy processor cannot be told from inside: the time does not grow with what there is to write. Ask who runs the host. {ONLY_A_CUT}"
+            ))
+        } else if medium == Medium::Unknown && flush_us < HALF_TURN_US {
+            Some(format!(
+                "what kind of drive this is was not found out, and {time} is right for one without heads and impossible for one with. {ONLY_A_CUT}"
+            ))
+        } else {
+            None
+        }
+    }
+
+    fn plausible(&self, flush_us: f64) -> FlushFinding {
+        let behind = match self.facts.medium {
+            Medium::Virtual => " by the host; what it does with it is not seen from inside",
+            _ => "",
+        };
+        let words = format!(
+            "Consistent with a real flush{behind}: it takes {}. That is no proof. {ONLY_A_CUT}",
+            microseconds(flush_us)
+        );
+        says(FlushFindingId::Plausible, Grade::Ok, words)
+    }
+
+    /// Judges a slow flush. Its cost is not a fault, and rather speaks for the flush;
+    /// but it is the reason why people leave the flush out.
+    fn slow(&self) -> Option<FlushFinding> {
+        let us = self.reliable_us().filter(|us| *us > SLOW_US)?;
+        if matches!(self.facts.medium, Medium::Hdd | Medium::Loop) {
+            return None;
+        }
+        let words = format!(
+            "Durability at the speed of a hard disk: {} each, {:.0} a second one after the other. Put many writes before one flush (see the curve); leaving the flush out buys speed with acknowledged data.",
+            microseconds(us),
+            1e6 / us
+        );
+        Some(says(FlushFindingId::SlowFlush, Grade::Ok, words))
+    }
+
+    fn mismatch(&self) -> Option<FlushFinding> {
+        let us = self.reliable_us()?;
+        let dsync_us = self.facts.dsync_us.filter(is_time)?;
+        let factor = (us / dsync_us).max(dsync_us / us);
+        let (slower, faster) =
+            if us > dsync_us { ("a flush", "O_DSYNC") } else { ("O_DSYNC", "a flush") };
+        (factor > MISMATCH_FACTOR).then(|| {
+            let words = format!(
+                "{faster} is {factor:.0} times as fast as {slower} ({} and {}), and both promise the same: one may be ignored. Use {slower}.",
+                microseconds(us.min(dsync_us)),
+                microseconds(us.max(dsync_us))
+            );
+            says(FlushFindingId::Mismatch, Grade::Suspicious, words)
+        })
+    }
+
+    /// Judges the weaker flush. It compares medians that are far apart, which noise does not
+    /// produce.
+    fn weak(&self) -> Option<FlushFinding> {
+        let us = self.flush_us.filter(|_| self.facts.count >= COUNT_MIN)?;
+        let weak_us = self.weak_us.filter(|weak_us| *weak_us < WEAK_SHARE * us)?;
+        let words = format!(
+            "The weaker flush of this system (fsync on macOS) takes {}, the one that reaches the drive {}: programs that call the weaker one have nothing on the medium when it returns. See which one yours calls (F_FULLFSYNC; SQLite: PRAGMA fullfsync).",
+            microseconds(weak_us),
+            microseconds(us)
+        );
+        Some(says(FlushFindingId::WeakFsync, Grade::Suspicious, words))
+    }
+}

@@ -1,0 +1,15 @@
+//! Measures how fast storage is and what a durable write costs: `speed` climbs the
+//! ladder from memory to the disk, `flush` measures the ways to make a write durable,
+//! [`flush_verdict`] judges whether to believe them. [`results`] is the stored format and
+//! [`stats`] the statistics.
+#![forbid(unsafe_code)]
+
+mod environment;
+mod flush;
+pub mod flush_verdict;
+pub mod results;
+mod speed;
+pub mod stats;
+
+pub use flush::{FlushOptions, Measured, Pattern, flush};
+pub use speed::{Change, Changes, Data, SpeedOptions, Verified, Verifier, compare_speed, speed};

@@ -1,0 +1,130 @@
+//! Format of stored measurements: one JSON object per line, the first with the version.
+//! Each line is written as soon as it is known, so that a run that is killed keeps what
+//! it had. `--json` prints the same lines, so there is one format and not two
+//! (`docs/results.md`).
+//!
+//! These types are the format. They hold numbers and words and know nothing of
+//! options, jobs or reports; those come and go.
+//!
+//! What `verify` and its relatives print is read here, too, for the page that
+//! shows it; `report::json` writes it.
+
+mod bounded_lines;
+mod file;
+mod flush;
+mod machine;
+mod monitor;
+mod speed;
+
+use std::path::Path;
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use serde::{Deserialize, Serialize};
+
+pub use bounded_lines::{BoundedLine, BoundedLines, LINE_BYTES_MAX};
+pub use file::{ReadError, ResultWriter, StoredResult, read, read_on};
+pub use flush::{Claim, Curve, Layer, Method, Point, Profile};
+pub use machine::{Machine, Noise};
+pub use monitor::MeasurementMonitor;
+pub use speed::{Eviction, Limit, NotRun, Rung, Series};
+
+/// The version of the format. It grows when a line changes its meaning; a
+/// reader passes over types of lines and fields that it does not know.
+pub const VERSION: u32 = 1;
+
+/// The command that measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measurement {
+    /// `fsure speed`.
+    Speed,
+    /// `fsure flush`.
+    Flush,
+}
+
+/// One line of a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum ResultLine {
+    /// The first line.
+    Result(Header),
+    /// A step of the ladder.
+    Rung(Rung),
+    /// A step of the ladder, or a method, that could not be measured here.
+    NotRun(NotRun),
+    /// Throughput over time.
+    Series(Series),
+    /// Speed of `verify` relative to the device.
+    Limit(Limit),
+    /// One layer of the storage below a path, from the file system down.
+    Layer(Layer),
+    /// Cost of one way to make a write durable.
+    Method(Method),
+    /// One quantity over another: commits per flush, threads, dirty bytes.
+    Curve(Curve),
+    /// Result of a measurement against a database's own mark.
+    Profile(Profile),
+    /// Verdict on whether to believe the flush.
+    Verdict(Claim),
+    /// Something a person should know, with what to do now.
+    Warning {
+        /// The sentence.
+        words: String,
+    },
+    /// The last line.
+    Summary(Summary),
+}
+
+/// The first line of a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// The command that measured.
+    pub kind: Measurement,
+    /// [`VERSION`] of the program that wrote it.
+    pub version: u32,
+    /// The program, such as `fsure 0.1.0`.
+    pub program: String,
+    /// Time at which the run began, RFC 3339 in UTC.
+    pub started: String,
+    /// The machine on which it was measured.
+    pub machine: Machine,
+    /// The paths measured, as the other lines name them.
+    pub targets: Vec<Target>,
+    /// Options of the run, in words for the user: `size` to `450 MiB`.
+    pub setup: Vec<(String, String)>,
+}
+
+/// A path that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// As text.
+    pub path: String,
+    /// Its bytes in base64, if they are not valid UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_bytes: Option<String>,
+}
+
+impl Target {
+    /// A path as the lines of a result name it.
+    pub fn of(path: &Path) -> Self {
+        let bytes = fsure_os::path::bytes(path);
+        let path_bytes =
+            std::str::from_utf8(&bytes).is_err().then(|| BASE64_STANDARD.encode(&bytes));
+        Self { path: path.to_string_lossy().into_owned(), path_bytes }
+    }
+}
+
+/// The last line of a result. A result without one was cut off.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Duration of the run, in seconds.
+    pub seconds: f64,
+    /// Other activity of the machine.
+    pub noise: Noise,
+    /// Rungs or methods measured.
+    pub measured: u64,
+    /// Rungs or methods left out.
+    pub not_run: u64,
+    /// The exit code that the run ended with.
+    pub exit_code: u8,
+}

@@ -1,0 +1,169 @@
+//! Rungs that touch no storage, as a reference for all others. Nothing on this
+//! machine can be read faster than memory is copied, and nothing can be verified
+//! faster than it is hashed.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::thread;
+
+use fsure_os::buffer::Buffer;
+use fsure_os::stream;
+
+use super::data_pool::{DataPool, POOL};
+use super::rung::{MEMORY, MIB_PER_S, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
+use fsure_core::block_hash::{BLOCK, SequentialDigests, block_value, merge_blocks};
+use fsure_core::{Algorithm, AlgorithmSet, Digests, units};
+
+/// Bytes that `pv` moves at once.
+pub(super) const PV_BLOCK: usize = 400 << 10;
+
+/// Everything of this file, in the order of the ladder.
+pub(super) fn rungs(pool: &Arc<DataPool>, size: u64) -> Vec<Box<dyn Rung>> {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let mut rungs: Vec<Box<dyn Rung>> = vec![
+        Box::new(Void { size, void: None, block: vec![0; PV_BLOCK] }),
+        Box::new(Copy { pool: Arc::clone(pool), target: None }),
+    ];
+    for algorithm in Algorithm::ALL {
+        // On one core the second would be the first again.
+        for all in [1, cores].into_iter().take(cores.min(2)) {
+            rungs.push(Box::new(Hash { pool: Arc::clone(pool), algorithm, cores: all }));
+        }
+    }
+    rungs
+}
+
+fn spec(name: String) -> Spec {
+    Spec { name, target: MEMORY.to_owned(), unit: MIB_PER_S }
+}
+
+/// The founders' zeros to nowhere.
+struct Void {
+    size: u64,
+    void: Option<stream::NullSink>,
+    block: Vec<u8>,
+}
+
+impl Rung for Void {
+    fn spec(&self) -> Spec {
+        spec("void".to_owned())
+    }
+
+    fn prepare(&mut self, _go: &RunContext<'_>) -> RunResult<()> {
+        self.void = Some(stream::NullSink::open()?);
+        Ok(())
+    }
+
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+        let Some(void) = &mut self.void else { unreachable!("prepared before it is run") };
+        let watch = Stopwatch::start(None);
+        let mut done = 0;
+        while done < self.size {
+            void.pass(&mut self.block)?;
+            done += PV_BLOCK as u64;
+            go.check()?;
+        }
+        Ok(watch.stop(done))
+    }
+
+    fn measured(&self) -> String {
+        "zeros from the system to nowhere, 400 KiB at a time as pv moves them: two calls and one \
+         cleared block, no storage"
+            .to_owned()
+    }
+}
+
+/// Memory to memory.
+struct Copy {
+    pool: Arc<DataPool>,
+    target: Option<Buffer>,
+}
+
+/// Times that the pool is copied in a run: 256 MiB, some 20 ms.
+const COPIES: u64 = 4;
+
+impl Rung for Copy {
+    fn spec(&self) -> Spec {
+        spec("memory copy".to_owned())
+    }
+
+    fn prepare(&mut self, _go: &RunContext<'_>) -> RunResult<()> {
+        self.target = Some(Buffer::new(POOL)?);
+        Ok(())
+    }
+
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+        let Some(target) = &mut self.target else { unreachable!("prepared before it is run") };
+        let watch = Stopwatch::start(None);
+        for _ in 0..COPIES {
+            target[..POOL].copy_from_slice(self.pool.all());
+            std::hint::black_box(&mut *target);
+            go.check()?;
+        }
+        Ok(watch.stop(COPIES * POOL as u64))
+    }
+
+    fn measured(&self) -> String {
+        format!(
+            "{} copied from one place in memory to another by one core, past the caches",
+            units::size(POOL as u64)
+        )
+    }
+}
+
+/// A digest of what is in memory.
+struct Hash {
+    pool: Arc<DataPool>,
+    algorithm: Algorithm,
+    cores: usize,
+}
+
+impl Rung for Hash {
+    fn spec(&self) -> Spec {
+        let all = if self.cores > 1 { " all cores" } else { "" };
+        spec(format!("hash {}{all}", self.algorithm.name()))
+    }
+
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+        let watch = Stopwatch::start(None);
+        let each = || hash(self.algorithm, self.pool.all(), go);
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..self.cores).map(|_| scope.spawn(each)).collect();
+            let mine = each();
+            let joined = others.into_iter().map(|one| one.join().expect("hashing cannot fail"));
+            joined.fold(mine, RunResult::and)
+        })?;
+        Ok(watch.stop(POOL as u64 * self.cores as u64))
+    }
+
+    fn measured(&self) -> String {
+        let by = match self.cores {
+            1 => "one core".to_owned(),
+            cores => format!("{cores} cores, each its own {}", units::size(POOL as u64)),
+        };
+        format!(
+            "{} of what is in memory by {by}, with the product's own code",
+            self.algorithm.name()
+        )
+    }
+}
+
+/// Hashes it as a reader does: block by block.
+fn hash(algorithm: Algorithm, content: &[u8], go: &RunContext<'_>) -> RunResult<()> {
+    let mut in_order = SequentialDigests::new(AlgorithmSet::of(&[algorithm]));
+    let mut values = Vec::new();
+    for (place, block) in (0..).zip(content.chunks(BLOCK as usize)) {
+        match &mut in_order {
+            Some(in_order) => in_order.update(block),
+            None => values.push(block_value(place, block)),
+        }
+        go.check()?;
+    }
+    let mut digests = Digests::default();
+    match in_order {
+        Some(in_order) => in_order.finish(&mut digests),
+        None => digests.insert(algorithm, &merge_blocks(&values)),
+    }
+    std::hint::black_box(&digests);
+    Ok(())
+}

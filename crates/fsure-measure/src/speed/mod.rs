@@ -1,0 +1,350 @@
+//! `speed`: measures how fast a folder's storage is, each step from nothing to a
+//! durable write by itself, and how far from it `verify` would be. What a figure
+//! means depends on what was truly measured, so each rung reports that, and shows it
+//! by the device's own counters.
+//!
+//! A family of rungs is a file: `memory`, `mounted`, `stream`, `small`,
+//! `verifying`. Each gives its rungs to [`ladder`]; the schedule knows no more
+//! of them than [`rung::Rung`].
+
+mod cache_experiment;
+mod compare;
+mod data_pool;
+mod large_file;
+mod memory_rungs;
+mod mounted_rungs;
+mod rung;
+mod schedule;
+mod small_files;
+mod verify_rung;
+mod workspace;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fsure_os::scratch::Scratch;
+use fsure_os::{machine, path as os_path};
+
+use super::environment::{self, NoiseMeter};
+use crate::results::{
+    Header, Measurement, MeasurementMonitor, ResultLine, Rung as RungLine, Summary, Target, VERSION,
+};
+use fsure_core::{
+    Clock, Error, ExitCode, IoContext as _, Monitor, Result, Step, StepMonitor, units,
+};
+
+pub use compare::{Change, Changes, compare_speed};
+
+use data_pool::DataPool;
+use rung::{RunContext, Rung};
+use workspace::SpeedWorkspace;
+
+/// Content that is written and hashed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Data {
+    /// Random bytes, which cannot be compressed.
+    #[default]
+    Random,
+    /// Zeros, which flatter storage that compresses or finds holes.
+    Zeros,
+    /// Words of a common text.
+    Text,
+}
+
+impl Data {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Zeros => "zeros",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// Options of `speed`.
+#[derive(Clone, Debug)]
+pub struct SpeedOptions {
+    /// The program, for the result's first line: `fsure 0.1.0`.
+    pub program: String,
+    /// The folders.
+    pub targets: Vec<PathBuf>,
+    /// Bytes of each stream, unless space or memory allow less.
+    pub size: u64,
+    /// Runs of each rung; `None` for until each is narrow.
+    pub runs: Option<usize>,
+    /// Time for all of it, preparations included.
+    pub budget: Duration,
+    /// Content that is written and hashed.
+    pub data: Data,
+    /// Rungs wanted, by the first words of their names; empty for all.
+    pub rungs: Vec<String>,
+    /// Read a set twice as large as this through the page cache and past it, with
+    /// so much memory.
+    pub cache: Option<u64>,
+    /// The program that is called to remove what a killed run has left
+    /// ([`fsure_os::scratch`]), and to serve FUSE ([`fsure_os::passthrough`]).
+    /// Without one, the next run removes it.
+    pub guard: Option<PathBuf>,
+    /// True if the founders' own `pv` is to be run, ten times.
+    pub pv: bool,
+    /// The clock for the time of the result.
+    pub clock: Clock,
+}
+
+/// The amount that a run of `verify` has read, and its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Verified {
+    /// The exit code that the command would have.
+    pub exit_code: ExitCode,
+    /// Bytes that were read past the page cache.
+    pub direct_bytes: u64,
+}
+
+/// The product under measurement: the rung `verify` is a run of it.
+pub trait Verifier: Send + Sync {
+    /// Records all files below `tree` in a catalog.
+    fn record(&self, tree: &Path, catalog: &Path, monitor: &dyn Monitor) -> Result<ExitCode>;
+
+    /// Verifies all files below `tree` against that catalog.
+    fn verify(&self, tree: &Path, catalog: &Path, monitor: &dyn Monitor) -> Result<Verified>;
+}
+
+/// One run takes no longer than one part in this many of the budget, so that
+/// there is time for several rounds.
+const SLICES: f64 = 20.0;
+
+/// Measures, and reports each line to the listener as soon as it is known. Returns
+/// the exit code.
+pub fn speed(
+    options: &SpeedOptions,
+    verifier: &Arc<dyn Verifier>,
+    listener: &dyn MeasurementMonitor,
+) -> Result<ExitCode> {
+    check(options)?;
+    let began = Instant::now();
+    let company = NoiseMeter::begin();
+    let told = RungCollector { listener, rungs: Mutex::default() };
+    let pool = Arc::new(DataPool::new(options.data).context("have memory for", "data".as_ref())?);
+    let sites = sites(options, &pool)?;
+    let rungs = chosen(ladder(options, verifier, &pool, &sites), &options.rungs)?;
+    let machine = environment::machine();
+    let cores = machine.cores;
+    told.measured(&ResultLine::Result(header(options, machine, &sites)));
+    for words in sites.iter().filter_map(|site| site.bounded.clone()) {
+        warn(&told, words);
+    }
+    let stop = || listener.stop_requested();
+    let go = RunContext { now: &|| began.elapsed(), end: options.budget, stop: &stop };
+    let caching = sites.iter().zip(options.cache.iter().cycle());
+    let left_out: u64 =
+        caching.map(|(site, cache)| cache_experiment::measure(site, *cache, &go, &told)).sum();
+    let mut climbed = schedule::climb(rungs, options.runs, &go, &told);
+    climbed.not_run += left_out;
+    let lines = told.rungs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for site in &sites {
+        if let Some(limit) = verify_rung::limit(&site.target, &lines) {
+            told.measured(&ResultLine::Limit(limit));
+        }
+    }
+    if !climbed.cut_short.is_empty() && listener.stop_requested().is_none() {
+        warn(&told, cut_short(&climbed.cut_short, options));
+    }
+    let noise = company.end();
+    for words in environment::advice(&noise, cores) {
+        warn(&told, words);
+    }
+    let code = match listener.stop_requested() {
+        Some(code) => code,
+        None if climbed.measured == 0 => ExitCode::Incomplete,
+        None => ExitCode::Clean,
+    };
+    told.measured(&ResultLine::Summary(Summary {
+        seconds: began.elapsed().as_secs_f64(),
+        noise,
+        measured: climbed.measured,
+        not_run: climbed.not_run,
+        exit_code: code.number(),
+    }));
+    Ok(code)
+}
+
+/// A listener that passes on all lines, and keeps the rungs for the lines that follow
+/// from them.
+struct RungCollector<'a> {
+    listener: &'a dyn MeasurementMonitor,
+    rungs: Mutex<Vec<RungLine>>,
+}
+
+impl Monitor for RungCollector<'_> {
+    fn warn(&self, message: &str) {
+        self.listener.warn(message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.listener.stop_requested()
+    }
+}
+
+impl StepMonitor for RungCollector<'_> {
+    fn under_way(&self, step: &Step<'_>) {
+        self.listener.under_way(step);
+    }
+}
+
+impl MeasurementMonitor for RungCollector<'_> {
+    fn measured(&self, line: &ResultLine) {
+        if let ResultLine::Rung(rung) = line {
+            self.rungs.lock().unwrap_or_else(PoisonError::into_inner).push(rung.clone());
+        }
+        self.listener.measured(line);
+    }
+}
+
+fn warn(listener: &dyn MeasurementMonitor, words: String) {
+    listener.measured(&ResultLine::Warning { words });
+}
+
+fn cut_short(names: &[String], options: &SpeedOptions) -> String {
+    let budget = options.budget.as_secs_f64();
+    let mut each: Vec<&str> = Vec::new();
+    for name in names {
+        if !each.contains(&name.as_str()) {
+            each.push(name);
+        }
+    }
+    let wanted = match options.runs {
+        Some(runs) => format!("{runs} times"),
+        None => format!("until they were sure to {:.0} %", schedule::NARROW * 100.0),
+    };
+    format!(
+        "the budget of {budget:.0} s did not suffice to measure these rungs {wanted}: {}; \
+         '--budget {:.0}s' measures longer, '--rungs' less",
+        each.join(", "),
+        budget * 3.0
+    )
+}
+
+/// Refuses options that make no sense.
+fn check(options: &SpeedOptions) -> Result<()> {
+    if options.cache.is_some_and(|cache| cache < cache_experiment::CACHE_MIN) {
+        return Err(Error::Usage {
+            message: format!("a cache has at least {}", units::size(cache_experiment::CACHE_MIN)),
+            hint: Some("less than that does not hold this program and what it reads".to_owned()),
+        });
+    }
+    Ok(())
+}
+
+/// The folders, ready to be measured.
+fn sites(options: &SpeedOptions, pool: &Arc<DataPool>) -> Result<Vec<Arc<SpeedWorkspace>>> {
+    let resolved = |folder: &PathBuf| os_path::resolve(folder).context("find", folder);
+    let folders = options.targets.iter().map(resolved).collect::<Result<Vec<_>>>()?;
+    // A line names its folder by text, so that two of one name are one.
+    let twin = |place: usize| folders[..place].iter().any(|f| text(f) == text(&folders[place]));
+    if let Some(place) = (1..folders.len()).find(|place| twin(*place)) {
+        return Err(Error::Usage {
+            message: format!("{} is given twice", folders[place].display()),
+            hint: Some("each folder is measured once, '--runs' measures more often".to_owned()),
+        });
+    }
+    let one = |folder: PathBuf| {
+        if !os_path::is_folder(&folder) {
+            let message = format!("{} is no folder", folder.display());
+            let hint = Some("speed measures the storage under a folder".to_owned());
+            return Err(Error::Usage { message, hint });
+        }
+        let scratch = Scratch::create(&folder, options.guard.as_deref());
+        let scratch = scratch.context("make a folder to measure in", &folder)?;
+        let (memory, slice) = (machine::available_memory(), options.budget.div_f64(SLICES));
+        SpeedWorkspace::new(folder, scratch, (options.size, memory), slice, pool).map(Arc::new)
+    };
+    folders.iter().cloned().map(one).collect()
+}
+
+/// A folder as the lines of the result name it.
+fn text(folder: &Path) -> String {
+    folder.to_string_lossy().into_owned()
+}
+
+/// All rungs that there are, in the order of the ladder.
+fn ladder(
+    options: &SpeedOptions,
+    verifier: &Arc<dyn Verifier>,
+    pool: &Arc<DataPool>,
+    sites: &[Arc<SpeedWorkspace>],
+) -> Vec<Box<dyn Rung>> {
+    let mut rungs = memory_rungs::rungs(pool, options.size);
+    // Anywhere: nothing of what is measured lies there.
+    if let Some(site) = sites.first() {
+        rungs.extend(mounted_rungs::rungs(site, options.size, options.guard.clone()));
+    }
+    for site in sites {
+        if options.pv {
+            rungs.push(Box::new(mounted_rungs::Pv { site: Arc::clone(site) }));
+        }
+        rungs.extend(large_file::rungs(site));
+        rungs.extend(small_files::rungs(site));
+        rungs.push(Box::new(verify_rung::Verify::new(site, verifier)));
+    }
+    rungs
+}
+
+/// Those that are wanted, by the first words of their names. A whole name is
+/// the first words of others, too, so that `fuse` is each that FUSE serves.
+fn chosen(rungs: Vec<Box<dyn Rung>>, wanted: &[String]) -> Result<Vec<Box<dyn Rung>>> {
+    if wanted.is_empty() {
+        return Ok(rungs);
+    }
+    let begins = |name: &str, wanted: &str| {
+        name.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    let mut names: Vec<String> = Vec::new();
+    for name in rungs.iter().map(|rung| rung.spec().name) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if let Some(unknown) = wanted.iter().find(|wanted| !names.iter().any(|n| begins(n, wanted))) {
+        return Err(Error::Usage {
+            message: format!("there is no rung '{unknown}'"),
+            hint: Some(format!("there are: {}", names.join(", "))),
+        });
+    }
+    let is_wanted = |name: &str| wanted.iter().any(|wanted| begins(name, wanted));
+    Ok(rungs.into_iter().filter(|rung| is_wanted(&rung.spec().name)).collect())
+}
+
+fn header(
+    options: &SpeedOptions,
+    machine: crate::results::Machine,
+    sites: &[Arc<SpeedWorkspace>],
+) -> Header {
+    let runs = options.runs.map_or_else(
+        || format!("until sure to {:.0} %", schedule::NARROW * 100.0),
+        |runs| runs.to_string(),
+    );
+    let mut setup = vec![
+        ("size".to_owned(), units::size(options.size)),
+        ("data".to_owned(), options.data.name().to_owned()),
+        ("runs".to_owned(), runs),
+        ("budget".to_owned(), format!("{} s", options.budget.as_secs_f64())),
+    ];
+    if !options.rungs.is_empty() {
+        setup.push(("rungs".to_owned(), options.rungs.join(", ")));
+    }
+    for site in sites {
+        setup.push((format!("file system of {}", site.target), site.kind.clone()));
+        setup.push((format!("stream in {}", site.target), units::size(site.size)));
+    }
+    Header {
+        kind: Measurement::Speed,
+        version: VERSION,
+        program: options.program.clone(),
+        started: environment::timestamp(&options.clock),
+        machine,
+        targets: sites.iter().map(|site| Target::of(&site.folder)).collect(),
+        setup,
+    }
+}

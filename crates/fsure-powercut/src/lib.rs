@@ -1,0 +1,33 @@
+//! Tests a real drive by a real power cut: `write` runs on the machine under test,
+//! `witness` records on another one what was acknowledged, and `check` compares them after
+//! the cut. `docs/powercut.md` describes the method.
+#![forbid(unsafe_code)]
+
+mod check;
+mod device;
+mod judge;
+mod messages;
+mod protocol_records;
+mod result_store;
+mod run_files;
+mod stamp;
+mod test_plan;
+mod wire;
+mod witness;
+mod witness_link;
+mod witness_log;
+mod write;
+
+pub use check::{CheckOptions, check};
+pub use device::Device;
+pub use judge::{Acknowledged, Fault, Found, Judge, Judged};
+pub use messages::{
+    CheckState, DriveHistory, Message, Method, PowercutMonitor, RunBegins, Summary,
+};
+pub use protocol_records::{Opened, Run, run_name, run_of};
+pub use result_store::kept;
+pub use stamp::{BLOCK, Stamp, Unstamped};
+pub use test_plan::{Pattern, Way};
+pub use wire::{Secret, VERSION};
+pub use witness::{WitnessOptions, witness};
+pub use write::{WriteOptions, write};

@@ -1,0 +1,206 @@
+//! `ram disk`: a plain RAM disk. What is in it is in no other place: it is made
+//! over an empty folder only, and taken away only when it is empty or the user
+//! says that its files may go.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fsure_os::ramdisk::{self, Disk};
+use fsure_os::{machine, path as os_path, plain, ramfs};
+
+use fsure_core::{Error, IoContext as _, Result, units};
+
+/// Minimum size of a RAM disk: less is not a disk to speak of.
+const SIZE_MIN_BYTES: u64 = 64 << 10;
+/// Names of those in the way that are shown.
+const SHOWN: usize = 5;
+
+/// Result of removing a RAM disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DestroyOutcome {
+    /// The disk, as it was.
+    pub disk: Disk,
+    /// Processes that still have it mounted in another mount namespace and keep its
+    /// memory.
+    pub kept_by: Vec<String>,
+}
+
+/// Makes a RAM disk: over the folder that `what` names, or over one in `home` of
+/// that name.
+pub fn create_disk(what: &Path, home: &Path, bytes: u64) -> Result<Disk> {
+    room(bytes, machine::available_memory())?;
+    let (name, place) = named(what, home)?;
+    if let Some(other) = all()?.into_iter().find(|disk| disk.name == name) {
+        let message = format!("there is a RAM disk {name} already, in {}", other.place.display());
+        return Err(usage(message, "give this one another name"));
+    }
+    let is_made = !os_path::exists(&place);
+    if is_made {
+        for folder in place.ancestors().take(3).collect::<Vec<_>>().into_iter().rev() {
+            os_path::make_folder(folder).context("make", folder)?;
+        }
+    } else {
+        free(&place)?;
+    }
+    let made = ramdisk::create(&name, &place, bytes).context("make a RAM disk in", &place);
+    if made.is_err() && is_made {
+        let _ = os_path::remove_empty_folder(&place);
+    }
+    made?;
+    let found = all()?.into_iter().find(|disk| disk.place == place);
+    found.ok_or_else(|| Error::Internal(format!("{} is not in the mount table", place.display())))
+}
+
+/// Returns all RAM disks of fsure.
+pub fn disks() -> Result<Vec<Disk>> {
+    all()
+}
+
+/// Takes a RAM disk away, by its name or its folder. Files in it go with it only
+/// with `discard`.
+pub fn destroy_disk(what: &Path, home: &Path, discard: bool) -> Result<DestroyOutcome> {
+    let real = os_path::without_links(what).unwrap_or_else(|_| what.to_owned());
+    let disk = all()?.into_iter().find(|disk| Path::new(&disk.name) == what || disk.place == real);
+    let Some(disk) = disk else {
+        let message = format!("{} is no RAM disk of ours", what.display());
+        return Err(usage(message, "'fsure ram disk list' shows those that are"));
+    };
+    let shown = disk.place.display();
+    let holders = ramdisk::holders(&disk).context("look who uses", &disk.place)?;
+    if !holders.is_empty() {
+        let all: Vec<_> = holders.iter().take(SHOWN).map(ToString::to_string).collect();
+        let message = format!("{shown} is in use: {}", all.join("; "));
+        return Err(usage(message, "end those, or let them finish"));
+    }
+    if !discard {
+        // From here on no process puts a file there that would go unseen.
+        ramdisk::set_read_only(&disk, true).map_err(|error| match error.kind() {
+            io::ErrorKind::ResourceBusy => {
+                let message = format!("{shown} is in use: a file in it is open for writing");
+                usage(message, "end who writes, or let it finish")
+            }
+            _ => Error::Io { doing: "make read-only", path: disk.place.clone(), source: error },
+        })?;
+    }
+    let gone = unmount(&disk, discard);
+    if gone.is_err() && !discard {
+        ramdisk::set_read_only(&disk, false).context("make writable again", &disk.place)?;
+    }
+    let elsewhere = gone?;
+    if disk.place.parent() == Some(home) {
+        // It was made for this.
+        let _ = os_path::remove_empty_folder(&disk.place);
+    }
+    let words = |it: ramfs::Elsewhere| format!("process {} ({})", it.process, it.command);
+    Ok(DestroyOutcome { disk, kept_by: elsewhere.into_iter().map(words).collect() })
+}
+
+/// Unmounts it, and returns the processes that have it mounted elsewhere.
+fn unmount(disk: &Disk, discard: bool) -> Result<Vec<ramfs::Elsewhere>> {
+    let shown = disk.place.display();
+    let names = plain::names(&disk.place).context("list", &disk.place)?;
+    let is_own = |name: &Vec<u8>| ramdisk::OWN.iter().any(|own| own.as_bytes() == name);
+    if !discard && !names.iter().all(is_own) {
+        let used = units::size(disk.used);
+        let message = format!("{shown} has {used} in it, which is in no other place");
+        return Err(usage(message, "save what is wanted; '--discard' lets the rest go"));
+    }
+    let elsewhere = ramdisk::elsewhere(disk).context("look who has mounted", &disk.place)?;
+    ramdisk::destroy(disk).context("unmount", &disk.place)?;
+    Ok(elsewhere)
+}
+
+fn all() -> Result<Vec<Disk>> {
+    ramdisk::disks().context("read the mount table in", Path::new("/proc"))
+}
+
+fn room(bytes: u64, available: Option<u64>) -> Result<()> {
+    if bytes < SIZE_MIN_BYTES {
+        let message = format!("a RAM disk of {}", units::size(bytes));
+        return Err(usage(message, "64K is the least"));
+    }
+    match available {
+        Some(available) if bytes > available => {
+            let (bytes, available) = (units::size(bytes), units::size(available));
+            let message = format!("{bytes} are not there: {available} of memory are available");
+            Err(usage(message, "choose a smaller '--size', or end what takes the memory"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The name and the place: what has a slash in it, or is there, is a folder.
+fn named(what: &Path, home: &Path) -> Result<(String, PathBuf)> {
+    let is_place = what.components().count() > 1 || what.is_absolute() || os_path::is_folder(what);
+    let place = if is_place {
+        os_path::without_links(what).context("find", what)?
+    } else {
+        home.join(what)
+    };
+    if is_place && !os_path::is_folder(&place) {
+        let message = format!("{} is no folder", what.display());
+        return Err(usage(message, "make it first: the RAM disk gets its owner and mode"));
+    }
+    let name = place.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    // The mount table writes others in its own way, and a comma ends an option.
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.+@".contains(c);
+    if name.is_empty() || !name.chars().all(is_plain) {
+        let message = format!("{name:?} is no name for a RAM disk");
+        return Err(usage(message, "letters, digits, and - _ . + @ make one"));
+    }
+    Ok((name, place))
+}
+
+/// Fails if a folder cannot be covered: what is in it would not be found.
+fn free(place: &Path) -> Result<()> {
+    let shown = place.display();
+    if !plain::names(place).context("list", place)?.is_empty() {
+        let message = format!("{shown} is not empty: a RAM disk would hide what is in it");
+        let hint = "'fsure ram bind' puts a folder into memory with what is in it";
+        return Err(usage(message, hint));
+    }
+    // If the mount is not known, no process is known to be in the way.
+    let Ok(mount) = ramfs::mount_at(place) else { return Ok(()) };
+    if mount.point == place {
+        let message = format!("{} is mounted on {shown} already", mount.source);
+        return Err(usage(message, "choose another folder"));
+    }
+    let survey = ramfs::survey(place, "").context("look at", place)?;
+    let is_it = |device: u64, inode: u64| (device, inode) == (survey.device, survey.inode);
+    let holders = ramfs::holders(&[std::process::id()], &is_it).context("look who uses", place)?;
+    let Some(holder) = holders.first() else { return Ok(()) };
+    let message = format!("{shown} is in use: {holder}");
+    Err(usage(message, "it would go on in the folder below, unseen: let it leave first"))
+}
+
+fn usage(message: impl Into<String>, hint: &str) -> Error {
+    Error::Usage { message: message.into(), hint: Some(hint.to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_fits_the_memory_that_is_there() {
+        assert!(room(1 << 20, Some(1 << 20)).is_ok());
+        assert!(room(1 << 20, None).is_ok());
+        let error = room((1 << 20) + 1, Some(1 << 20)).unwrap_err().to_string();
+        assert!(error.contains("1.0 MiB of memory are available"), "{error}");
+        assert!(room(100, None).is_err());
+    }
+
+    #[test]
+    fn a_name_and_a_folder_are_told_apart() {
+        let home = Path::new("/run/fsure/disk");
+        let (name, place) = named(Path::new("fast"), home).unwrap();
+        assert_eq!((&*name, &*place), ("fast", Path::new("/run/fsure/disk/fast")));
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("work");
+        os_path::make_folder(&real).unwrap();
+        assert_eq!(named(&real, home).unwrap().0, "work");
+        for wrong in ["a,b", "a b", "none/there", "/nonexistent/x"] {
+            assert!(named(Path::new(wrong), home).is_err(), "{wrong}");
+        }
+    }
+}

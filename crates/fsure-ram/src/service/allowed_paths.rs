@@ -1,0 +1,74 @@
+//! Places where a folder cannot be put into RAM: where the machine needs it to start,
+//! above or below another folder that is in RAM, and on file systems that do not keep the
+//! promises of a disk.
+
+use std::path::Path;
+
+use fsure_os::ramfs::{self, Mounted};
+
+use super::preflight::{Facts, Refusal, refuse};
+use fsure_core::shell_command;
+
+/// Folders without which the machine does not run; alone, and with all below.
+const SYSTEM_FOLDERS: [&str; 4] = ["/usr", "/var", "/run", "/home"];
+const WHOLE: [&str; 5] = ["/boot", "/etc", "/dev", "/proc", "/sys"];
+
+pub(super) fn place(facts: &Facts) -> Option<Refusal> {
+    let (path, shown) = (facts.path.as_path(), facts.path.display());
+    let is_system = path == Path::new("/")
+        || SYSTEM_FOLDERS.iter().any(|system| path == Path::new(system))
+        || WHOLE.iter().any(|system| path.starts_with(system))
+        || ["/usr/", "/"].iter().any(|above| is_programs(path, above));
+    if is_system {
+        let why = format!("the system itself is in {shown}: it must not hang on a daemon");
+        return Some(refuse(why, "name the folder in it that is written so often"));
+    }
+    if ramfs::is_kin(path, &facts.runtime) {
+        let why = format!("{shown} has the registry of RAM folders in it, or is in it");
+        return Some(refuse(why, "name another folder"));
+    }
+    if facts.bound.iter().any(|bound| bound == path) {
+        let why = format!("{shown} is in RAM already");
+        return Some(refuse(
+            why,
+            format!("to see it, run {}", shell_command("fsure ram status", path)),
+        ));
+    }
+    let kin = facts.bound.iter().find(|bound| ramfs::is_kin(bound, path))?;
+    let why = format!("{} is in RAM already, and the one is in the other", kin.display());
+    Some(refuse(why, format!("first run {}", shell_command("fsure ram unbind", kin))))
+}
+
+/// `/bin`, `/usr/lib64` and the like.
+fn is_programs(path: &Path, above: &str) -> bool {
+    let first = path.strip_prefix(above).ok().and_then(|rest| rest.iter().next());
+    let first = first.and_then(|name| name.to_str()).unwrap_or_default();
+    ["bin", "sbin", "libexec"].contains(&first) || first == "lib" || first.starts_with("lib6")
+}
+
+/// Refuses a file system on which no folder can be put into RAM; `None` if it is
+/// suitable.
+pub fn unsuitable(mount: &Mounted) -> Option<Refusal> {
+    let (kind, point) = (&*mount.kind, mount.point.display());
+    let is = |option: &str| mount.options.iter().chain(&mount.own_options).any(|is| is == option);
+    let network = ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs", "gfs2", "ocfs2"];
+    let no_rights = ["vfat", "msdos", "exfat", "ntfs", "ntfs3", "hfs", "hfsplus"];
+    if ["tmpfs", "ramfs"].contains(&kind) {
+        return Some(refuse(format!("{point} is in memory already ({kind})"), "nothing is to do"));
+    }
+    if is("ro") {
+        let why = format!("{point} is mounted read-only: nothing can be brought back to it");
+        return Some(refuse(why, "'fsure ram pin' keeps its files in the page cache"));
+    }
+    if kind.starts_with("fuse") || network.contains(&kind) {
+        let why = format!(
+            "{point} is {kind}: whether what it acknowledges is on a medium is not known, and \
+             others may write to it"
+        );
+        return Some(refuse(why, "name a folder on a disk of this machine"));
+    }
+    no_rights.contains(&kind).then(|| {
+        let why = format!("{point} is {kind}: it keeps neither owners nor modes");
+        refuse(why, "name a folder on a file system of Linux: ext4, xfs, btrfs")
+    })
+}

@@ -1,0 +1,47 @@
+//! Refusals and warnings about ways to a folder beside its own path. A process that
+//! writes by such a way does not see what is in RAM, and its changes would be
+//! overwritten.
+
+use std::path::PathBuf;
+
+use fsure_os::ramfs::Elsewhere;
+
+use super::preflight::{Refusal, refuse, some};
+use fsure_core::shell_command;
+
+/// Refuses ways among the mounts of this process: the user who made them can take them
+/// away.
+pub(super) fn refusal(here: &[PathBuf]) -> Option<Refusal> {
+    let read_only = shell_command("mount -o remount,bind,ro", here.first()?);
+    let why = format!(
+        "it is mounted elsewhere, too, and what is written there would go to the covered disk \
+         side and be lost: {}",
+        some(here)
+    );
+    Some(refuse(why, format!("unmount that, or run {read_only}")))
+}
+
+/// Of a way among the mounts of others.
+pub(super) fn warning(way: &Elsewhere) -> String {
+    let Elsewhere { process, command, point } = way;
+    format!(
+        "process {process} ({command}) has mounts of its own and reaches it by {}: it does not \
+         see what is in RAM, and what it writes there is lost: start it again afterwards",
+        point.display()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_is_named_with_what_to_do() {
+        assert_eq!(refusal(&[]), None);
+        let refusal = refusal(&["/alias".into()]).unwrap();
+        assert!(refusal.why.ends_with("/alias") && refusal.remedy.ends_with("ro /alias'"));
+        let (command, point) = ("sh".to_owned(), "/data".into());
+        let words = warning(&Elsewhere { process: 7, command, point });
+        assert!(words.starts_with("process 7 (sh)") && words.contains("/data"), "{words}");
+    }
+}

@@ -1,0 +1,186 @@
+//! Checks whether a RAM folder has room and whether the machine has memory. If memory
+//! runs out, the folder goes back to the disk before the kernel kills a process for it.
+//! The size of the folder is set by [`super::size`].
+
+use fsure_os::control::{AT_ONCE, ask};
+use fsure_os::memory::{Pressure, memory, pressure};
+use fsure_os::ramfs;
+
+use super::others::Others;
+use super::preflight::reserve;
+use super::protocol::{Request, Response, line};
+use super::registry::{Entry, Registry, Role};
+use super::size::Use;
+use fsure_core::units::size;
+
+/// Action that a folder needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// Nothing, and nothing that was told before is the case any more.
+    Nothing,
+    /// Nothing new: it is between the limits at which something is told and is over.
+    Unchanged,
+    /// To say that it is nearly full.
+    Full { words: String },
+    /// To take it out of RAM.
+    Evict { words: String },
+}
+
+/// Fuller than this it is nearly full: nine tenths.
+const NEARLY_FULL_SHARE: (u64, u64) = (9, 10);
+/// A warning that it is nearly full is over below eight tenths: use that goes up and down by
+/// a little would be told again and again.
+const NEARLY_FULL_END_SHARE: (u64, u64) = (8, 10);
+
+/// Returns the action that a folder needs now, given its own room and the memory of the
+/// machine.
+pub(super) fn need(registry: &Registry, entry: &Entry, others: Others) -> Need {
+    let memory = memory();
+    let (Some(available), Some(total)) = (memory.available, memory.total) else {
+        return Need::Nothing;
+    };
+    let Ok(mut room) = ramfs::room(&entry.path) else { return Need::Nothing };
+    if let Some(least) = entry.least {
+        // The limit moves on when it is nearly reached; the share does not.
+        let used = Use {
+            bytes: room.used,
+            names: room.inodes_used,
+            others,
+            available,
+            reserve: reserve(total),
+        };
+        let most = used.most(least);
+        (room.bytes, room.inodes) = (most.bytes, most.names);
+    }
+    match judge(&room, available, reserve(total), pressure()) {
+        // Of several the one that does least goes, and then the next one.
+        Need::Evict { .. } if !is_least(registry, entry) => Need::Unchanged,
+        Need::Full { words } if !entry.backend.grows() => Need::Evict {
+            words: format!("out of RAM: {words}, and {} does not grow", entry.backend.name()),
+        },
+        Need::Full { words } => {
+            let why = match entry.least {
+                Some(_) => "that is its share of the memory",
+                None => "that size was stated",
+            };
+            Need::Full {
+                words: format!("{words}, and {why}: beyond it is no space left on device"),
+            }
+        }
+        other => other,
+    }
+}
+
+/// All wait for memory for so much of the time, in percent: a machine that swaps or
+/// reads its programs again and again has too little, whatever it counts as free.
+const STALLED: f64 = 10.0;
+
+fn judge(room: &ramfs::Room, available: u64, reserve: u64, pressure: Option<Pressure>) -> Need {
+    let stalls = pressure.is_some_and(|pressure| pressure.full >= STALLED);
+    // Half of what was left alone is gone, or any of it and it is felt.
+    if available < reserve / 2 || available < reserve && stalls {
+        let words = format!(
+            "out of RAM: only {} of memory are to be had, {} are left for others",
+            size(available),
+            size(reserve)
+        );
+        return Need::Evict { words };
+    }
+    let is_beyond = |(part, of): (u64, u64), used: u64, all: u64| used > all / of * part;
+    let is_full = |used, all| is_beyond(NEARLY_FULL_SHARE, used, all);
+    if !is_full(room.used, room.bytes) && !is_full(room.inodes_used, room.inodes) {
+        let is_over = available >= reserve
+            && !is_beyond(NEARLY_FULL_END_SHARE, room.used, room.bytes)
+            && !is_beyond(NEARLY_FULL_END_SHARE, room.inodes_used, room.inodes);
+        return if is_over { Need::Nothing } else { Need::Unchanged };
+    }
+    let words = match is_full(room.used, room.bytes) {
+        true => format!("{} of {} are taken", size(room.used), size(room.bytes)),
+        false => format!("{} of {} names are taken", room.inodes_used, room.inodes),
+    };
+    Need::Full { words }
+}
+
+/// The kinds of need that were told and are not over. Their words have figures that change
+/// each second: told each time, they would drive everything else out of the list of what
+/// was told.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    is_full: bool,
+    is_evicted: bool,
+}
+
+impl Told {
+    /// Returns the words of a need if it is to be told now.
+    pub(super) fn words<'a>(&mut self, need: &'a Need) -> Option<&'a str> {
+        let (was_told, words) = match need {
+            Need::Nothing => {
+                *self = Self::default();
+                return None;
+            }
+            Need::Unchanged => return None,
+            Need::Full { words } => (&mut self.is_full, words),
+            Need::Evict { words } => (&mut self.is_evicted, words),
+        };
+        (!std::mem::replace(was_told, true)).then_some(words)
+    }
+}
+
+/// Returns true if no other RAM folder has had fewer changes.
+fn is_least(registry: &Registry, entry: &Entry) -> bool {
+    let changes = |entry: &Entry| {
+        registry.process(&entry.id, Role::Worker)?;
+        // One that is stopped would stop this one, too, just when memory is short.
+        let socket = registry.control(&entry.id);
+        let answer = ask(&socket, &line(&Request::Status), Some(AT_ONCE)).ok()?;
+        match serde_json::from_str(&answer).ok()? {
+            Response::Status(state) => Some((state.changed, entry.id.clone())),
+            _ => None,
+        }
+    };
+    let Some(own) = changes(entry) else { return true };
+    let others = registry.entries().unwrap_or_default();
+    others.iter().filter(|other| other.id != entry.id).filter_map(changes).all(|other| own <= other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsure_core::units::MIB;
+    use fsure_os::ramfs::Room;
+
+    #[test]
+    fn a_full_folder_is_reported_and_goes_when_there_is_no_memory() {
+        let room = |used, inodes_used| Room { bytes: 100 * MIB, used, inodes: 1000, inodes_used };
+        let stalled = Some(Pressure { some: 90.0, full: 50.0 });
+        let under = |pressure, available| judge(&room(0, 0), available * MIB, 100 * MIB, pressure);
+        assert!(matches!(under(stalled, 99), Need::Evict { .. }));
+        assert_eq!(under(stalled, 101), Need::Nothing);
+        let judge = |room, available| judge(&room, available * MIB, 100 * MIB, None);
+        assert_eq!(judge(room(90 * MIB, 900), 1000), Need::Unchanged);
+        assert_eq!(judge(room(80 * MIB, 800), 1000), Need::Nothing);
+        assert_eq!(judge(room(80 * MIB, 800), 99), Need::Unchanged);
+        let Need::Full { words } = judge(room(91 * MIB, 0), 1000) else { panic!() };
+        assert_eq!(words, "91.0 MiB of 100.0 MiB are taken");
+        let Need::Full { words } = judge(room(0, 901), 1000) else { panic!() };
+        assert_eq!(words, "901 of 1000 names are taken");
+        assert_eq!(judge(room(0, 0), 50), Need::Unchanged);
+        assert!(matches!(judge(room(0, 0), 49), Need::Evict { .. }));
+    }
+
+    #[test]
+    fn a_need_is_told_once_until_it_is_over() {
+        let mut told = Told::default();
+        let full = |words: &str| Need::Full { words: words.to_owned() };
+        let evict = |words: &str| Need::Evict { words: words.to_owned() };
+        assert_eq!(told.words(&full("91 of 100")), Some("91 of 100"));
+        assert_eq!(told.words(&full("92 of 100")), None);
+        assert_eq!(told.words(&Need::Unchanged), None);
+        assert_eq!(told.words(&full("91 of 100")), None);
+        assert_eq!(told.words(&evict("99 left")), Some("99 left"));
+        assert_eq!(told.words(&full("91 of 100")), None);
+        assert_eq!(told.words(&evict("98 left")), None);
+        assert_eq!(told.words(&Need::Nothing), None);
+        assert_eq!(told.words(&full("95 of 100")), Some("95 of 100"));
+    }
+}

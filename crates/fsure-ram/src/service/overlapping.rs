@@ -1,0 +1,34 @@
+//! Folders of 'ram run', of which no registry tells: each has fsure's own folder on its disk
+//! side, as one has that was in RAM when the machine crashed.
+
+use std::path::{Path, PathBuf};
+
+use fsure_os::path as os_path;
+use fsure_os::ramfs::Survey;
+
+use super::preflight::{Refusal, refuse};
+use crate::write_back::OWN;
+use fsure_core::shell_command;
+
+/// One that a folder is in, or that is in it.
+pub(super) fn find(path: &Path, survey: &Survey) -> Option<PathBuf> {
+    let is_ours = |folder: &&Path| os_path::is_folder(&folder.join(OWN));
+    let above = path.ancestors().skip(1).find(is_ours).map(Path::to_owned);
+    let below = survey.looks.keys().filter(|name| name.ends_with(OWN));
+    let mut below = below.map(|name| path.join(name.parent().unwrap_or(name)));
+    above.or_else(|| below.find(|folder| is_ours(&&**folder)))
+}
+
+/// Refuses a folder that has `kin`, a folder in RAM, above or below it; `None` if there
+/// is none.
+pub(super) fn refusal(kin: Option<&Path>) -> Option<Refusal> {
+    let kin = kin?;
+    let why = format!(
+        "{} is in RAM already, or was when the machine crashed, and the one is in the other",
+        kin.display()
+    );
+    Some(refuse(
+        why,
+        format!("wait until that has ended, or run {}", shell_command("fsure ram recover", kin)),
+    ))
+}

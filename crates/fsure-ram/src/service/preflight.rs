@@ -1,0 +1,501 @@
+//! Checks whether a folder can be put into RAM, and computes its size. The facts are
+//! gathered first and judged afterwards, so that each check can be tested by itself.
+//! Every refusal names a remedy.
+
+use std::path::{Path, PathBuf};
+
+use fsure_os::ramfs::{self, AlternatePaths, HoldKind, Holder, Mounted, Survey};
+use fsure_os::stack::Stack;
+use fsure_os::{machine, path as os_path};
+
+use super::allowed_paths::{place, unsuitable};
+use super::backend::Backend;
+use super::others::Others;
+use super::registry::Registry;
+use super::size::{NAMES_MIN, Use};
+use super::{alternate_paths, overlapping};
+use crate::write_back::OWN;
+use fsure_core::units::{MIB, size};
+use fsure_core::{Error, IoContext as _, Result};
+
+/// Facts about a folder and the machine.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The folder, without links.
+    pub path: PathBuf,
+    /// Folder of the registry.
+    pub runtime: PathBuf,
+    /// Folders that are in RAM.
+    pub bound: Vec<PathBuf>,
+    /// Mount that the folder is on.
+    pub mount: Mounted,
+    /// Contents of the folder.
+    pub survey: Survey,
+    /// Processes that have something of it open or have their working directory in it.
+    pub holders: Vec<Holder>,
+    /// Ways by which it is reached beside its path.
+    pub ways: AlternatePaths,
+    /// Files in it that are used as disks or as swap.
+    pub disks: Vec<PathBuf>,
+    /// Bytes of memory that are available without swapping.
+    pub available: Option<u64>,
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// Bytes of it that other RAM folders take.
+    pub others: Others,
+    /// Bytes that can be written to its file system.
+    pub free: u64,
+    /// True if it has a `.fsure-ram` already.
+    pub has_own: bool,
+    /// True if that is not a folder.
+    pub is_foreign: bool,
+    /// A folder in it or above it that has a `.fsure-ram`.
+    pub kin: Option<PathBuf>,
+    /// Backend of the RAM side.
+    pub backend: Backend,
+    /// The reason why the backend is not available here, and the remedy; `None` if it is
+    /// available.
+    pub lacks: Option<String>,
+    /// The setting that keeps flushes from the disk of the disk side.
+    pub held_flushes: Option<String>,
+}
+
+/// A reason not to put the folder into RAM, and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The obstacle.
+    pub why: String,
+    /// The next step for the user.
+    pub remedy: String,
+}
+
+/// Plan for putting a folder into RAM.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The folder, without links.
+    pub path: PathBuf,
+    /// Bytes in its files.
+    pub content: u64,
+    /// Names of regular files.
+    pub files: u64,
+    /// Bytes of memory that it is to take at most, at first.
+    pub bytes: u64,
+    /// Names that it is to take at most, at first.
+    pub inodes: u64,
+    /// Bytes that it is to have in any case, if its size follows its use from then on;
+    /// `None` if it stays as it is.
+    pub least: Option<u64>,
+    /// Reasons not to do it; empty if it can be done.
+    pub refusals: Vec<Refusal>,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+}
+
+/// Asks for all facts of a folder.
+pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
+    let path = os_path::without_links(given).context("look at", given)?;
+    if !os_path::is_folder(&path) {
+        let message = format!("{} is not a folder", path.display());
+        return Err(Error::Usage { message, hint: Some("name a folder that is there".into()) });
+    }
+    let bound = registry.entries()?.into_iter().map(|entry| entry.path).collect();
+    let facts = Facts { path, runtime: registry.folder().to_owned(), bound, ..Facts::default() };
+    // What must not be touched is not read either: that could take hours.
+    if place(&facts).is_some() {
+        return Ok(facts);
+    }
+    let path = &facts.path;
+    let own = path.join(OWN);
+    let survey = ramfs::survey(path, OWN).context("look through", path)?;
+    let is_meant =
+        |device: u64, inode: u64| device == survey.device && survey.inodes.contains(&inode);
+    let holders = ramfs::holders(&[std::process::id()], &is_meant);
+    Ok(Facts {
+        mount: ramfs::mount_at(path).context("look what mount has", path)?,
+        holders: holders.context("look who uses", path)?,
+        ways: ramfs::ways(path, &facts.runtime).context("look how to reach", path)?,
+        disks: ramfs::block_devices_on(&is_meant).context("look what disks are in", path)?,
+        available: machine::available_memory(),
+        memory: machine::machine().memory_bytes,
+        others: Others::of(registry, None),
+        free: machine::free_bytes(path).context("look what is free below", path)?,
+        has_own: os_path::exists(&own),
+        kin: overlapping::find(path, &survey),
+        held_flushes: Stack::of(path)
+            .ok()
+            .and_then(|stack| stack.held_flushes().map(str::to_owned)),
+        is_foreign: os_path::is_link(&own) || os_path::exists(&own) && !os_path::is_folder(&own),
+        survey,
+        ..facts
+    })
+}
+
+/// Judges them. `wanted` is the size that was asked for, if one was.
+pub fn judge(facts: &Facts, wanted: Option<u64>) -> Plan {
+    let mut plan = Plan { path: facts.path.clone(), ..Plan::default() };
+    if let Some(refusal) = place(facts) {
+        plan.refusals.push(refusal);
+        return plan;
+    }
+    (plan.files, plan.content) = facts.survey.content;
+    let (backend, names) = (facts.backend, facts.survey.inodes.len() as u64);
+    let need = facts.survey.bytes + names * INODE;
+    let least = match wanted {
+        Some(wanted) => wanted.max(backend.least()),
+        None => auto(facts, need).max(backend.least()),
+    };
+    let least = least.next_multiple_of(4096);
+    plan.least = (wanted.is_none() && backend.grows()).then_some(least);
+    let limits = plan.least.map(|least| in_use(facts, need, names).limits(least));
+    plan.bytes = limits.map_or(least, |limits| limits.bytes);
+    plan.inodes = limits.map_or(NAMES_MIN, |limits| limits.names).max(names * 4);
+    let refusals = [
+        unsuitable(&facts.mount),
+        facts.lacks.as_deref().map(|lacks| lacking(backend, lacks)),
+        memory(facts, need, least),
+        disk(facts),
+        content(&facts.survey),
+        alternate_paths::refusal(&facts.ways.here),
+        overlapping::refusal(facts.kin.as_deref()),
+        facts.is_foreign.then(|| {
+            refuse(format!("{OWN} in it is not of fsure's making"), "look what it is, and move it")
+        }),
+        users(facts),
+    ];
+    plan.refusals.extend(refusals.into_iter().flatten());
+    plan.warnings = warnings(facts);
+    if wanted.is_some_and(|wanted| wanted < backend.least()) {
+        plan.warnings.push(format!(
+            "{} has {} at least: what is not used takes no memory",
+            backend.name(),
+            size(backend.least())
+        ));
+    }
+    plan
+}
+
+/// Memory that the kernel takes for a name and its inode, in bytes, in addition to the
+/// content.
+const INODE: u64 = 1024;
+const SIZE_MIN_BYTES: u64 = 64 * MIB;
+/// One that cannot grow has one part of so many of the memory that is available.
+const FIXED_SHARE: u64 = 4;
+
+/// Room to grow: 1.3 times, and never less than for a few files.
+fn auto(facts: &Facts, need: u64) -> u64 {
+    let fixed = if facts.backend.grows() { None } else { facts.available };
+    let share = fixed.map_or(0, |available| available / FIXED_SHARE);
+    facts.backend.holding((need.saturating_mul(13) / 10).max(SIZE_MIN_BYTES)).max(share)
+}
+
+/// The memory that it takes once it is filled, and that beside it.
+fn in_use(facts: &Facts, need: u64, names: u64) -> Use {
+    let available = facts.available.unwrap_or(0);
+    Use {
+        bytes: need,
+        names,
+        others: facts.others,
+        available: available.saturating_sub(need),
+        reserve: reserve(facts.memory.unwrap_or(available)),
+    }
+}
+
+fn lacking(backend: Backend, lacks: &str) -> Refusal {
+    let remedy = format!("that, or '--backend {}'", Backend::default().name());
+    refuse(format!("{}: {lacks}", backend.name()), remedy)
+}
+
+/// Memory that is left alone, so that what runs beside it goes on: a twentieth.
+pub(super) fn reserve(memory: u64) -> u64 {
+    (memory / 20).max(128 * MIB)
+}
+
+pub(super) fn refuse(why: impl Into<String>, remedy: impl Into<String>) -> Refusal {
+    Refusal { why: why.into(), remedy: remedy.into() }
+}
+
+fn memory(facts: &Facts, content: u64, bytes: u64) -> Option<Refusal> {
+    if bytes < facts.backend.holding(content) {
+        let why = format!("its content takes {}, and it is to have {}", size(content), size(bytes));
+        let least = auto(facts, content).div_ceil(MIB);
+        return Some(refuse(why, format!("'--size {least}M' or more")));
+    }
+    let (available, bytes) = (facts.available?, facts.backend.memory(bytes));
+    let reserve = reserve(facts.memory.unwrap_or(available));
+    (bytes.saturating_add(reserve) > available).then(|| {
+        let why = format!(
+            "it is to have {}, and {} are to be left for others, but {} of memory are to be had",
+            size(bytes),
+            size(reserve),
+            size(available),
+        );
+        refuse(why, "make room, '--size' less, or name a folder in it")
+    })
+}
+
+/// A generation is staged before it replaces anything.
+fn disk(facts: &Facts) -> Option<Refusal> {
+    let need = facts.survey.bytes / 10 + MIB;
+    (facts.free < need).then(|| {
+        let why = format!(
+            "{} are free on its disk: a generation is staged beside the one before",
+            size(facts.free)
+        );
+        refuse(why, format!("make room for {} at least", size(need)))
+    })
+}
+
+/// At most so many are named.
+const NAMES_SHOWN_MAX: usize = 5;
+
+pub(super) fn some(all: &[impl AsRef<Path>]) -> String {
+    let named = all.iter().take(NAMES_SHOWN_MAX).map(|path| path.as_ref().display().to_string());
+    let rest = all.len().saturating_sub(NAMES_SHOWN_MAX);
+    let rest = (rest > 0).then(|| format!("and {rest} more"));
+    named.chain(rest).collect::<Vec<_>>().join(", ")
+}
+
+fn content(survey: &Survey) -> Option<Refusal> {
+    if !survey.mounts.is_empty() {
+        let why = format!("something else is mounted in it: {}", some(&survey.mounts));
+        let remedy = "unmount that, or name a folder that has none (a subvolume is one)";
+        return Some(refuse(why, remedy));
+    }
+    if let Some(unread) = survey.unread.first() {
+        let why = format!("not all of it can be read: {unread}");
+        return Some(refuse(why, "run it as root; 'fsure verify' finds what is damaged"));
+    }
+    if !survey.linked_outside.is_empty() {
+        let why = format!(
+            "files in it have names outside, and would be two files: {}",
+            some(&survey.linked_outside)
+        );
+        return Some(refuse(why, "name a folder that has all names of a file, or copy the files"));
+    }
+    (!survey.frozen.is_empty()).then(|| {
+        let why = format!("immutable or append-only: {}", some(&survey.frozen));
+        refuse(why, "nothing could be brought back to these: 'chattr -i -a' first")
+    })
+}
+
+fn users(facts: &Facts) -> Option<Refusal> {
+    if !facts.disks.is_empty() {
+        let why = format!("disks or swap are made of files in it: {}", some(&facts.disks));
+        return Some(refuse(why, "'losetup -d' or 'swapoff' first"));
+    }
+    let in_the_way: Vec<_> =
+        facts.holders.iter().filter(|holder| holder.how != HoldKind::Reads).collect();
+    let first = in_the_way.first()?;
+    let named: Vec<_> = in_the_way.iter().take(NAMES_SHOWN_MAX).map(ToString::to_string).collect();
+    let rest = in_the_way.len().saturating_sub(NAMES_SHOWN_MAX);
+    let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    let why = format!(
+        "what these do would go to the covered disk side and be lost: {}{rest}",
+        named.join("; ")
+    );
+    let remedy = match first.how {
+        HoldKind::Works | HoldKind::Root => "have it work elsewhere ('cd /'), or end it",
+        _ => "end or stop it, and start it again when the folder is in RAM",
+    };
+    Some(refuse(why, remedy))
+}
+
+fn warnings(facts: &Facts) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(held) = &facts.held_flushes {
+        warnings.push(format!(
+            "flushes are {held}: a cut of the power may lose or damage generations that are on \
+             the disk side"
+        ));
+    }
+    let readers: Vec<_> =
+        facts.holders.iter().filter(|holder| holder.how == HoldKind::Reads).collect();
+    if let Some(first) = readers.first() {
+        let count = readers.len();
+        warnings.push(format!(
+            "{count} open for reading stay on the disk side and see no changes: {first}"
+        ));
+    }
+    warnings
+        .extend(facts.ways.elsewhere.iter().take(NAMES_SHOWN_MAX).map(alternate_paths::warning));
+    if !facts.survey.sockets.is_empty() {
+        warnings.push(format!(
+            "who listens at these sockets is not reached until it is started again: {}",
+            some(&facts.survey.sockets)
+        ));
+    }
+    if facts.free < facts.survey.bytes {
+        warnings.push(format!(
+            "{} are free on its disk, less than its content of {}: if much of it changes at once, \
+             a generation may not fit, and the folder is made read-only until it does",
+            size(facts.free),
+            size(facts.survey.bytes),
+        ));
+    }
+    if facts.has_own {
+        warnings.push(format!("{OWN} is there from before: what it has is recovered first"));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts {
+        let mount = Mounted { kind: "ext4".into(), point: "/srv".into(), ..Mounted::default() };
+        Facts {
+            path: "/srv/work".into(),
+            runtime: "/run/fsure/ram".into(),
+            mount,
+            survey: Survey { bytes: 100 * MIB, content: (10, 99), ..Survey::default() },
+            available: Some(4096 * MIB),
+            memory: Some(8192 * MIB),
+            free: 4096 * MIB,
+            ..Facts::default()
+        }
+    }
+
+    /// Returns the refusals of facts that are fine except for one change.
+    fn refused(change: impl FnOnce(&mut Facts)) -> Vec<String> {
+        let mut facts = facts();
+        change(&mut facts);
+        let plan = judge(&facts, None);
+        assert!(plan.refusals.iter().all(|refusal| !refusal.remedy.is_empty()));
+        plan.refusals.into_iter().map(|refusal| refusal.why).collect()
+    }
+
+    fn holder(how: HoldKind) -> Holder {
+        Holder { process: 7, command: "vi".into(), how, path: "/srv/work/file".into() }
+    }
+
+    #[test]
+    fn a_disk_side_that_is_sent_no_flush_is_told() {
+        let held_flushes = Some("kept from the disk by nobarrier".to_owned());
+        let plan = judge(&Facts { held_flushes, ..facts() }, None);
+        assert!(plan.refusals.is_empty() && plan.warnings[0].contains("nobarrier"), "{plan:?}");
+    }
+
+    #[test]
+    fn a_plain_folder_is_taken() {
+        let plan = judge(&facts(), None);
+        assert_eq!((&*plan.refusals, &*plan.warnings), (&[][..], &[][..]));
+        assert_eq!(plan.least, Some(130 * MIB));
+        // Half of what is available, in steps of 64 MiB above what it has.
+        assert_eq!(plan.bytes, 2020 * MIB);
+        let others = Others { folders: 1, bytes: 0 };
+        // Half of that beside another folder, but 1 GiB at least.
+        assert_eq!(judge(&Facts { others, ..facts() }, None).bytes, 1124 * MIB);
+        let stated = judge(&facts(), Some(200 * MIB));
+        assert_eq!((stated.bytes, stated.least), (200 * MIB, None));
+    }
+
+    #[test]
+    fn the_system_is_left_alone() {
+        for path in [
+            "/",
+            "/boot",
+            "/boot/grub",
+            "/etc",
+            "/etc/x",
+            "/usr",
+            "/usr/bin",
+            "/usr/lib/x",
+            "/dev",
+            "/proc",
+            "/sys",
+            "/run",
+            "/run/fsure",
+            "/run/fsure/ram/x",
+            "/var",
+            "/lib64",
+            "/bin",
+        ] {
+            let why = refused(|facts| facts.path = path.into());
+            assert_eq!(why.len(), 1, "{path}");
+        }
+        for path in ["/usr/local/x", "/var/lib/x", "/home/x", "/library", "/srv"] {
+            assert_eq!(refused(|facts| facts.path = path.into()), [""; 0], "{path}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_bound_twice_or_nested() {
+        for bound in ["/srv/work", "/srv", "/srv/work/deep"] {
+            let why = refused(|facts| facts.bound = vec![bound.into()]);
+            assert!(why[0].contains("in RAM already"), "{why:?}");
+        }
+        assert_eq!(refused(|facts| facts.bound = vec!["/srv/work2".into()]), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_named() {
+        type Change = fn(&mut Facts);
+        let cases: [(Change, &str); 16] = [
+            (|facts| facts.mount.kind = "tmpfs".into(), "in memory already"),
+            (|facts| facts.mount.kind = "fuse.sshfs".into(), "fuse.sshfs"),
+            (|facts| facts.mount.kind = "nfs4".into(), "nfs4"),
+            (|facts| facts.mount.kind = "vfat".into(), "vfat"),
+            (|facts| facts.mount.options = vec!["ro".into()], "read-only"),
+            (|facts| facts.survey.mounts = vec!["/srv/work/m".into()], "/srv/work/m"),
+            (|facts| facts.survey.linked_outside = vec!["/srv/work/l".into()], "/srv/work/l"),
+            (|facts| facts.survey.frozen = vec!["/srv/work/i".into()], "/srv/work/i"),
+            (|facts| facts.survey.unread = vec!["/srv/work/u: no".into()], "/srv/work/u"),
+            (|facts| facts.disks = vec!["/srv/work/image".into()], "/srv/work/image"),
+            (|facts| facts.holders = vec![holder(HoldKind::Writes)], "process 7 (vi) writes to"),
+            (|facts| facts.holders = vec![holder(HoldKind::Works)], "works in"),
+            (|facts| facts.available = Some(400 * MIB), "400.0 MiB"),
+            (|facts| facts.free = MIB, "1.0 MiB are free"),
+            (|facts| facts.is_foreign = true, ".fsure-ram"),
+            (|facts| facts.kin = Some("/srv/work/in".into()), "/srv/work/in is in RAM already"),
+        ];
+        for (change, words) in cases {
+            let why = refused(change);
+            assert!(why.len() == 1 && why[0].contains(words), "{words}: {why:?}");
+        }
+        let small = judge(&facts(), Some(MIB)).refusals;
+        assert!(small[0].remedy.contains("--size 130M"), "{small:?}");
+    }
+
+    #[test]
+    fn a_backend_takes_what_it_needs() {
+        let xfs = Facts { backend: Backend::ZramXfs, ..facts() };
+        let plan = judge(&xfs, None);
+        assert_eq!((plan.refusals.len(), plan.warnings.len()), (0, 0));
+        assert_eq!((plan.bytes, plan.least), (1024 * MIB, None), "a quarter, and for good");
+        let little = judge(&Facts { available: Some(800 * MIB), ..xfs.clone() }, None);
+        assert_eq!(little.bytes, 300 * MIB, "the least");
+        let small = judge(&xfs, Some(150 * MIB));
+        assert!(small.bytes == 300 * MIB && small.warnings[0].contains("300.0 MiB"), "{small:?}");
+        let much = Facts { survey: Survey { bytes: 1000 * MIB, ..xfs.survey.clone() }, ..xfs };
+        let bytes = judge(&much, None).bytes;
+        assert!(bytes > 1300 * MIB + 64 * MIB, "with the journal: {bytes}");
+        let tight = judge(&much, Some(1100 * MIB)).refusals;
+        assert!(tight[0].remedy.contains(&format!("--size {}M", bytes.div_ceil(MIB))), "{tight:?}");
+        // What cannot be compressed takes more memory than it has bytes.
+        let available = Some(bytes + reserve(8192 * MIB));
+        let why = judge(&Facts { available, ..much.clone() }, None).refusals;
+        assert!(why[0].why.contains("to be left for others"), "{why:?}");
+        let lacks = Some("mkfs.xfs is not there".to_owned());
+        let refusals = judge(&Facts { lacks, ..much }, None).refusals;
+        assert_eq!(refusals[0].why, "zram-xfs: mkfs.xfs is not there");
+        assert!(refusals[0].remedy.contains("--backend tmpfs"));
+    }
+
+    #[test]
+    fn what_only_reads_is_no_more_than_told() {
+        let mut facts = facts();
+        facts.holders = vec![holder(HoldKind::Reads)];
+        facts.survey.sockets = vec!["/srv/work/s".into()];
+        facts.free = 50 * MIB;
+        facts.has_own = true;
+        let plan = judge(&facts, None);
+        assert_eq!((plan.refusals.len(), plan.warnings.len()), (0, 4));
+    }
+
+    #[test]
+    fn many_are_not_all_named() {
+        let all: Vec<_> = (0..7).map(|n| format!("/{n}")).collect();
+        assert_eq!(some(&all), "/0, /1, /2, /3, /4, and 2 more");
+    }
+}

@@ -1,0 +1,112 @@
+//! Checks whether folders can be put into RAM for one command. The rules are those of
+//! `bind`, except that a process that only has its working directory in a folder is not
+//! in the way: other processes go on seeing the disk side, and only those that write
+//! there would be overwritten.
+
+use std::path::{Path, PathBuf};
+
+use fsure_os::mirror::{Kind, Side};
+use fsure_os::ramfs::{AlternatePaths, HoldKind, is_kin};
+
+use super::super::preflight::{Plan, gather, judge};
+use super::super::registry::Registry;
+use crate::write_back::{Recovered, recover};
+use fsure_core::{Error, IoContext as _, RelPath, Result};
+
+/// Returns the plan for each folder. Fails with the reason at the first one that is
+/// refused.
+pub(super) fn check(
+    folders: &[PathBuf],
+    bytes: Option<u64>,
+    runtime: Option<&Path>,
+    warn: &dyn Fn(&str),
+) -> Result<Vec<Plan>> {
+    let registry = Registry::of_user(runtime);
+    let mut plans: Vec<Plan> = Vec::new();
+    for folder in folders {
+        if !fsure_os::path::is_folder(folder) {
+            let message = format!("{} is not a folder", folder.display());
+            return Err(usage(message, "name a folder that is there"));
+        }
+        // A crash may have left files of fsure's that are also names of the user's files.
+        if let Recovered::Completed { generation, .. } = recover(folder)?.found {
+            let folder = folder.display();
+            warn(&format!("{folder}: generation {generation} was completed after a crash"));
+        }
+        let mut facts = gather(folder, &registry)?;
+        facts.holders.retain(|holder| holder.how == HoldKind::Writes);
+        facts.ways = AlternatePaths::default();
+        // What those before it are going to take.
+        let taken = plans.iter().map(|plan| plan.content).sum::<u64>();
+        facts.others = facts.others.and(plans.len() as u64, taken);
+        facts.available = facts.available.map(|available| available.saturating_sub(taken));
+        let plan = judge(&facts, bytes);
+        if let Some(refusal) = plan.refusals.first() {
+            let path = plan.path.display();
+            return Err(usage(format!("{path}: {}", refusal.why), &refusal.remedy));
+        }
+        if let Some(other) = plans.iter().find(|other| is_kin(&other.path, &plan.path)) {
+            let (one, other) = (plan.path.display(), other.path.display());
+            return Err(usage(
+                format!("{one} and {other} are one, or the one is in the other"),
+                "name the upper one alone",
+            ));
+        }
+        own_output(&plan.path)?;
+        if fsure_os::inside::knows_one_user() {
+            owners(&plan.path)?;
+        }
+        plans.push(plan);
+    }
+    Ok(plans)
+}
+
+fn usage(message: String, hint: &str) -> Error {
+    Error::Usage { message, hint: Some(hint.to_owned()) }
+}
+
+/// Refuses a folder that an output of this process goes to: that file was opened before
+/// the command sees memory.
+fn own_output(path: &Path) -> Result<()> {
+    for output in fsure_os::inside::outputs() {
+        if output.starts_with(path) {
+            return Err(usage(
+                format!("the output goes to {}, on the disk side", output.display()),
+                "have it go elsewhere; what the command opens itself is in RAM",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A user name space of one's own knows one user and one group.
+fn owners(path: &Path) -> Result<()> {
+    let (user, group) = fsure_os::files::owner();
+    let side = Side::open(path).context("open", path)?;
+    let mut folders = vec![RelPath::root()];
+    while let Some(folder) = folders.pop() {
+        let listed = side.list(folder.as_bytes()).context("list", path)?;
+        for (name, facts) in listed {
+            let below = folder.join(&name);
+            let owner = &facts.ownership;
+            let what = match () {
+                () if owner.user != user => format!("user {}", owner.user),
+                () if owner.group != group => format!("group {}", owner.group),
+                () if matches!(facts.kind, Kind::Device { .. }) => "a device node".to_owned(),
+                () => {
+                    if facts.kind == Kind::Folder {
+                        folders.push(below);
+                    }
+                    continue;
+                }
+            };
+            let shown = fsure_os::path::from_bytes(below.as_bytes());
+            let shown = path.join(shown);
+            return Err(usage(
+                format!("{} has {what}: without root only one's own can be kept", shown.display()),
+                &format!("'sudo fsure ram run', or 'chown -R {user}:{group}' if that is right"),
+            ));
+        }
+    }
+    Ok(())
+}

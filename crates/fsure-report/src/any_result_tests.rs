@@ -1,0 +1,294 @@
+//! Reading of results: what was written comes back, and what is damaged, late
+//! or foreign is told from what a kill leaves.
+
+use std::io::{BufReader, Cursor, Read};
+
+use fsure_measure::results::*;
+
+use super::*;
+
+fn rung() -> Rung {
+    Rung {
+        name: "disk read direct".to_owned(),
+        target: "/srv/<b>&\"'".to_owned(),
+        unit: "MiB/s".to_owned(),
+        median: 1234.5,
+        low: 1200.0,
+        high: 1300.25,
+        runs: 3,
+        measured: "past the page cache".to_owned(),
+        samples: vec![1200.0, 1234.5, 1300.25],
+        warm_up: vec![900.0],
+        outliers: vec![2],
+        amount: 450 << 20,
+        cpu_s_per_gib: Some(0.1),
+        device_read_bytes: Some((3 * 450) << 20),
+        device_written_bytes: None,
+        device_flushes: Some(0),
+    }
+}
+
+fn method() -> Method {
+    Method {
+        name: "fsync".to_owned(),
+        target: "/srv".to_owned(),
+        ops: 46.0,
+        p50_us: 21_700.0,
+        p99_us: 30_000.0,
+        max_us: 51_000.0,
+        p10_us: 20_000.0,
+        p90_us: 25_000.0,
+        count: 500,
+        device_kib_per_op: None,
+        flushes_per_op: Some(1.0),
+        reached: "data and a flush".to_owned(),
+        histogram: vec![(21_000.5, 250), (30_000.0, 250)],
+    }
+}
+
+fn header() -> Header {
+    Header {
+        kind: Measurement::Speed,
+        version: VERSION,
+        program: "fsure 0.1.0".to_owned(),
+        started: "2026-11-20T12:00:00Z".to_owned(),
+        machine: Machine { host: "h".to_owned(), cores: 2, ..Machine::default() },
+        targets: vec![Target { path: "/srv".to_owned(), path_bytes: Some("L3Nyd/8=".to_owned()) }],
+        setup: vec![("size".to_owned(), "450 MiB".to_owned())],
+    }
+}
+
+/// A line of every type but the first and the last.
+fn every_line() -> Vec<ResultLine> {
+    let (name, target, words) = ("n".to_owned(), "/srv".to_owned(), "w".to_owned());
+    let eviction = Eviction { before_bytes: 3, after_bytes: 2, left_bytes: 1 };
+    let point = Point { x: 1.0, y: 2.0, low: 1.5, high: 2.5, flushes_per_op: None };
+    vec![
+        ResultLine::Rung(rung()),
+        ResultLine::NotRun(NotRun {
+            name: name.clone(),
+            target: target.clone(),
+            why: words.clone(),
+        }),
+        ResultLine::Series(Series {
+            name: name.clone(),
+            target: target.clone(),
+            measured: words.clone(),
+            points: vec![(0.5, 100.0), (1.0, 90.5)],
+            bytes: 1 << 40,
+            cache_bytes: 1 << 30,
+            mib_per_s: 95.0,
+            cpu_s_per_gib: 0.2,
+            eviction: Some(eviction),
+        }),
+        ResultLine::Limit(Limit {
+            target: target.clone(),
+            verify_mib_s: 97.0,
+            device_mib_s: 100.0,
+            percent: 97.0,
+            limit: "the device".to_owned(),
+        }),
+        ResultLine::Layer(Layer {
+            target: target.clone(),
+            layer: "disk".to_owned(),
+            name: "vda".to_owned(),
+            facts: vec![("write cache".to_owned(), "write back".to_owned())],
+        }),
+        ResultLine::Method(method()),
+        ResultLine::Curve(Curve {
+            name: name.clone(),
+            target: target.clone(),
+            x: "threads".to_owned(),
+            y: "commits/s".to_owned(),
+            points: vec![point],
+            measured: words.clone(),
+        }),
+        ResultLine::Profile(Profile {
+            name,
+            target: target.clone(),
+            passed: None,
+            words: words.clone(),
+            figures: vec![("p99".to_owned(), 9.5)],
+        }),
+        ResultLine::Verdict(Claim {
+            target,
+            id: "FREE_FLUSH".to_owned(),
+            grade: "suspicious".to_owned(),
+            words: words.clone(),
+        }),
+        ResultLine::Warning { words },
+    ]
+}
+
+fn summary() -> Summary {
+    let noise = Noise { load_before: Some(0.5), ..Noise::default() };
+    Summary { seconds: 60.5, noise, measured: 9, not_run: 1, exit_code: 0 }
+}
+
+/// A whole result, as it is stored.
+fn stored() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut saved = ResultWriter::new(&mut bytes);
+    saved.line(&ResultLine::Result(header())).unwrap();
+    every_line().iter().for_each(|line| saved.line(line).unwrap());
+    saved.line(&ResultLine::Summary(summary())).unwrap();
+    bytes
+}
+
+fn measured(bytes: &[u8]) -> StoredResult {
+    match read_any(bytes).unwrap() {
+        Content::Measured(stored) => *stored,
+        Content::Checked(_) => panic!("a measurement"),
+    }
+}
+
+fn checked(text: &str) -> VerifyOutput {
+    match read_any(text.as_bytes()).unwrap() {
+        Content::Checked(checked) => *checked,
+        Content::Measured(_) => panic!("no measurement"),
+    }
+}
+
+fn why(bytes: &[u8]) -> String {
+    read_any(bytes).unwrap_err().to_string()
+}
+
+#[test]
+fn every_line_comes_back() {
+    let expected = StoredResult { header: header(), lines: every_line(), summary: Some(summary()) };
+    assert_eq!(measured(&stored()), expected);
+    assert_eq!(read(&stored()[..]).unwrap(), expected);
+}
+
+const NOT_A_RESULT: &str =
+    "line 1 does not begin a result of speed, flush, verify, update, scrub or status";
+
+/// A result that a kill cuts anywhere after its first line is read, and is not a
+/// whole one.
+#[test]
+fn a_result_cut_anywhere_is_read() {
+    let whole = stored();
+    let first = whole.iter().position(|byte| *byte == b'\n').unwrap();
+    for end in first..whole.len() - 2 {
+        let cut = measured(&whole[..end]);
+        assert!(cut.summary.is_none() && every_line().starts_with(&cut.lines), "{end}");
+    }
+    // Only the line end is gone.
+    assert!(measured(&whole[..whole.len() - 1]).summary.is_some());
+    for end in 1..first {
+        assert_eq!(why(&whole[..end]), NOT_A_RESULT, "{end}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_passed_over() {
+    let text = String::from_utf8(stored()).unwrap();
+    let more =
+        text.replace(r#"{"type":"rung","#, r#"{"type":"rung","later":[1,{"a":null}],"#).replace(
+            r#"{"type":"warning","#,
+            "{\"type\":\"later\",\"words\":7}\n{\"type\":\"warning\",",
+        );
+    assert!(more.contains("later\":[1") && more.contains("\"type\":\"later"));
+    assert_eq!(measured(more.as_bytes()), measured(text.as_bytes()));
+}
+
+#[test]
+fn what_cannot_be_read_says_why_and_where() {
+    let text = String::from_utf8(stored()).unwrap();
+    let damaged = text.replacen(r#""median":1234.5"#, r#""median":null"#, 1);
+    assert!(why(damaged.as_bytes()).starts_with("line 2: invalid type: null"));
+    let text_in_it = text.replacen("{\"type\":\"not-run\"", "oops\n{\"type\":\"not-run\"", 1);
+    assert!(why(text_in_it.as_bytes()).starts_with("line 3: "), "{}", why(text_in_it.as_bytes()));
+    let mut not_text = stored();
+    let place = text.find("past the page").unwrap();
+    not_text[place] = 0xff;
+    assert!(why(&not_text).starts_with("line 2: invalid unicode"), "{}", why(&not_text));
+    let later = text.replacen(r#""version":1"#, r#""version":2"#, 1);
+    assert!(why(later.as_bytes()).contains("in version 2 of the format"));
+    for (foreign, expected) in [
+        (&b""[..], "it is empty"),
+        (b"\n", "line 1 does not begin a result"),
+        (b"hello\n", "line 1 does not begin a result"),
+        (b"\xff\xfe\n", "line 1 does not begin a result"),
+        (b"[]\n", "line 1 does not begin a result"),
+        (b"{}\n", "line 1 does not begin a result"),
+        (b"{\"type\":\"result\",\"version\":0}\n", "line 1 does not begin a result"),
+        (b"{\"type\":\"duplicates\"}\n", "line 1 does not begin a result"),
+        (b"{\"type\":\"summary\",\"command\":\"dupes\"}\n", "it is a report of 'fsure dupes'"),
+        (
+            b"{\"type\":\"compared\"}\n{\"type\":\"summary\",\"command\":\"compare\"}\n",
+            "it is a report of 'fsure compare', which the page does not show",
+        ),
+    ] {
+        assert!(why(foreign).starts_with(expected), "{foreign:?}: {}", why(foreign));
+    }
+}
+
+/// Counts what is taken from an endless line.
+struct Endless(u64);
+
+impl Read for Endless {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        buffer.fill(b' ');
+        self.0 += buffer.len() as u64;
+        Ok(buffer.len())
+    }
+}
+
+#[test]
+fn a_line_without_an_end_is_left_early() {
+    let mut endless = Endless(0);
+    let mut input = BufReader::new(&mut endless);
+    assert!(read_any(&mut input).unwrap_err().to_string().starts_with("line 1: longer than"));
+    assert!(endless.0 < 2 * LINE_BYTES_MAX, "{} bytes", endless.0);
+    let mut later = BufReader::new(Cursor::new(b"{\"type\":\"summary\"}\n").chain(Endless(0)));
+    assert!(read_any(&mut later).unwrap_err().to_string().starts_with("line 2: longer than"));
+}
+
+#[test]
+fn the_gravest_findings_are_kept_and_all_are_counted() {
+    let finding = |path: usize, verdict: &str| {
+        format!(
+            "{{\"type\":\"finding\",\"path\":\"{path}\",\"verdict\":\"{verdict}\",\"size\":5}}\n"
+        )
+    };
+    let mut text = String::new();
+    for path in 0..30_000 {
+        text += &finding(path, "new");
+    }
+    text += &finding(30_000, "rotten");
+    text += &finding(30_001, "made up later");
+    text +=
+        "{\"type\":\"summary\",\"command\":\"verify\",\"exit_code\":3,\"verdicts\":{\"new\":9}}\n";
+    let checked = checked(&text);
+    assert_eq!((checked.found.len(), checked.found_total), (10_000, 30_002));
+    let paths: Vec<_> = checked.found[..4].iter().map(|found| found.path.as_str()).collect();
+    assert_eq!(paths, ["30000", "30001", "0", "1"]);
+    assert_eq!(checked.found[0].stat.size, 5);
+    let summary = checked.summary.unwrap();
+    assert_eq!((summary.verdicts["new"], summary.exit_code), (9, 3));
+}
+
+#[test]
+fn long_names_and_many_ranges_are_bounded() {
+    let long = "x".repeat(1 << 20);
+    let text: String = (0..100)
+        .map(|_| format!("{{\"type\":\"finding\",\"path\":\"{long}\",\"verdict\":\"new\"}}\n"))
+        .collect();
+    let kept = checked(&text);
+    assert_eq!((kept.found.len(), kept.found_total), (64, 100));
+    let ranges = vec!["[0,1]"; 1000].join(",");
+    let kept = checked(&format!("{{\"type\":\"finding\",\"blocks\":[{ranges}],\"meta\":[1,2]}}\n"));
+    let found = &kept.found[0];
+    assert_eq!((found.blocks.len(), found.blocks_left_out, found.meta), (64, 936, 2));
+}
+
+#[test]
+fn a_report_that_was_cut_off_has_no_summary() {
+    let text = "{\"type\":\"finding\",\"verdict\":\"new\"}\n{\"type\":\"summ";
+    let cut = checked(text);
+    assert_eq!((cut.found_total, cut.summary), (1, None));
+    let age = "{\"type\":\"age\",\"root\":\"/r\",\"verified\":[{\"when\":\"today\",\"files\":7,\
+               \"bytes\":1}],\"oldest\":{\"path\":\"a\",\"verified\":\"2026\"}}\n";
+    assert_eq!(checked(age).ages[0].verified[0].files, 7);
+}

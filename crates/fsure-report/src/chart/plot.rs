@@ -1,0 +1,144 @@
+//! One quantity over another: throughput over time, and the curves of a
+//! flush. Lines differ by dashes and have their names beside them.
+
+use std::fmt::Write as _;
+
+use super::Chart;
+use super::axis::Axis;
+use super::number_format::{figure, microseconds};
+use super::svg::{Canvas, WIDTH, clipped};
+use fsure_core::units;
+use fsure_measure::results::{Curve, Series};
+
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 262.0;
+const LEFT: f64 = 76.0;
+const HEIGHT: f64 = 310.0;
+/// Room at the right for the lines' names.
+const NAMES: f64 = 150.0;
+const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
+/// Points beyond this are drawn as the extremes of their neighbourhood.
+const BINS: usize = 300;
+
+/// Throughput over time.
+pub fn throughput(title: &str, series: &[&Series]) -> Chart {
+    let points = || series.iter().flat_map(|series| &series.points);
+    let x = Axis::straight(points().map(|point| point.0), (LEFT, WIDTH - NAMES));
+    let y = Axis::of(points().map(|point| point.1), (BOTTOM, TOP));
+    let mut canvas = Canvas::default();
+    frame(&mut canvas, (&x, &y), WIDTH - NAMES, &|value| figure(value), &|value| figure(value));
+    let mut names: Vec<(f64, usize)> = Vec::new();
+    for (place, series) in series.iter().enumerate() {
+        let points = extremes(&series.points);
+        let class = format!("line ink{}", place % 4);
+        let path = path(points.iter().map(|point| (x.at(point.0), y.at(point.1))));
+        canvas.path(&class, DASHES[place % 4], &path);
+        names.extend(points.last().map(|last| (y.at(last.1), place)));
+    }
+    names.sort_by(|one, two| one.0.total_cmp(&two.0));
+    let mut free = TOP;
+    for (at, place) in names {
+        let at = at.max(free);
+        free = at + 16.0;
+        let end = WIDTH - NAMES;
+        let class = format!("line ink{}", place % 4);
+        canvas.path(&class, DASHES[place % 4], &format!("M{:.1} {at:.1}h22", end + 6.0));
+        canvas.text(end + 32.0, at + 4.0, "", &clipped(&series[place].name, 17));
+    }
+    let note = if y.is_log { ", the former logarithmic" } else { "" };
+    canvas.text(LEFT, HEIGHT - 8.0, "soft", &format!("MiB/s over seconds{note}"));
+    let rows = series.iter().map(|series| {
+        let rate = figure(series.mib_per_s);
+        format!("{}: {rate} MiB/s over {}", series.name, units::size(series.bytes))
+    });
+    let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));
+    Chart { title: title.to_owned(), description, width: WIDTH, height: HEIGHT, body: canvas.body }
+}
+
+/// A curve with the interval of each point.
+pub fn curve(title: &str, curve: &Curve) -> Chart {
+    let points: Vec<_> =
+        curve.points.iter().filter(|p| p.x.is_finite() && p.y.is_finite()).collect();
+    let x = Axis::tight(points.iter().map(|point| point.x), (LEFT, WIDTH - 30.0));
+    let values = points.iter().flat_map(|point| [point.low, point.y, point.high]);
+    let y = Axis::of(values, (BOTTOM, TOP));
+    let is_bytes = curve.x.contains("bytes");
+    let of_x = |value: f64| if is_bytes { units::size(value as u64) } else { figure(value) };
+    let is_time = matches!(curve.y.as_str(), "us" | "µs");
+    let of_y = |value: f64| if is_time { microseconds(value) } else { figure(value) };
+    let mut canvas = Canvas::default();
+    frame(&mut canvas, (&x, &y), WIDTH - 30.0, &|_| String::new(), &of_y);
+    let mut free = 0.0;
+    for point in &points {
+        let at = x.at(point.x);
+        if at >= free {
+            canvas.text(at, BOTTOM + 18.0, "soft mid", &of_x(point.x));
+            free = at + 58.0;
+        }
+        let (low, high) = (y.at(point.low), y.at(point.high));
+        canvas.path("whisker", "", &format!("M{at:.1} {low:.1}V{high:.1}"));
+    }
+    canvas.path("line ink0", "", &path(points.iter().map(|point| (x.at(point.x), y.at(point.y)))));
+    for point in &points {
+        canvas.circle("dot ink0", (x.at(point.x), y.at(point.y)), 3.5);
+    }
+    let unit = if is_time { "time" } else { curve.y.as_str() };
+    let note = match (x.is_log, y.is_log) {
+        (true, true) => ", both logarithmic",
+        (true, false) => ", the latter logarithmic",
+        (false, true) => ", the former logarithmic",
+        (false, false) => "",
+    };
+    let words = format!("{unit} over {}{note}; lines up and down: 95 % interval", curve.x);
+    canvas.text(LEFT, HEIGHT - 8.0, "soft", &words);
+    let rows = points.iter().map(|point| format!("{} at {}", of_y(point.y), of_x(point.x)));
+    let rows = rows.collect::<Vec<_>>().join(", ");
+    let description = format!("{}, {} over {}: {rows}.", curve.name, unit, curve.x);
+    Chart { title: title.to_owned(), description, width: WIDTH, height: HEIGHT, body: canvas.body }
+}
+
+type Label<'a> = &'a dyn Fn(f64) -> String;
+
+fn frame(
+    canvas: &mut Canvas,
+    (x, y): (&Axis, &Axis),
+    right: f64,
+    of_x: Label<'_>,
+    of_y: Label<'_>,
+) {
+    for tick in y.ticks() {
+        canvas.line("grid", (LEFT, y.at(tick)), (right, y.at(tick)));
+        canvas.text(LEFT - 8.0, y.at(tick) + 4.0, "soft end", &of_y(tick));
+    }
+    for tick in x.ticks() {
+        let text = of_x(tick);
+        if !text.is_empty() {
+            canvas.text(x.at(tick), BOTTOM + 18.0, "soft mid", &text);
+        }
+    }
+    canvas.line("axis", (LEFT, BOTTOM), (right, BOTTOM));
+}
+
+fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
+    points.enumerate().fold(String::new(), |mut path, (place, (x, y))| {
+        let _ = write!(path, "{}{x:.1} {y:.1}", if place == 0 { 'M' } else { 'L' });
+        path
+    })
+}
+
+/// At most two points for each bin, the lowest and the highest, so that no
+/// dip is averaged away.
+fn extremes(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let size = points.len().div_ceil(BINS).max(1);
+    if size <= 2 {
+        return points.to_vec();
+    }
+    let ends = points.chunks(size).flat_map(|bin| {
+        let by_y = |one: &&(f64, f64), two: &&(f64, f64)| one.1.total_cmp(&two.1);
+        let mut ends: Vec<_> =
+            bin.iter().min_by(by_y).into_iter().chain(bin.iter().max_by(by_y)).copied().collect();
+        ends.sort_by(|one, two| one.0.total_cmp(&two.0));
+        ends
+    });
+    ends.collect()
+}

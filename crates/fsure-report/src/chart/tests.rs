@@ -1,0 +1,148 @@
+//! All charts of odd and of hostile results: well-formed, on the paper, and
+//! nothing in them but numbers and text.
+
+use super::*;
+use fsure_measure::results::{Curve, Method, Point, Rung, Series};
+
+const HOSTILE: &str = "<b>&\"'\u{202e}\u{1b}[31m</text><script>";
+
+fn rung(name: &str, low: f64, median: f64, high: f64) -> Rung {
+    Rung {
+        name: name.to_owned(),
+        target: "/srv".to_owned(),
+        unit: "MiB/s".to_owned(),
+        median,
+        low,
+        high,
+        runs: 3,
+        measured: String::new(),
+        samples: vec![low, median, high],
+        warm_up: Vec::new(),
+        outliers: vec![0, 99],
+        amount: 1,
+        cpu_s_per_gib: None,
+        device_read_bytes: None,
+        device_written_bytes: None,
+        device_flushes: None,
+    }
+}
+
+fn charts(name: &str, value: f64) -> Vec<Chart> {
+    let rungs = [rung(name, value / 2.0, value, value * 1.5), rung("b", 1.0, 2.0, 3.0)];
+    let rungs: Vec<_> = rungs.iter().collect();
+    let text = name.to_owned();
+    let points = vec![(0.0, value), (1.0, 3.0)];
+    let series = Series {
+        name: text.clone(),
+        target: text.clone(),
+        measured: text.clone(),
+        points,
+        bytes: 1,
+        cache_bytes: 1,
+        mib_per_s: value,
+        cpu_s_per_gib: 1.0,
+        eviction: None,
+    };
+    let method = Method {
+        name: text.clone(),
+        target: text.clone(),
+        ops: value,
+        p50_us: value,
+        p99_us: value,
+        max_us: value,
+        p10_us: value,
+        p90_us: value,
+        count: 1,
+        device_kib_per_op: None,
+        flushes_per_op: None,
+        reached: text.clone(),
+        histogram: vec![(value, 5), (7.0, 1)],
+    };
+    let point = Point { x: value, y: value, low: 0.0, high: value, flushes_per_op: None };
+    let curve_ = Curve {
+        name: text.clone(),
+        target: text.clone(),
+        x: text.clone(),
+        y: text.clone(),
+        points: vec![point],
+        measured: text.clone(),
+    };
+    let amount = Amount { label: text.clone(), value: value as u64, words: text.clone() };
+    vec![
+        ladder(name, &rungs, &rungs),
+        ladder(name, &[], &[]),
+        throughput(name, &[&series]),
+        throughput(name, &[]),
+        latency(name, &[&method]),
+        curve(name, &curve_),
+        amounts(name, &[amount]),
+    ]
+}
+
+/// The text of a chart, once a parser has found it well-formed.
+fn text_of(svg: &str) -> String {
+    let mut reader = quick_xml::Reader::from_str(svg);
+    reader.config_mut().check_end_names = true;
+    let mut names = Vec::new();
+    let mut text = String::new();
+    loop {
+        match reader.read_event().expect("well-formed") {
+            quick_xml::events::Event::Eof => break,
+            quick_xml::events::Event::Start(tag) | quick_xml::events::Event::Empty(tag) => {
+                names.push(tag.name().as_ref().to_owned());
+            }
+            quick_xml::events::Event::Text(part) => text += &part,
+            quick_xml::events::Event::GeneralRef(part) => {
+                text += &format!("&{};", &*part);
+            }
+            _ => {}
+        }
+    }
+    let known = ["svg", "title", "desc", "style", "text", "line", "rect", "path", "circle"];
+    assert!(names.iter().all(|name| known.contains(&name.as_str())), "{names:?}");
+    text
+}
+
+#[test]
+fn a_name_stays_text() {
+    for chart in charts(HOSTILE, 5.0) {
+        for svg in [chart.alone(), chart.inline("c1")] {
+            let text = text_of(&svg);
+            assert!(text.contains("&lt;b&gt;&amp;&quot;&#x27;\\u{202e}\\x1b[31m"), "{text}");
+            assert!(!svg.contains('\u{202e}') && !svg.contains('\u{1b}'));
+        }
+    }
+}
+
+#[test]
+fn no_value_leaves_the_paper_or_is_no_number() {
+    for value in [0.0, 1e-300, 1.0, 1e300, f64::MAX, f64::NAN, f64::INFINITY, -1.0] {
+        for chart in charts("n", value) {
+            let svg = chart.alone();
+            text_of(&svg);
+            for word in ["NaN", "inf\"", "\"inf", " inf", "Minf"] {
+                assert!(!svg.contains(word), "{word} for {value}: {svg}");
+            }
+        }
+    }
+}
+
+#[test]
+fn overlapping_intervals_share_their_ranks() {
+    let rungs = [rung("a", 9.0, 10.0, 11.0), rung("b", 7.0, 8.0, 9.5), rung("c", 1.0, 2.0, 3.0)];
+    let rungs: Vec<_> = rungs.iter().collect();
+    let chart = ladder("t", &rungs, &rungs).alone();
+    assert_eq!(chart.matches("class=\"tie\"").count(), 1);
+    assert_eq!(text_of(&chart).matches("1-2").count(), 2);
+}
+
+#[test]
+fn a_rank_of_two_digits_is_on_the_paper() {
+    let rungs: Vec<_> = (1..=12).map(|n| rung("a", 100.0 - f64::from(n), 100.0, 101.0)).collect();
+    let chart = ladder("t", &rungs.iter().collect::<Vec<_>>(), &[]).alone();
+    let rank = chart.lines().find(|line| line.contains(">1-12<")).expect("a rank");
+    let x = rank.split('"').nth(1).and_then(|x| x.parse::<f64>().ok()).expect("its place");
+    assert!(x >= "1-12".len() as f64 * svg::CHARACTER, "{rank}");
+    let few = ladder("t", &[&rungs[0]], &[]).alone();
+    assert!(few.contains("x=\"30.0\""), "one digit stays where it was");
+}

@@ -1,0 +1,15 @@
+//! The page that shows stored results: [`chart`] draws, [`page`] fills the HTML.
+#![forbid(unsafe_code)]
+
+mod any_result;
+#[cfg(test)]
+mod any_result_tests;
+pub mod chart;
+pub mod page;
+pub mod rank;
+mod verify_output;
+
+pub use any_result::{Content, read_any};
+pub use verify_output::{
+    Age, Bar, Failure, FindingRow, Oldest, Reason, Stat, Totals, VerifyOutput,
+};
