@@ -2,9 +2,10 @@
 //! says what it said before. No command may end with 0 where a file is lost, and
 //! none may call a damaged catalog a fault of fsure.
 //!
-//! The first test takes all bits and reads the catalog as the commands do. The
-//! second runs the commands themselves over some of the bits, and with
-//! `FSURE_FLIPS=N` over every N-th one.
+//! The first test takes all bits and reads the catalog as the commands do. The others
+//! run the commands themselves, over a signed catalog and one that is not: over some of
+//! the bits, with `FSURE_FLIPS=N` over every N-th one, and with `FSURE_FLIPS=FROM..TO`
+//! over all bits from one to before another, so that a campaign can be divided.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -18,6 +19,7 @@ use std::path::Path;
 use fsure_core::RelPath;
 use fsure_integrity::catalog::{Catalog, PageStart, StoredRow};
 use fsure_integrity::scan::are_proven;
+use support::signable::Signable;
 use support::{Recorded, Tree, content, fsure};
 
 /// Bits between two that the commands are tried with, unless `FSURE_FLIPS` says otherwise.
@@ -128,54 +130,85 @@ fn refused_bits(whole: &[u8], bytes: Range<usize>, said: &str) -> usize {
     refused
 }
 
+/// A command with its arguments; `@` begins the name of a key.
+type CommandLine = (&'static str, &'static [&'static str]);
+
+const COMMANDS: &[CommandLine] = &[
+    ("status", &[]),
+    ("verify", &[]),
+    ("scrub", &["--all"]),
+    ("update", &[]),
+    ("heal", &["--from", "/nonexistent-replica"]),
+    ("export", &["--format", "b3sum"]),
+    ("log", &[]),
+    ("dupes", &[]),
+];
+
+/// The commands that ask for a signature, beside those above.
+const SIGNED_COMMANDS: &[CommandLine] = &[
+    ("verify", &["--signed-by", "@mine.pub"]),
+    ("log", &["--signed-by", "@mine.pub"]),
+    ("heal", &["--signed-by", "@mine.pub", "--from", "/nonexistent-replica"]),
+];
+
 /// Runs a command and returns its exit code and the lines that name a file.
-fn run(recorded: &Recorded, command: &str, more: &[&str]) -> (i32, Vec<String>) {
-    let run = recorded.text(command, more);
-    let names =
-        |line: &&str| ["sub/", " a ", " d ", "large"].iter().any(|name| line.contains(name));
+fn run(sample: &Signable, (command, more): &CommandLine) -> (i32, Vec<String>) {
+    let run = sample.run(command, more);
+    let names = |line: &&str| [" a ", " b ", "sub/"].iter().any(|name| line.contains(name));
     (run.code, run.stdout.lines().filter(names).map(str::to_owned).collect())
+}
+
+/// Numbers of the bits that the environment asks for.
+fn bits(count: usize) -> Box<dyn Iterator<Item = usize>> {
+    let number = |text: &str| text.parse::<usize>().expect("FSURE_FLIPS=N or FSURE_FLIPS=FROM..TO");
+    match std::env::var("FSURE_FLIPS") {
+        Err(_) => Box::new((0..count).step_by(COMMAND_STEP_BITS)),
+        Ok(asked) => match asked.split_once("..") {
+            Some((from, to)) => Box::new(number(from)..number(to).min(count)),
+            None => Box::new((0..count).step_by(number(&asked))),
+        },
+    }
+}
+
+/// Loses a file, flips bits of the catalog, and compares what the commands say with what
+/// they say of the catalog as it was.
+fn no_command_is_wrong(sample: &Signable, commands: &[CommandLine]) {
+    let catalog = &sample.recorded.catalog;
+    sample.tree.flip("sub/d", 3);
+    assert_eq!(sample.run("verify", &[]).code, 3);
+    fs::remove_file(sample.tree.path("sub/c")).expect("remove");
+    sample.recorded.edit("PRAGMA page_size = 512; VACUUM;");
+    let whole = sample.recorded.catalog_bytes();
+    let put = |bytes: &[u8]| {
+        fs::write(catalog, bytes).expect("write");
+        let _ = fs::remove_file(catalog.with_extension("db-journal"));
+    };
+    let run_on = |bytes: &[u8], command: &CommandLine| {
+        put(bytes);
+        run(sample, command)
+    };
+    let sound: Vec<_> = commands.iter().map(|command| run_on(&whole, command)).collect();
+    assert!(sound.iter().all(|(code, _)| ![6, 70].contains(code)), "{sound:?}");
+    for bit in bits(whole.len() * 8) {
+        let mut damaged = whole.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        for (command, sound) in commands.iter().zip(&sound) {
+            let found = run_on(&damaged, command);
+            let (byte, of_byte) = (bit / 8, bit % 8);
+            assert!(
+                found.0 == 6 || found == *sound,
+                "byte {byte} bit {of_byte}, {command:?}: {found:?} instead of {sound:?}"
+            );
+        }
+    }
 }
 
 #[test]
 fn no_command_is_wrong_about_a_tree_with_a_lost_file() {
-    const COMMANDS: [(&str, &[&str]); 8] = [
-        ("status", &[]),
-        ("verify", &[]),
-        ("scrub", &["--all"]),
-        ("update", &[]),
-        ("heal", &["--from", "/nonexistent-replica"]),
-        ("export", &["--format", "b3sum"]),
-        ("log", &[]),
-        ("dupes", &[]),
-    ];
-    let (tree, recorded) = sample();
-    fs::remove_file(tree.path("sub/b")).expect("remove");
-    let whole = recorded.catalog_bytes();
-    let put = |bytes: &[u8]| {
-        fs::write(&recorded.catalog, bytes).expect("write");
-        let _ = fs::remove_file(recorded.catalog.with_extension("db-journal"));
-    };
-    let sound: Vec<_> = COMMANDS
-        .iter()
-        .map(|(command, more)| {
-            put(&whole);
-            run(&recorded, command, more)
-        })
-        .collect();
-    assert!(sound.iter().all(|(code, _)| ![6, 70].contains(code)), "{sound:?}");
-    let step = std::env::var("FSURE_FLIPS").map_or(COMMAND_STEP_BITS, |n| n.parse().expect("N"));
-    for bit in (0..whole.len() * 8).step_by(step) {
-        let mut damaged = whole.clone();
-        damaged[bit / 8] ^= 1 << (bit % 8);
-        for ((command, more), sound) in COMMANDS.iter().zip(&sound) {
-            put(&damaged);
-            let found = run(&recorded, command, more);
-            assert!(
-                found.0 == 6 || found == *sound,
-                "byte {} bit {}, {command}: {found:?} instead of {sound:?}",
-                bit / 8,
-                bit % 8
-            );
-        }
-    }
+    no_command_is_wrong(&Signable::new(), COMMANDS);
+}
+
+#[test]
+fn no_command_is_wrong_about_a_signed_tree_with_a_lost_file() {
+    no_command_is_wrong(&Signable::sealed(), &[COMMANDS, SIGNED_COMMANDS].concat());
 }
