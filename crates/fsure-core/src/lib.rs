@@ -30,3 +30,8 @@ pub use random::Random;
 pub use shell::{shell_command, shell_quoted};
 pub use stall::StallDetector;
 pub use text::{count, safe};
+
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

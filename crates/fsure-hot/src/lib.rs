@@ -9,3 +9,8 @@ pub mod placement_advice;
 
 pub use folder_tree::{Node, durable_ns, waited_ns};
 pub use hot::{Advised, Hot, HotOptions, hot};
+
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

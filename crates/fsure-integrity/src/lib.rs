@@ -30,3 +30,8 @@ pub use commands::{
     UpdateOptions, UserConfig, age, compare, dupes, export, heal, import, locate_backup, log,
     nested_place, protect, recover, scrub, seal, status, update, verify, verify_against,
 };
+
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

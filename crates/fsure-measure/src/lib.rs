@@ -13,3 +13,8 @@ pub mod stats;
 
 pub use flush::{FlushOptions, Measured, Pattern, flush};
 pub use speed::{Change, Changes, Data, SpeedOptions, Verified, Verifier, compare_speed, speed};
+
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

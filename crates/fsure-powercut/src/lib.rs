@@ -31,3 +31,8 @@ pub use test_plan::{Pattern, Way};
 pub use wire::{Secret, VERSION};
 pub use witness::{WitnessOptions, witness};
 pub use write::{WriteOptions, write};
+
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

@@ -15,3 +15,8 @@ pub mod write_back;
 
 pub use pin::{Pinned, ReleaseReason, pin, pinned, unpin, word};
 pub use ram_disk::{DestroyOutcome, create_disk, destroy_disk, disks};
+
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

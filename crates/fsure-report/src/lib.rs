@@ -13,3 +13,8 @@ pub use any_result::{Content, read_any};
 pub use verify_output::{
     Age, Bar, Failure, FindingRow, Oldest, Reason, Stat, Totals, VerifyOutput,
 };
+
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

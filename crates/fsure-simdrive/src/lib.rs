@@ -27,3 +27,8 @@ pub use live_drive::LiveDrive;
 pub use live_folder::{LiveFolder, MountedFolder, SYNCFS};
 pub use pending_writes::{Change, WriteEffect};
 pub use power_cut::{CutVariant, UnknownCut};
+
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;
