@@ -304,8 +304,3 @@ impl ServedFs {
 pub fn copy_out(files: &impl VirtualFs, to: &Path) -> io::Result<()> {
     host::files::copy_out(files, to)
 }
-
-/// The user and the group that this process has, for what is made in its name.
-pub fn owner() -> (u32, u32) {
-    host::files::owner()
-}

@@ -29,6 +29,7 @@
 //! | [`still`] | a file system made to hold still |
 //! | [`stream`] | what of a file is in memory, and the way to nowhere |
 //! | [`tracing`] | which folders all programs use, and how |
+//! | [`user`] | the user that this process runs as |
 //! | [`volume`] | which file system this is |
 //! | [`pv`] | the experiment that all this began with |
 //! | [`mapped_write`] | stores into a file that move no date |
@@ -62,16 +63,19 @@
 mod absent;
 pub mod append;
 pub mod attribute;
+#[cfg(feature = "fuse")]
 pub mod block;
 pub mod buffer;
 pub mod cgroup;
 pub mod control;
 pub mod counters;
 pub mod daemon;
+#[cfg(feature = "defer")]
 pub mod defer;
 pub mod device;
 pub mod durable;
 pub mod family;
+#[cfg(feature = "fuse")]
 pub mod files;
 pub mod folder;
 mod host;
@@ -89,6 +93,7 @@ pub mod mounts;
 pub mod net;
 pub mod opener;
 pub mod output;
+#[cfg(feature = "fuse")]
 pub mod passthrough;
 pub mod path;
 pub mod pin;
@@ -104,11 +109,14 @@ pub mod scratch;
 pub mod shell;
 pub mod spill;
 pub mod stack;
+#[cfg(feature = "fuse")]
 pub mod stand;
 mod stat;
 pub mod still;
 pub mod stream;
+#[cfg(feature = "tracing")]
 pub mod tracing;
+pub mod user;
 pub mod volume;
 pub mod watch;
 #[cfg(any(windows, test))]
@@ -117,3 +125,8 @@ pub mod write;
 pub mod zram;
 
 pub use stat::{DATE_NS_MAX, Kind, Stat};
+
+/// Compiles and runs the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

@@ -15,7 +15,7 @@
 //! The server ends with its input, which is when its user ends, killed or not.
 //! Linux only; elsewhere [`Passthrough::mount`] fails with `Unsupported`.
 
-pub use crate::host::mounts::{Passthrough, serve};
+pub use crate::host::passthrough::{Passthrough, serve};
 
 /// The requests that a server has answered so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -119,11 +119,6 @@ pub fn host() -> String {
     crate::host::name()
 }
 
-/// Returns true if this process runs as root, the system's own user.
-pub fn is_root() -> bool {
-    crate::host::is_root()
-}
-
 /// A file that comes to its name only when it is whole and on its medium. One
 /// that is dropped before leaves nothing behind, and what had the name stays. Only a
 /// regular file is ever replaced: a link, a FIFO or a device of that name is refused.

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use fsure_os::family::{Lines, ProcessTree, Task};
-use fsure_os::files::{self, Clocked, ServedFs};
+use fsure_os::files::{Clocked, ServedFs};
 use fsure_os::stand::MountArea;
+use fsure_os::user;
 
 use crate::files::{FileCounts, FileDrive, FileTraits, Mode, Origin};
 use crate::{Behavior, CutVariant, Latency};
@@ -30,7 +31,7 @@ impl LiveFolder {
     /// Creates an empty drive with room for `room` bytes, whose top folder belongs to the
     /// user of this process.
     pub fn new(personality: Behavior, mode: Mode, latency: Latency, room: u64) -> Self {
-        let traits = FileTraits { personality, mode, latency, room, owner: files::owner() };
+        let traits = FileTraits { personality, mode, latency, room, owner: user::user_and_group() };
         Self::holding(FileDrive::new(traits, SystemTime::now()))
     }
 

@@ -247,7 +247,7 @@ fn nobody_else_sees_it_and_nothing_is_left() {
 #[test]
 fn a_user_who_is_nobody_can_do_all_of_it() {
     const TEST: &str = "a_user_who_is_nobody_can_do_all_of_it";
-    let is_root = fsure_os::files::owner().0 == 0;
+    let is_root = fsure_os::user::user_and_group().0 == 0;
     let needed = is_root.then_some(()).ok_or("needs root, to become nobody".to_owned());
     let needed =
         needed.and_then(|()| ["unshare", "setpriv", "mknod"].into_iter().try_for_each(runs));

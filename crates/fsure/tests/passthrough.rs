@@ -102,11 +102,11 @@ fn names(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_tree_is_copied_into_it() {
     let Some(seen) = Seen::new("a_tree_is_copied_into_it", Server::Plain) else { return };
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/results");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/workload");
     let copied = Command::new("cp").arg("-rp").arg(&source).arg(seen.through.path()).output();
     let copied = copied.unwrap();
     assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
-    let copy = seen.ram.path().join("results");
+    let copy = seen.ram.path().join("workload");
     assert_eq!(names(&copy), names(&source));
     for name in names(&source) {
         let (from, to) = (source.join(&name), copy.join(&name));

@@ -19,6 +19,7 @@ use std::time::Duration;
 use support::history::{History, Judgement, Moment, Tree, now, tree};
 use support::ram_machine::{Disk, FSURE, alone, ram, sh, status, unbind};
 use support::ram_run_folders::{NOBODY, User, users};
+use support::skip;
 
 const TEST: &str = "every_generation_is_a_state_that_the_folder_had";
 /// Cuts of all file systems and programs together. By hand with more: `FSURE_CUTS=1000`.
@@ -213,6 +214,11 @@ struct Sum {
 fn every_generation_is_a_state_that_the_folder_had() {
     if let Ok(asked) = std::env::var(WRITER) {
         return write(&asked);
+    }
+    for (program, package) in [("mkfs.xfs", "xfsprogs"), ("mkfs.btrfs", "btrfs-progs")] {
+        if Command::new(program).arg("-V").output().is_err() {
+            return skip(TEST, &format!("{program} is not there: install {package}"));
+        }
     }
     alone(TEST, 64, |_: &Disk| {
         let asked = std::env::var("FSURE_CUTS").ok().and_then(|number| number.parse().ok());

@@ -50,15 +50,15 @@ use crate::read::ReadMode;
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(feature = "fuse", not(target_os = "linux")))]
 pub(crate) mod no_block;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_counters;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_daemon;
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(feature = "defer", not(target_os = "linux")))]
 pub(crate) mod no_defer;
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(feature = "fuse", not(target_os = "linux")))]
 pub(crate) mod no_files;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_inside;
@@ -74,6 +74,8 @@ pub(crate) mod no_memory_use;
 pub(crate) mod no_mirror;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_mounts;
+#[cfg(all(feature = "fuse", not(target_os = "linux")))]
+pub(crate) mod no_passthrough;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_pin;
 #[cfg(not(target_os = "linux"))]
@@ -84,7 +86,7 @@ pub(crate) mod no_ring;
 pub(crate) mod no_stack;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_still;
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(feature = "tracing", not(target_os = "linux")))]
 pub(crate) mod no_tracing;
 #[cfg(not(target_os = "linux"))]
 pub(crate) mod no_watch;
@@ -100,31 +102,42 @@ use macos as system;
 #[cfg(windows)]
 use windows as system;
 
+#[cfg(all(feature = "defer", target_os = "linux"))]
+pub(crate) use linux::defer;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::did_not_run;
+#[cfg(all(feature = "tracing", target_os = "linux"))]
+pub(crate) use linux::tracing;
+#[cfg(all(feature = "fuse", target_os = "linux"))]
+pub(crate) use linux::{block, files, passthrough};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{
-    block, counters, daemon, defer, files, inside, kernel, loop_device, mapped_write, memory_use,
-    mirror, mounts, pin, ramfs, ring, stack, still, tracing, watch,
+    counters, daemon, inside, kernel, loop_device, mapped_write, memory_use, mirror, mounts, pin,
+    ramfs, ring, stack, still, watch,
 };
+#[cfg(all(feature = "defer", not(target_os = "linux")))]
+pub(crate) use no_defer as defer;
+#[cfg(all(feature = "tracing", not(target_os = "linux")))]
+pub(crate) use no_tracing as tracing;
 pub(crate) use system::{File, device, durable, machine, priority, ramdisk, volume};
 #[cfg(unix)]
 pub(crate) use unix::{
     attribute, control, folder, is_root, lock, long_queue, memory, name, open_files, output, path,
-    scratch, write,
+    scratch, user_and_group, write,
 };
 #[cfg(windows)]
 pub(crate) use windows::{
     attribute, control, folder, is_root, lock, long_queue, memory, name, open_files, output, path,
-    scratch, write,
+    scratch, user_and_group, write,
 };
+#[cfg(all(feature = "fuse", not(target_os = "linux")))]
+pub(crate) use {no_block as block, no_files as files, no_passthrough as passthrough};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use {
-    no_block as block, no_counters as counters, no_daemon as daemon, no_defer as defer,
-    no_files as files, no_inside as inside, no_kernel as kernel, no_loop_device as loop_device,
-    no_mapped_write as mapped_write, no_memory_use as memory_use, no_mirror as mirror,
-    no_mounts as mounts, no_pin as pin, no_ramfs as ramfs, no_ring as ring, no_stack as stack,
-    no_still as still, no_tracing as tracing, no_watch as watch,
+    no_counters as counters, no_daemon as daemon, no_inside as inside, no_kernel as kernel,
+    no_loop_device as loop_device, no_mapped_write as mapped_write, no_memory_use as memory_use,
+    no_mirror as mirror, no_mounts as mounts, no_pin as pin, no_ramfs as ramfs, no_ring as ring,
+    no_stack as stack, no_still as still, no_watch as watch,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

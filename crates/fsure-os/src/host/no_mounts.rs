@@ -3,12 +3,11 @@
 use std::convert::Infallible as Never;
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
 
 use crate::mounts::MountKind;
-use crate::passthrough::{Served, Server};
 use crate::scratch::Scratch;
 
 /// A mount namespace: there is none.
@@ -100,40 +99,4 @@ impl Group {
     pub fn take(&self, _: u32) -> io::Result<()> {
         match self.0 {}
     }
-}
-
-/// A folder seen through FUSE: there is none.
-#[derive(Debug)]
-pub struct Passthrough(Never);
-
-impl Passthrough {
-    /// Never called: there is no namespace.
-    pub fn mount(space: &Namespace, _: Server, _: &Path, _: (&Path, &Path)) -> io::Result<Self> {
-        match space.0 {}
-    }
-
-    /// Never called.
-    pub fn path(&self) -> PathBuf {
-        match self.0 {}
-    }
-
-    /// Never called.
-    pub fn served(&mut self) -> Option<Served> {
-        match self.0 {}
-    }
-}
-
-/// Fails: only Linux has such a thing.
-pub fn serve(_: &Path, _: &Path, _: bool, _: impl io::Write) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux is served through FUSE"))
-}
-
-/// Fails: only Linux has process namespaces.
-pub fn outer(_: u32, _: &Path, _: &[OsString]) -> io::Result<u8> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has process namespaces"))
-}
-
-/// Fails: only Linux has process namespaces.
-pub fn first(_: &Path, _: &[OsString]) -> io::Result<u8> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has process namespaces"))
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use fsure_os::kernel::{self, Features};
 use fsure_os::memory::{self, Group, Memory, Pressure, SwapKind};
 use fsure_os::ramfs::{self, Mounted};
-use fsure_os::{path as os_path, plain};
+use fsure_os::{path as os_path, user};
 
 use crate::service::{Entry, Registry, Role};
 use crate::write_back::OWN;
@@ -108,7 +108,7 @@ pub fn gather(registry: &Registry, runtime: Option<&Path>, asked: &[PathBuf]) ->
         }
         entries => entries?,
     };
-    if !plain::is_root() {
+    if !user::is_root() {
         unknown.push(("what processes of others see of RAM folders, and write there", AS_ROOT));
     }
     let dead_pins = match runtime {
@@ -434,7 +434,7 @@ mod tests {
         let facts = gather(&registry, None, &[]).unwrap();
         let findings = judge(&facts);
         let access: Vec<_> = findings.iter().filter(|one| one.about == "access").collect();
-        assert_eq!(access.len(), if plain::is_root() { 1 } else { 2 }, "{access:?}");
+        assert_eq!(access.len(), if user::is_root() { 1 } else { 2 }, "{access:?}");
         assert!(access.iter().any(|one| one.remedy.as_deref() == Some("set XDG_RUNTIME_DIR")));
     }
 

@@ -202,7 +202,7 @@ impl Registry {
     /// and an empty one for others. To them a folder that is bound is one in memory.
     /// `runtime` is the user's own runtime folder, if there is one.
     pub fn of_user(runtime: Option<&Path>) -> Self {
-        let registry = match fsure_os::files::owner().0 {
+        let registry = match fsure_os::user::user_and_group().0 {
             0 => Self::new(Path::new(RUNTIME), Path::new(LASTING)),
             _ => Self::new(Path::new(NONE), Path::new(NONE)),
         };

@@ -167,7 +167,7 @@ fn redate(side: &Side, root: &CopyStat) -> io::Result<()> {
 
 /// Returns the user id of this process, which owns the files that it makes.
 fn side_user() -> u32 {
-    fsure_os::files::owner().0
+    fsure_os::user::user_and_group().0
 }
 
 /// Returns the path of something staged.

@@ -2,7 +2,7 @@
 //! always one whole generation, at most so much behind as was agreed on.
 //!
 //! This is the engine and nothing around it: two folders, reached in any way. Who
-//! mounts them, and who sees which, is a matter of `job::ram`. The formats and the
+//! mounts them, and who sees which, is a matter of [`service`](crate::service). The formats and the
 //! promise are in `docs/ram.md`.
 
 mod activity;

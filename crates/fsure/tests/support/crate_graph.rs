@@ -40,14 +40,14 @@ pub(crate) const CRATES: &[(&str, &[&str])] = &[
 
 /// Packages that a build of one crate alone must not pull in.
 const NOT_PULLED_IN: &[(&str, &[&str])] = &[
-    ("fsure-integrity", &["clap", "minijinja", "hdrhistogram"]),
-    ("fsure-ram", &["rusqlite", "libsqlite3-sys", "minisign", "clap"]),
-    ("fsure-simdrive", &["rusqlite", "clap"]),
-    ("fsure-crash", &["rusqlite", "clap"]),
-    ("fsure-powercut", &["rusqlite", "clap"]),
-    ("fsure-measure", &["rusqlite", "clap"]),
-    ("fsure-hot", &["rusqlite", "clap"]),
-    ("fsure-defer", &["rusqlite", "serde", "clap"]),
+    ("fsure-integrity", &["fuser", "aya", "clap", "minijinja", "hdrhistogram"]),
+    ("fsure-ram", &["fuser", "aya", "rusqlite", "libsqlite3-sys", "minisign", "clap"]),
+    ("fsure-simdrive", &["aya", "rusqlite", "serde", "clap"]),
+    ("fsure-crash", &["aya", "rusqlite", "clap"]),
+    ("fsure-powercut", &["fuser", "aya", "rusqlite", "clap"]),
+    ("fsure-measure", &["aya", "rusqlite", "clap"]),
+    ("fsure-hot", &["fuser", "rusqlite", "clap"]),
+    ("fsure-defer", &["fuser", "aya", "rusqlite", "serde", "clap"]),
 ];
 
 /// The crates of a workspace by name, each with those that it depends on in a build.

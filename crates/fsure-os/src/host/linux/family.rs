@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -100,4 +100,13 @@ fn die_with(parent: &OwnedFd) -> io::Result<()> {
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+/// Closes every other descriptor. It is not the first: those a process has.
+pub(super) fn keep_only(kept: &OwnedFd) {
+    let kept = kept.as_raw_fd().cast_unsigned();
+    for (first, last) in [(0, kept.saturating_sub(1)), (kept + 1, u32::MAX)] {
+        // SAFETY: nothing in this child uses them.
+        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    }
 }

@@ -36,6 +36,7 @@ pub(super) struct Group(OwnedFd);
 /// An event: the operation, the process that did it, and the records of its objects.
 pub(super) struct Event<'a> {
     pub(super) mask: u64,
+    #[cfg(any(feature = "tracing", test))]
     pub(super) process: u32,
     records: &'a [u8],
 }
@@ -132,9 +133,14 @@ impl<'a> Event<'a> {
         let (event, rest) = events.split_at_checked(length)?;
         let start = usize::from(u16::from_ne_bytes(at(event, 6)?));
         let mask = u64::from_ne_bytes(at(event, 8)?);
-        let process = u32::from_ne_bytes(at(event, 20)?);
         let records = event.get(start..).filter(|_| start >= EVENT)?;
-        Some((Self { mask, process, records }, rest))
+        let event = Self {
+            mask,
+            #[cfg(any(feature = "tracing", test))]
+            process: u32::from_ne_bytes(at(event, 20)?),
+            records,
+        };
+        Some((event, rest))
     }
 }
 
@@ -154,11 +160,6 @@ impl<'a> Record<'a> {
         let (record, rest) = records.split_at_checked(length)?;
         Some((Self { kind: *record.first()?, body: record.get(4..)? }, rest))
     }
-}
-
-/// The number that records have for the file system of a path.
-pub(super) fn system_of(path: &Path) -> io::Result<u64> {
-    Ok(rustix::fs::statvfs(path)?.f_fsid)
 }
 
 impl Handle {

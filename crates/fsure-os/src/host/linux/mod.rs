@@ -1,11 +1,13 @@
 //! Linux.
 
 pub(crate) mod attribute;
+#[cfg(feature = "fuse")]
 pub(crate) mod block;
 mod cgroup;
 mod change_time;
 pub(crate) mod counters;
 pub(crate) mod daemon;
+#[cfg(feature = "defer")]
 pub(crate) mod defer;
 pub(crate) mod device;
 pub(crate) mod durable;
@@ -13,6 +15,7 @@ mod extent;
 mod family;
 mod fanotify;
 mod file;
+#[cfg(feature = "fuse")]
 pub(crate) mod files;
 pub(crate) mod folder;
 pub(crate) mod inside;
@@ -25,7 +28,8 @@ pub(crate) mod mirror;
 mod mounter;
 mod mountinfo;
 pub(crate) mod mounts;
-mod passthrough;
+#[cfg(feature = "fuse")]
+pub(crate) mod passthrough;
 pub(crate) mod pin;
 pub(crate) mod place;
 mod poll;
@@ -38,6 +42,7 @@ pub(crate) mod scratch;
 mod signal_forward;
 pub(crate) mod stack;
 pub(crate) mod still;
+#[cfg(feature = "tracing")]
 pub(crate) mod tracing;
 pub(crate) mod volume;
 pub(crate) mod watch;

@@ -23,7 +23,7 @@ use rustix::net::{
 };
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-use super::files::keep_only;
+use super::family::keep_only;
 use super::inside::copy;
 use super::mounts::escape;
 use crate::mounts::MountKind;

@@ -20,7 +20,6 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 pub use super::cgroup::Group;
 pub use super::family::{first, outer};
 use super::mounter::{self, Mounter};
-pub use super::passthrough::{Passthrough, serve};
 use super::ramfs::Detached;
 pub use super::zram::Zram;
 use crate::mounts::{MountKind, retry_while_busy};

@@ -6,9 +6,7 @@
 //! has it already: a second Ctrl-C means something else to many programs. Only
 //! what another process sent to this process alone is passed on.
 
-use std::io;
 use std::mem::MaybeUninit;
-use std::process::{Child, ExitStatus};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicI32, AtomicU32};
@@ -58,26 +56,6 @@ impl Relay {
         Self { before }
     }
 
-    /// Waits for the command, and passes on what comes.
-    pub(super) fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
-        self.tell(i32::try_from(child.id()).map_err(io::Error::other)?);
-        // Its number can be another process's once it was waited for.
-        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-        let waited = loop {
-            let flags = libc::WEXITED | libc::WNOWAIT;
-            // SAFETY: the structure lives through the call.
-            let result = unsafe { libc::waitid(libc::P_PID, child.id(), info.as_mut_ptr(), flags) };
-            let error = io::Error::last_os_error();
-            match result {
-                0 => break Ok(()),
-                _ if error.kind() == io::ErrorKind::Interrupted => {}
-                _ => break Err(error),
-            }
-        };
-        self.tell_nobody();
-        waited.and_then(|()| child.wait())
-    }
-
     /// Passes on what comes, and what has come, to a child that was not waited for
     /// yet; until [`Self::tell_nobody`], which is before it is.
     pub(super) fn tell(&self, child: i32) {
@@ -98,6 +76,7 @@ impl Relay {
     }
 
     /// Returns the number of SIGINT and SIGTERM signals received.
+    #[cfg(feature = "defer")]
     pub(super) fn times(&self) -> u32 {
         TIMES.load(SeqCst)
     }

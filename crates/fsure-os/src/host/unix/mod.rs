@@ -20,9 +20,14 @@ use rustix::io::Errno;
 
 use crate::opener::not_that_file;
 
-/// See [`crate::plain::is_root`].
+/// See [`crate::user::is_root`].
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+/// See [`crate::user::user_and_group`].
+pub(crate) fn user_and_group() -> (u32, u32) {
+    (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
 
 /// The name of this host.

@@ -35,6 +35,11 @@ pub(crate) fn is_root() -> bool {
     false
 }
 
+/// See [`crate::user::user_and_group`].
+pub(crate) fn user_and_group() -> (u32, u32) {
+    (0, 0)
+}
+
 /// The name of this host; empty if the environment does not say.
 pub(crate) fn name() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_default()

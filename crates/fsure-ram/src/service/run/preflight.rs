@@ -81,7 +81,7 @@ fn own_output(path: &Path) -> Result<()> {
 
 /// A user name space of one's own knows one user and one group.
 fn owners(path: &Path) -> Result<()> {
-    let (user, group) = fsure_os::files::owner();
+    let (user, group) = fsure_os::user::user_and_group();
     let side = Side::open(path).context("open", path)?;
     let mut folders = vec![RelPath::root()];
     while let Some(folder) = folders.pop() {

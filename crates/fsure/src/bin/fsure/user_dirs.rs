@@ -8,7 +8,7 @@ use etcetera::BaseStrategy as _;
 use fsure_core::{Error, IoContext as _, Result};
 use fsure_integrity::UserConfig;
 use fsure_integrity::trust::Verifier;
-use fsure_os::{path as os_path, plain};
+use fsure_os::{path as os_path, plain, user};
 
 use super::signed_by_args::ACCEPT_UNSIGNED;
 
@@ -38,7 +38,7 @@ pub(crate) fn cuts_if_any() -> Option<PathBuf> {
 /// The folder for what lasts as long as the system runs, not made yet: one for
 /// root, and one for every other user.
 pub(crate) fn runtime() -> Result<PathBuf> {
-    if fsure_os::plain::is_root() {
+    if user::is_root() {
         return Ok(PathBuf::from("/run/fsure"));
     }
     let base = etcetera::choose_base_strategy().ok();

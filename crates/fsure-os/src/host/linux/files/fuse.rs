@@ -34,7 +34,7 @@ pub(super) fn mount_for_all(place: &Path, kind: Kind) -> io::Result<OwnedFd> {
 pub(in crate::host::linux) fn mount_by_right(place: &Path, kind: Kind) -> io::Result<OwnedFd> {
     let device = openat(CWD, c"/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
     let device = device.map_err(|errno| io::Error::other(format!("/dev/fuse: {errno}")))?;
-    let (uid, gid) = super::owner();
+    let (uid, gid) = crate::user::user_and_group();
     let Kind { name, options } = kind;
     let number = device.as_raw_fd();
     let options = format!("fd={number},rootmode=40000,user_id={uid},group_id={gid}{options}");

@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::Pid;
 
+use super::super::family::keep_only;
 use super::namespace::{in_child, wait_for};
 
 #[derive(Debug)]
@@ -99,13 +100,4 @@ pub(super) fn mount_id(place: &CStr) -> Result<u64, Errno> {
     let wanted = StatxFlags::MNT_ID | StatxFlags::from_bits_retain(0x4000);
     let answer = statx(&top, c"", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC, wanted)?;
     Ok(if answer.stx_mask & wanted.bits() == 0 { 0 } else { answer.stx_mnt_id })
-}
-
-/// Closes every other descriptor. It is not the first: those a process has.
-pub(in crate::host::linux) fn keep_only(kept: &OwnedFd) {
-    let kept = kept.as_raw_fd().cast_unsigned();
-    for (first, last) in [(0, kept.saturating_sub(1)), (kept + 1, u32::MAX)] {
-        // SAFETY: nothing in this child uses them.
-        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
-    }
 }

@@ -21,7 +21,6 @@ use crate::files::{Clocked, VirtualFs};
 pub(crate) use copy::copy_out;
 pub(super) use fuse::{Kind, mount_by_right};
 pub(super) use global_mount::{Public, require_unused};
-pub(super) use guard::keep_only;
 use namespace::{Space, enter};
 use view::View;
 
@@ -106,10 +105,6 @@ impl ServedFs {
 /// permission to a path, so its kind is not `PermissionDenied`.
 pub(in crate::host::linux) fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, format!("{REMEDY}; here: {}", why.trim()))
-}
-
-pub(crate) fn owner() -> (u32, u32) {
-    (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
 
 impl Drop for ServedFs {

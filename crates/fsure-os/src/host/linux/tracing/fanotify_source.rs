@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, OFlags};
 
-use super::super::fanotify::{Event, Group, Handle, system_of};
+use super::super::fanotify::{Event, Group, Handle};
 use super::super::mountinfo;
 use super::Folders;
 use crate::tracing::{Counts, Process, TraceReport, TracedFolder};
@@ -282,4 +282,9 @@ fn mark_folders(
 fn id_of(folder: &Path) -> io::Result<Id> {
     let handle = Handle::of(CWD, Some(folder))?;
     Ok((system_of(folder)?, handle))
+}
+
+/// The number that records have for the file system of a path.
+fn system_of(path: &Path) -> io::Result<u64> {
+    Ok(rustix::fs::statvfs(path)?.f_fsid)
 }

@@ -1,0 +1,12 @@
+//! The user that this process runs as.
+
+/// Returns true if this process runs as root, the system's own user.
+pub fn is_root() -> bool {
+    crate::host::is_root()
+}
+
+/// Returns the numbers of the user and of the group of this process; 0 and 0 on a system
+/// without such numbers.
+pub fn user_and_group() -> (u32, u32) {
+    crate::host::user_and_group()
+}
