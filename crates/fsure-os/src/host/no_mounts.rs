@@ -3,7 +3,7 @@
 use std::convert::Infallible as Never;
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
 
@@ -99,4 +99,14 @@ impl Group {
     pub fn take(&self, _: u32) -> io::Result<()> {
         match self.0 {}
     }
+}
+
+/// Fails: only Linux has process namespaces.
+pub fn outer(_: u32, _: &Path, _: &[OsString]) -> io::Result<u8> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has process namespaces"))
+}
+
+/// Fails: only Linux has process namespaces.
+pub fn first(_: &Path, _: &[OsString]) -> io::Result<u8> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has process namespaces"))
 }
