@@ -3,13 +3,12 @@
 //! ends it and how.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::{Report, Run, cannot_crash, code, fsure, is_torn_superblock, skip};
 use serde_json::Value;
-use support::{Report, Run, cannot_crash, code, fsure, is_torn_superblock, skip};
 
 /// Numbers in a file, each on its medium before it is acknowledged.
 const WRITER: &str = "n=0; while :; do n=$((n+1)); echo $n >> log; sync -d log; echo ACK $n; done";

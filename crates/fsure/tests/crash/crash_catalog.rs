@@ -3,12 +3,11 @@
 //! here; `docs/crash.md` has what hundreds of cuts have shown.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::path::Path;
 
+use crate::support::{fsure, fsure_with, is_torn_superblock, skip};
 use serde_json::Value;
-use support::{fsure, fsure_with, is_torn_superblock, skip};
 
 /// The lines of `fsure crash --json`; `None`, and said so, where this machine
 /// cannot.

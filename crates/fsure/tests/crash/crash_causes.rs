@@ -2,10 +2,9 @@
 //! damaged something.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
+use crate::support::{Report, fsure_with};
 use serde_json::{Value, json};
-use support::{Report, fsure_with};
 
 const CHECK: &str =
     r#"awk '$1 == NR { n = NR } END { print "LAST " n+0 }' d/log 2>/dev/null || echo LAST 0"#;

@@ -2,13 +2,12 @@
 //! test them.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::{Report, or_skip};
 use serde_json::Value;
-use support::{Report, or_skip};
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples").canonicalize().unwrap()

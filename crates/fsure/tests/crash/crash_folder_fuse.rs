@@ -2,13 +2,13 @@
 //! as the user `nobody`.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::support::or_skip;
 use fsure_core::Random;
 use fsure_os::family::{Ended, ProcessTree, Task};
 use fsure_os::stand::MountArea;
@@ -16,7 +16,6 @@ use fsure_simdrive::files::{FileDrive, Mode};
 use fsure_simdrive::{Behavior, CutVariant, Latency};
 use fsure_simdrive::{LiveFolder, MountedFolder};
 use rustix::process::{Pid, Signal, kill_process};
-use support::or_skip;
 
 const ROOM: u64 = 1 << 30;
 const LYING: Behavior = Behavior::Lying { lag: None };
@@ -260,7 +259,7 @@ fn a_user_who_is_nobody_can_do_all_of_it() {
          {{ echo no mount; exit 0; }}; \
          as() {{ setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"; }}; \
          as test -x '{1}' -a -x '{2}' || {{ echo no way to the programs; exit 0; }}; \
-         as '{1}' --skip nobody_can 2>&1",
+         as '{1}' crash_folder_fuse:: --skip nobody_can 2>&1",
         temp.path().display(),
         std::env::current_exe().unwrap().display(),
         env!("CARGO_BIN_EXE_fsure"),

@@ -3,17 +3,16 @@
 //! themselves, as root, so that each comes at a moment that is known.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::support::noise::write_cache;
+use crate::support::{Report, fsure_with};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::noise::write_cache;
-use support::{Report, fsure_with};
 
 /// Numbers in a file, each on its medium before it is acknowledged; and its device.
 const WRITER: &str = r#"

@@ -2,8 +2,7 @@
 //! it on its socket.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::support::or_skip;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
-use support::or_skip;
 
 /// A drive that is served, ended with this.
 struct Serving {

@@ -3,15 +3,13 @@
 //! programs are deferred for.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::committer::committer;
+use crate::support::noise::undisturbed;
+use crate::support::{BTRFS, EXT4, Format, Image, Run, XFS, code, fsure, or_skip, skip};
 use serde_json::Value;
-use support::committer::committer;
-use support::noise::undisturbed;
-use support::{BTRFS, EXT4, Format, Image, Run, XFS, code, fsure, or_skip, skip};
 use tempfile::TempDir;
 
 /// A folder on the file system of the build, which is none in memory.

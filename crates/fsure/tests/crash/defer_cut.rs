@@ -4,10 +4,9 @@
 //! notice damage.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
+use crate::support::is_torn_superblock;
 use serde_json::Value;
-use support::is_torn_superblock;
 
 /// The loss that was agreed, in seconds. Long, so that a busy machine keeps to it, too.
 const LONGEST_S: u64 = 2;

@@ -3,8 +3,6 @@
 //! a call was deferred, and when the bound is in danger.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,14 +11,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::support::committer::committer;
+use crate::support::noise::undisturbed;
+use crate::support::skip;
 use fsure_os::block::VirtualDisk;
 use fsure_os::family::{Ended, ProcessTree, Task};
 use fsure_os::stand::{FileSystem, LoopMount, MountArea, format};
 use fsure_simdrive::Image;
 use serde_json::Value;
-use support::committer::committer;
-use support::noise::undisturbed;
-use support::skip;
 use tempfile::TempDir;
 
 /// A disk in memory.

@@ -3,19 +3,17 @@
 //! nor another program on the network makes a judgement wrong.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-use support::powercut::{
+use crate::support::powercut::{
     Place, Talking, acked, check, lines, sum, summary, witness, witness_again,
 };
-use support::{fsure_of, or_skip};
+use crate::support::{fsure_of, or_skip};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// A second witness where the first was.
 fn again(place: &Place, first: Talking, address: &str) -> Talking {

@@ -3,14 +3,16 @@
 //! check, whatever survives of what was in flight, and each that lies fails.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::support::noise::undisturbed;
+use crate::support::or_skip;
+use crate::support::powercut::{Talking, acked, check, heard, sum, witness, witness_again};
 use fsure_core::Random;
 use fsure_os::block::VirtualDisk;
 use fsure_os::family::{Ended, ProcessTree, Task};
@@ -19,9 +21,6 @@ use fsure_simdrive::LiveDrive;
 use fsure_simdrive::{Behavior, CutVariant, Image, Traits};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::noise::undisturbed;
-use support::or_skip;
-use support::powercut::{Talking, acked, check, heard, sum, witness, witness_again};
 
 const SIZE: u64 = 320 << 20;
 /// Acknowledged writes before a cut.

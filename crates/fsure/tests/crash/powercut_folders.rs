@@ -2,12 +2,10 @@
 //! none but the right one.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::path::Path;
 
-use support::fsure_of;
-use support::powercut::{Place, check, summary, witness};
+use crate::support::fsure_of;
+use crate::support::powercut::{Place, check, summary, witness};
 
 /// fsure removes only its own files, even if another user can write to the folder, and
 /// even if a user has set a run's files aside.

@@ -4,14 +4,12 @@
 //! a kill would be called lost in every cut.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::{Mounted, Run, fsure, or_skip, skip};
 use fsure::workload::WORKLOADS;
-use support::{Mounted, Run, fsure, or_skip, skip};
 
 fn check(name: &str, folder: &str) -> Run {
     fsure(&["workload", "check", name, folder])

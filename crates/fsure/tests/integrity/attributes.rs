@@ -3,16 +3,15 @@
 //! attributes. With a file system that has none, and a run that is killed.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::layout::*;
+use crate::support::{EXT4, FaultyFs, Image, Recorded, Tree, content, or_skip, told};
 use rustix::fs::{XattrFlags, lgetxattr, lremovexattr, lsetxattr};
 use serde_json::json;
-use support::layout::*;
-use support::{EXT4, FaultyFs, Image, Recorded, Tree, content, or_skip, told};
 
 fn on_ext4(test: &str) -> Option<(Image, Tree, Recorded)> {
     let image = or_skip(test, Image::new(&EXT4, 32))?;

@@ -2,12 +2,10 @@
 //! changes the record, whatever command it is.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs;
 
-use support::signable::make_keys;
-use support::{Tree, fsure_of};
+use crate::support::signable::make_keys;
+use crate::support::{Tree, fsure_of};
 
 #[test]
 fn import_export_and_seal_bring_the_copies_in_step() {

@@ -3,12 +3,10 @@
 //! `verify BAG --against BAG` must call the valid ones so, and no other.
 #![cfg(unix)]
 
-mod support;
-
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
-use support::{Report, Tree, fsure_json};
+use crate::support::{Report, Tree, fsure_json};
 
 const STRICT: &str = "1.0";
 const OLD: &str = "0.97";

@@ -4,10 +4,9 @@
 //! the new truth.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
+use crate::support::{EXT4, Image, Recorded, content, flip_byte, or_skip, told};
 use serde_json::json;
-use support::{EXT4, Image, Recorded, content, flip_byte, or_skip, told};
 
 const MIB: u64 = 1 << 20;
 

@@ -3,8 +3,6 @@
 //! it is recorded. When the writer is done, all is as usual.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
@@ -13,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use support::{FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip, told};
+use crate::support::{FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip, told};
 
 const MIB: u64 = 1 << 20;
 const SIZE: u64 = 9 * MIB;

@@ -4,16 +4,14 @@
 //! had, or the record stays; what is told is never `ok`.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::{FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip};
 use rusqlite::types::Value;
-use support::{FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip};
 
 const MIB: usize = 1 << 20;
 

@@ -3,14 +3,12 @@
 //! what could not be read is not the same.
 #![cfg(unix)]
 
-mod support;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
+use crate::support::{Recorded, Report, Tree, content, fsure, fsure_json};
 use serde_json::Value;
-use support::{Recorded, Report, Tree, content, fsure, fsure_json};
 
 const MIB: usize = 1 << 20;
 
@@ -294,7 +292,7 @@ fn what_cannot_be_opened_or_believed_is_no_result() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_could_not_be_read_is_not_the_same() {
-    use support::{Fault, FaultyFs, or_skip};
+    use crate::support::{Fault, FaultyFs, or_skip};
     let (here, there) = (Tree::new(), Tree::new());
     fill(&here);
     fill(&there);

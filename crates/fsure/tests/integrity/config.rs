@@ -2,9 +2,8 @@
 //! no mistake in either passes unseen.
 #![cfg(target_os = "linux")]
 
-mod support;
-
-use support::signable::{Signable, assert_clean};
+use crate::support;
+use crate::support::signable::{Signable, assert_clean};
 
 fn of_user(sample: &Signable, text: &str) {
     sample.own.write("home/config/fsure/config.toml", text);

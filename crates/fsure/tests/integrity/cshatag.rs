@@ -3,13 +3,11 @@
 //! followed through a link.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::{Recorded, Report, Tree, fsure, fsure_json, skip, told};
 use rusqlite::types::Value;
 use rustix::fs::XattrFlags;
-use support::{Recorded, Report, Tree, fsure, fsure_json, skip, told};
 
 fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest as _;

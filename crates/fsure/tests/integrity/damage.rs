@@ -5,15 +5,13 @@
 //! what looks like damage is never written over the record of what was well.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs::{OpenOptions, Permissions};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use crate::support::{Recorded, Tree, bytes, content, flip_byte, mtime_ns, set_mtime_ns, told};
 use rusqlite::types::Value;
 use serde_json::json;
-use support::{Recorded, Tree, bytes, content, flip_byte, mtime_ns, set_mtime_ns, told};
 
 const MIB: u64 = 1 << 20;
 const HOUR_NS: i64 = 3_600_000_000_000;

@@ -4,20 +4,19 @@
 //! unasked; where most are edited, or few have another date, an edit stays an edit.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::support::{EXT4, Image, Recorded, Tree, content, mtime_ns, or_skip, set_mtime_ns};
 use fsure_core::{ExitCode, Monitor, RelPath};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::model::{Finding, Progress, ScanMonitor, Verdict};
 use fsure_integrity::{Options, UpdateOptions, update, verify};
 use proptest::prelude::*;
-use support::{EXT4, Image, Recorded, Tree, content, mtime_ns, or_skip, set_mtime_ns};
 
 const NONE: [&str; 0] = [];
 const HOUR_NS: i64 = 3_600_000_000_000;

@@ -3,13 +3,11 @@
 //! and none written.
 #![cfg(unix)]
 
-mod support;
-
 use std::ffi::OsString;
 use std::fs;
 
+use crate::support::{Recorded, Report, Tree, content, fsure_json, path_of};
 use serde_json::{Value, json};
-use support::{Recorded, Report, Tree, content, fsure_json, path_of};
 
 fn dupes(recorded: &Recorded) -> Report {
     recorded.run("dupes", &[""; 0])
@@ -172,7 +170,7 @@ fn an_unplugged_disk_has_no_duplicates_to_tell_of() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_cannot_be_read_is_no_duplicate_and_is_told() {
-    use support::{Fault, FaultyFs, or_skip};
+    use crate::support::{Fault, FaultyFs, or_skip};
     let (tree, _recorded) = tree();
     let Some(view) = or_skip("what_cannot_be_read", FaultyFs::new(tree.root())) else { return };
     view.set([Fault::eio("x/b", 0..4096)]);

@@ -1,13 +1,12 @@
 //! `verify --against`, `import` and `export`: what they judge, what they
 //! record, and what they leave alone.
 
-mod support;
-
+use crate::support;
 use std::ffi::OsStr;
 use std::path::Path;
 
+use crate::support::{Recorded, Report, Tree, fsure_json, told};
 use rusqlite::types::Value;
-use support::{Recorded, Report, Tree, fsure_json, told};
 
 fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest as _;

@@ -3,12 +3,10 @@
 //! by using it, which is why it has a test of its own.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use support::{Recorded, Tree, content, fsure, fsure_json};
+use crate::support::{Recorded, Tree, content, fsure, fsure_json};
 
 const SECOND: i64 = 1_000_000_000;
 

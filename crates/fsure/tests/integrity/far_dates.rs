@@ -3,15 +3,13 @@
 //! without a date, and `heal` puts back none that is not the file's own.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use crate::support::{EXT4, Image, Mounted, Recorded, Tree, content, or_skip, told};
 use rustix::fs::{Timespec, Timestamps, UTIME_OMIT, futimens};
-use support::{EXT4, Image, Mounted, Recorded, Tree, content, or_skip, told};
 
 /// Seconds since 1970: in 2400, in 2300, and in 1601 as ntfs has it.
 const YEAR_2400: i64 = 13_569_465_600;

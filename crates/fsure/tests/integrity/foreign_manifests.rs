@@ -2,12 +2,10 @@
 //! Unicode forms of Windows and macOS. What they say is found, what they do not
 //! say is not believed, and no spelling hides a lost file.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::{Recorded, Report, Tree, content, fsure_json, told};
 use rusqlite::types::Value;
-use support::{Recorded, Report, Tree, content, fsure_json, told};
 
 fn crc32(bytes: &[u8]) -> String {
     format!("{:08X}", crc32fast::hash(bytes))

@@ -2,17 +2,16 @@
 //! what a healed file keeps, and that nothing leads it out of its roots.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{XattrFlags, getxattr, setxattr};
-use serde_json::{Value, json};
-use support::{
+use crate::support::{
     AWKWARD, EXT4, Image, Mounted, Recorded, Report, Tree, content, fsure_json, or_skip, skip,
 };
+use rustix::fs::{XattrFlags, getxattr, setxattr};
+use serde_json::{Value, json};
 
 const MIB: u64 = 1 << 20;
 const HOUR_NS: i64 = 3_600_000_000_000;

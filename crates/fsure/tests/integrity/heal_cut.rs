@@ -3,19 +3,18 @@
 //! and the next heal completes it.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
-use support::{
+use crate::support::{
     BTRFS, Fault, FaultyFs, Image, Meanwhile, Moment, Mounted, Recorded, Report, Tree, content,
     flip_byte, or_skip,
 };
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
 const MIB: u64 = 1 << 20;
 const FILES: u64 = 24;

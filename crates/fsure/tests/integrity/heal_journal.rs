@@ -3,20 +3,18 @@
 //! write meanwhile stays.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::support::{Recorded, Report, Tree, content, or_skip, skip, traced};
 use fsure_core::{ExitCode, Monitor};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::model::{HealResult, ScanMonitor};
 use fsure_integrity::{HealOptions, heal};
 use serde_json::json;
-use support::{Recorded, Report, Tree, content, or_skip, skip, traced};
 
 const MIB: usize = 1 << 20;
 const SIZE: usize = 3 * MIB + 7;

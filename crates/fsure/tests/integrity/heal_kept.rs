@@ -2,13 +2,11 @@
 //! byte, under a name that fsure never removes, or the file is left alone.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
+use crate::support::{Mounted, Recorded, Report, Tree, content, fsure, or_skip, traced, typed};
 use serde_json::{Value, json};
-use support::{Mounted, Recorded, Report, Tree, content, fsure, or_skip, traced, typed};
 
 const MIB: usize = 1 << 20;
 const SIZE: usize = 2 * MIB + 9;

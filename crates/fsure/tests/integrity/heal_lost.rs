@@ -3,9 +3,7 @@
 //! many files were in it.
 #![cfg(target_os = "linux")]
 
-mod support;
-
-use support::{EXT4, Image, Mounted, Recorded, Tree, content, or_skip, told};
+use crate::support::{EXT4, Image, Mounted, Recorded, Tree, content, or_skip, told};
 
 struct Setting {
     tree: Tree,

@@ -4,17 +4,15 @@
 //! prove is healed. The oracle knows the contents and compares bytes.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use crate::support::{content, mtime_ns, set_mtime_ns};
 use fsure_core::{ExitCode, Monitor, NullMonitor};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::model::{HealResult, HealSource, HealStatus, ScanMonitor, Verdict};
 use fsure_integrity::{HealOptions, ProtectOptions, UpdateOptions, heal, protect, update, verify};
-use support::{content, mtime_ns, set_mtime_ns};
 use tempfile::TempDir;
 
 const MIB: usize = 1 << 20;

@@ -3,11 +3,10 @@
 //! was recorded in the tick of its last change, is read once more.
 #![cfg(unix)]
 
-mod support;
-
+use crate::support;
 use std::time::Duration;
 
-use support::{Recorded, Report, Tree, content, told};
+use crate::support::{Recorded, Report, Tree, content, told};
 
 const MIB: usize = 1 << 20;
 

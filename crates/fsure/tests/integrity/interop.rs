@@ -3,14 +3,13 @@
 //! lists that they write.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use support::{AWKWARD, Recorded, Tree, fsure, fsure_json, skip};
+use crate::support::{AWKWARD, Recorded, Tree, fsure, fsure_json, skip};
 
 /// Runs a program in a folder; `None`, and a loud skip, if it is not there.
 fn tool(test: &str, folder: &Path, program: &str, args: &[&OsStr]) -> Option<Output> {

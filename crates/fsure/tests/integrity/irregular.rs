@@ -3,8 +3,7 @@
 //! works as it is printed. Nothing hangs, and nothing outside of the tree is touched.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::{Recorded, Run, Tree};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use support::{Recorded, Run, Tree};
 
 /// Timeout far beyond the duration of any run here: the test fails then, instead of
 /// waiting forever.

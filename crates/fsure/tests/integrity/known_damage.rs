@@ -4,13 +4,12 @@
 //! nothing must not say that all is well.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::ffi::OsStr;
 use std::fs;
 
+use crate::support::{Recorded, Report, Tree, content, fsure, fsure_json, typed};
 use serde_json::Value;
-use support::{Recorded, Report, Tree, content, fsure, fsure_json, typed};
 
 const NONE: [&str; 0] = [];
 

@@ -2,13 +2,11 @@
 //! paths and commands that work where the user stands.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::{Run, Tree, code, content, fsure, fsure_in, typed};
 use rustix::process::{Pid, Signal, kill_process};
-use support::{Run, Tree, code, content, fsure, fsure_in, typed};
 
 /// Two roots and one below the second; `bad/a b` is damaged, all else is well.
 fn roots() -> Tree {

@@ -3,17 +3,16 @@
 //! and good for judging a folder that was taken away from its catalog.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::support::layout::*;
+use crate::support::{Mounted, Recorded, Tree, content, mtime_ns, or_skip, told};
 use serde_json::json;
-use support::layout::*;
-use support::{Mounted, Recorded, Tree, content, mtime_ns, or_skip, told};
 
 #[test]
 fn folders_carry_their_records_and_nothing_is_read_for_it() {

@@ -3,15 +3,14 @@
 //! it is.
 #![cfg(unix)]
 
-mod support;
-
+use crate::support;
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{Recorded, Report, Run, Tree, fsure, fsure_json, told};
+use crate::support::{Recorded, Report, Run, Tree, fsure, fsure_json, told};
 
 fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest as _;

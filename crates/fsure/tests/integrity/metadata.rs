@@ -3,15 +3,14 @@
 //! cannot be read is told, what was lost is told, and nothing is made up.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use crate::support::{EXT4, FaultyFs, Image, Recorded, Report, Tree, content, or_skip, skip, told};
 use rustix::fs::{AtFlags, CWD, Gid, Uid, XattrFlags, chownat, lsetxattr};
 use serde_json::{Value, json};
-use support::{EXT4, FaultyFs, Image, Recorded, Report, Tree, content, or_skip, skip, told};
 
 const ALL: [&str; 2] = ["--meta", "mode,owner,acl,xattr"];
 

@@ -2,15 +2,13 @@
 //! is signed here it verifies; what it signs is believed here.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use support::forger::forge;
-use support::{Recorded, Run, Tree, fsure_of, skip};
+use crate::support::forger::forge;
+use crate::support::{Recorded, Run, Tree, fsure_of, skip};
 
 /// Runs minisign with lines on its standard input; `None`, and a loud skip,
 /// where it is not there.

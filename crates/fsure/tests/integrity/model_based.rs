@@ -4,14 +4,12 @@
 //! says of each path what the model says.
 #![cfg(unix)]
 
-mod support;
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use crate::support::{Recorded, Tree, content};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use support::{Recorded, Tree, content};
 
 const PATHS: [&str; 6] = ["a", "a-b", "dir/a", "dir/b", "dir/sub/c", "z"];
 const SIZES: [usize; 4] = [0, 1, 4097, (2 << 20) + 3];

@@ -3,9 +3,7 @@
 //! mount that was there when it was recorded is a folder like any other.
 #![cfg(target_os = "linux")]
 
-mod support;
-
-use support::{Mounted, Recorded, Report, Tree, content, fsure_json, or_skip, told};
+use crate::support::{Mounted, Recorded, Report, Tree, content, fsure_json, or_skip, told};
 
 fn assert_clean(report: &Report, case: &str) {
     assert_eq!((report.code, report.told()), (0, vec![]), "{case}: {report:?}");

@@ -3,13 +3,12 @@
 //! files is none of them.
 #![cfg(unix)]
 
-mod support;
-
+use crate::support;
 use std::fs;
 
+use crate::support::{Recorded, Report, Tree, content, told};
 use rusqlite::types::Value;
 use serde_json::json;
-use support::{Recorded, Report, Tree, content, told};
 
 const MIB: usize = 1 << 20;
 const AMBIGUOUS: &str = "a moved file? Several names that came or went could be it";

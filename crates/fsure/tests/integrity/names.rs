@@ -3,15 +3,14 @@
 //! Recorded, verified, damaged and told exactly; shown without a control byte.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt as _;
 
+use crate::support::{AWKWARD, Recorded, Tree, bytes, path_of};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
-use support::{AWKWARD, Recorded, Tree, bytes, path_of};
 
 fn all_names() -> Vec<Vec<u8>> {
     let long = |byte: &[u8]| byte.repeat(255 / byte.len());

@@ -4,13 +4,12 @@
 //! brought its record along is another matter: it can be judged, and is.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::{Mounted, Recorded, Report, Tree, content, or_skip, told};
 use rusqlite::types::Value;
-use support::{Mounted, Recorded, Report, Tree, content, or_skip, told};
 
 fn fill(root: &Path, files: usize) {
     for number in 0..files {

@@ -3,8 +3,7 @@
 //! standard output that goes away ends the output and no run.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -14,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::{Recorded, Run, Tree, fsure, skip};
 use rustix::fs::{CWD, FileType, Mode, OFlags, makedev, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
-use support::{Recorded, Run, Tree, fsure, skip};
 
 /// Timeout far beyond the duration of any run here: the test fails then, instead of
 /// waiting forever.

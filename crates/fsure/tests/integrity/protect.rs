@@ -3,17 +3,16 @@
 //! anew; and nothing that is not as recorded is ever protected as if it were.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::{FaultyFs, Mounted, Recorded, Report, Tree, content, flip_byte, or_skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use support::{FaultyFs, Mounted, Recorded, Report, Tree, content, flip_byte, or_skip};
 
 const MIB: u64 = 1 << 20;
 const SHARD: u64 = 16 << 10;

@@ -4,12 +4,10 @@
 //! nothing is lost that the user could still rescue.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use support::{Recorded, Report, Tree, content, told};
+use crate::support::{Recorded, Report, Tree, content, told};
 
 const MIB: usize = 1 << 20;
 
@@ -81,7 +79,7 @@ fn tree_of_version_1() -> (Tree, Recorded) {
     std::os::unix::fs::symlink("text", tree.path("link")).expect("make a link");
     tree.set_mtime("text", NOON);
     tree.set_mtime("sub/large", NOON);
-    tree.write(".fsure/catalog.db", include_bytes!("data/catalog-v1.db"));
+    tree.write(".fsure/catalog.db", include_bytes!("../data/catalog-v1.db"));
     let recorded = Recorded::inside(tree.root());
     (tree, recorded)
 }

@@ -8,19 +8,17 @@
 //! over all bits from one to before another, so that a campaign can be divided.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fmt::Write as _;
 use std::fs;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use crate::support::signable::Signable;
+use crate::support::{Recorded, Tree, content, fsure};
 use fsure_core::RelPath;
 use fsure_integrity::catalog::{Catalog, PageStart, StoredRow};
 use fsure_integrity::scan::are_proven;
-use support::signable::Signable;
-use support::{Recorded, Tree, content, fsure};
 
 /// Bits between two that the commands are tried with, unless `FSURE_FLIPS` says otherwise.
 const COMMAND_STEP_BITS: usize = 1_009;

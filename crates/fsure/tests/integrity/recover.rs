@@ -3,15 +3,14 @@
 //! prove themselves. Nothing unproved is ever taken, and what is lacking is said.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use support::{Recorded, Report, Row, Tree, content, fsure, fsure_of};
+use crate::support::{Recorded, Report, Row, Tree, content, fsure, fsure_of};
 
 const NONE: [&str; 0] = [];
 const PAGE: usize = 4096;

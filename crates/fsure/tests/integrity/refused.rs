@@ -3,15 +3,14 @@
 //! hint is a command that works as it is printed.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use support::{Recorded, Tree, fsure};
+use crate::support::{Recorded, Tree, fsure};
 
 struct Said {
     code: i32,

@@ -4,20 +4,18 @@
 //! `scrub_time.rs`.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, UNIX_EPOCH};
 
+use crate::support::{
+    EXT4, Fault, FaultyFs, Image, Meanwhile, Moment, Recorded, Report, Tree, code, content,
+    flip_byte, fsure_json, or_skip, told,
+};
 use rusqlite::types::Value;
 use rustix::mount::{MountFlags, mount_remount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use support::{
-    EXT4, Fault, FaultyFs, Image, Meanwhile, Moment, Recorded, Report, Tree, code, content,
-    flip_byte, fsure_json, or_skip, told,
-};
 
 const MIB: u64 = 1 << 20;
 

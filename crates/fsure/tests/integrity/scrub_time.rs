@@ -3,20 +3,18 @@
 //! run is said and keeps no other file from its turn.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use crate::support::scrub::{all, at};
+use crate::support::{Fault, FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip};
 use fsure_core::{Algorithm, AlgorithmSet, Clock, NullMonitor};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::model::{Outcome, ScrubSummary};
 use fsure_integrity::scan::Budget;
 use fsure_integrity::{Options, ScrubOptions, UpdateOptions, scrub, update};
-use support::scrub::{all, at};
-use support::{Fault, FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip};
 
 const MIB: u64 = 1 << 20;
 

@@ -3,15 +3,13 @@
 //! with the programs that they are for, if these are installed.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::scrub::{DAY_S, update_at};
+use crate::support::{Recorded, Tree, content, fsure, or_skip};
 use serde_json::{Value, json};
-use support::scrub::{DAY_S, update_at};
-use support::{Recorded, Tree, content, fsure, or_skip};
 
 /// Now, in days since 1970.
 fn today() -> i64 {

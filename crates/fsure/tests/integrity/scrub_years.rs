@@ -4,8 +4,6 @@
 //! the requests that reach a FUSE view.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -16,10 +14,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::support::full_test_name;
+use crate::support::scrub::{DAY_S, scrub_at, update_at};
+use crate::support::{FaultyFs, Meanwhile, Moment, Recorded, Request, Tree, content, or_skip};
 use fsure_integrity::scan::Budget;
 use rusqlite::types::Value;
-use support::scrub::{DAY_S, scrub_at, update_at};
-use support::{FaultyFs, Meanwhile, Moment, Recorded, Request, Tree, content, or_skip};
 
 const MIB: u64 = 1 << 20;
 const HUGE_MIB: u64 = 48;
@@ -240,7 +239,7 @@ fn killed(years: &Years, run: i64) -> (Vec<Request>, u64) {
     });
     years.view.faults.lock().expect("lock").meanwhile = meanwhile;
     let mut child = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "a_run_that_is_killed"])
+        .args(["--exact", &full_test_name(module_path!(), "a_run_that_is_killed")])
         .env("FSURE_TEST_SCRUB", years.view.root())
         .env("FSURE_TEST_CATALOG", &years.recorded.catalog)
         .env("FSURE_TEST_DAY", (SCRUB_DAY + run).to_string())

@@ -2,12 +2,10 @@
 //! was edited: none of them gets `verify --signed-by` to say 0.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support::forger::forge;
+use crate::support::fsure_of;
+use crate::support::signable::{Signable, assert_clean, assert_refused, copy};
 use minisign::KeyPair;
-use support::forger::forge;
-use support::fsure_of;
-use support::signable::{Signable, assert_clean, assert_refused, copy};
 
 #[test]
 fn an_old_record_is_known_here_and_told_elsewhere() {

@@ -4,14 +4,13 @@
 //! together must both stay protected.
 #![cfg(unix)]
 
-mod support;
-
+use crate::support;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
+use crate::support::{Recorded, Report, Tree, content};
 use serde_json::{Value, json};
-use support::{Recorded, Report, Tree, content};
 
 /// `Ü`, `ï` and `é` in one character each.
 const NFC: [&str; 3] = ["\u{dc}", "\u{ef}", "\u{e9}"];
@@ -276,8 +275,8 @@ fn a_report_for_people_says_it() {
 #[cfg(target_os = "linux")]
 #[test]
 fn on_a_file_system_without_capitals_no_name_shadows_another() {
+    use crate::support::{Faults, FaultyFs, or_skip};
     use std::sync::{Arc, Mutex};
-    use support::{Faults, FaultyFs, or_skip};
     let test = "on_a_file_system_without_capitals_no_name_shadows_another";
     let source = Tree::new();
     let write = |name: &str, seed| source.write(name, content(300, seed));

@@ -3,14 +3,15 @@
 //! message and a record as good as before.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::support::{
+    EXT4, Image, Mounted, Recorded, Report, Run, Tree, code, content, or_skip, told,
+};
 use rustix::mount::{MountFlags, mount_remount};
-use support::{EXT4, Image, Mounted, Recorded, Report, Run, Tree, code, content, or_skip, told};
 
 fn assert_clean(report: &Report, case: &str) {
     assert_eq!((report.code, report.told()), (0, vec![]), "{case}: {report:?}");

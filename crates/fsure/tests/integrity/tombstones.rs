@@ -3,19 +3,18 @@
 //! pile up, and dropping them must cost no living record and no signature.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::scrub::{DAY_S, at};
+use crate::support::{Recorded, Tree, content};
 use fsure_core::NullMonitor;
 use fsure_integrity::catalog::locate;
 use fsure_integrity::model::Outcome;
 use fsure_integrity::{UpdateOptions, update};
 use rusqlite::types::Value;
 use rustix::process::{Pid, Signal, kill_process};
-use support::scrub::{DAY_S, at};
-use support::{Recorded, Tree, content};
 
 /// In the future, for a file that changed after it was read would be racy.
 const FIRST_DAY: i64 = 40_000;

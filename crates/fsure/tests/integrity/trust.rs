@@ -3,20 +3,19 @@
 //! seals and digests put right that any program can compute.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::support::forger::forge;
+use crate::support::signable::{Signable, assert_clean, assert_refused, copy};
+use crate::support::{Recorded, Report, content, fsure_of};
 use fsure_core::{ExitCode, Monitor};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::model::{Finding, Outcome, ScanMonitor, Verdict};
 use fsure_integrity::trust::{NotBefore, SignedBy, Verifier};
 use fsure_integrity::{Options, verify};
 use rusqlite::Connection;
-use support::forger::forge;
-use support::signable::{Signable, assert_clean, assert_refused, copy};
-use support::{Recorded, Report, content, fsure_of};
 
 #[test]
 fn only_a_record_that_is_as_signed_is_believed() {

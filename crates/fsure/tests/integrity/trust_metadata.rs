@@ -2,19 +2,18 @@
 //! names that fsure leaves out as its own, and the commands that judge by it.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
+use crate::support::forger::forge;
+use crate::support::signable::{Signable, assert_clean, assert_refused};
+use crate::support::{Report, fsure_of};
 use fsure_core::{ExitCode, Monitor};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::model::{Finding, ScanMonitor};
 use fsure_integrity::trust::{NotBefore, SignedBy, Verifier};
 use fsure_integrity::{Options, verify};
-use support::forger::forge;
-use support::signable::{Signable, assert_clean, assert_refused};
-use support::{Report, fsure_of};
 
 /// A signed root that keeps modes, and has its record in its folders, too.
 fn beside() -> Signable {

@@ -5,8 +5,7 @@
 //! most, `update` sees the edit, and `heal` keeps what it replaces.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -14,7 +13,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use support::{
+use crate::support::{
     EXT3, EXT4, EXT4_SMALL_INODES, Faults, FaultyFs, Format, Image, Mounted, Recorded, Tree,
     content, or_skip, skip,
 };

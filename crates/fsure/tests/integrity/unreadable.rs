@@ -3,16 +3,15 @@
 //! costs a record, and it costs the rest of the tree nothing.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::{Fault, FaultyFs, Mounted, Recorded, Row, Tree, code, content, or_skip, told};
 use rusqlite::types::Value;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use support::{Fault, FaultyFs, Mounted, Recorded, Row, Tree, code, content, or_skip, told};
 
 const MIB: u64 = 1 << 20;
 const KIB: u64 = 1 << 10;

@@ -3,13 +3,12 @@
 //! after they were gone.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::os::unix::fs::{FileExt as _, symlink};
 
+use crate::support::{Mounted, Recorded, Report, Tree, content, fsure_json, or_skip, told};
 use rusqlite::types::Value;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use support::{Mounted, Recorded, Report, Tree, content, fsure_json, or_skip, told};
 
 const MIB: u64 = 1 << 20;
 

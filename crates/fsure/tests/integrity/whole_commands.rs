@@ -2,13 +2,12 @@
 //! root. Each is typed here in another folder than the root, whose name needs quotes.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::fs;
 use std::path::Path;
 
-use support::signable::make_keys;
-use support::{Recorded, Run, Tree, content, fsure, typed};
+use crate::support::signable::make_keys;
+use crate::support::{Recorded, Run, Tree, content, fsure, typed};
 
 /// A recorded folder with a name that has to be quoted.
 fn recorded() -> (Tree, Recorded) {

@@ -6,13 +6,11 @@
 //! exit code, 0 where none is given.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 
-use support::signable::make_keys;
-use support::{Tree, skip};
+use crate::support::signable::make_keys;
+use crate::support::{Tree, skip};
 
 /// One command of an example, and what is said to come of it.
 struct Step {

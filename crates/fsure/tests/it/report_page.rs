@@ -1,11 +1,10 @@
 //! `fsure report`: what stands on the page, that names stay text, and what is
 //! refused.
 
-mod support;
-
+use crate::support;
 use std::path::{Path, PathBuf};
 
-use support::fsure;
+use crate::support::fsure;
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/results").join(name)

@@ -2,15 +2,13 @@
 //! there, is where it should be, and leaves the traces it should leave.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::Duration;
 
-use support::{EXT4, Fault, FaultyFs, How, Image, Report, Run, Tree, or_skip};
+use crate::support::{EXT4, Fault, FaultyFs, How, Image, Report, Run, Tree, or_skip};
 
 const PAGE: u64 = 4096;
 const MIB: usize = 1 << 20;

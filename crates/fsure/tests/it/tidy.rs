@@ -5,11 +5,11 @@
 //! one; libraries neither print nor exit, since their caller may be Python. One pass over
 //! the tokens of each file is enough.
 
-#[path = "support/crate_graph.rs"]
+#[path = "../support/crate_graph.rs"]
 mod crate_graph;
-#[path = "support/rust_paths.rs"]
+#[path = "../support/rust_paths.rs"]
 mod rust_paths;
-#[path = "support/tidy_faults.rs"]
+#[path = "../support/tidy_faults.rs"]
 mod tidy_faults;
 
 use std::collections::BTreeMap;
@@ -206,4 +206,31 @@ fn the_house_is_tidy() {
         faults.extend(of_crate.into_iter().map(|fault| format!("{name}: {fault}")));
     }
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// Returns the modules that a source declares.
+fn declared(source: &str) -> Vec<&str> {
+    let names = source
+        .lines()
+        .filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'));
+    names.collect()
+}
+
+#[test]
+fn no_test_file_is_forgotten() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut forgotten = vec![];
+    let sources = sources(&tests);
+    for file in sources.keys() {
+        let (folder, name) = file.split_once('/').expect("a folder for each test program");
+        let root =
+            if folder == "support" { "support/mod.rs" } else { &format!("{folder}/main.rs") };
+        let stem = name.trim_end_matches(".rs");
+        // Those of `tidy` itself are named by it.
+        let declares = |root: &str| declared(&sources[root]).contains(&stem);
+        if !["main", "mod"].contains(&stem) && !declares(root) && !declares("it/tidy.rs") {
+            forgotten.push(file);
+        }
+    }
+    assert!(forgotten.is_empty(), "in no test program: {forgotten:?}");
 }

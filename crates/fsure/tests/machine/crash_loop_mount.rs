@@ -2,19 +2,17 @@
 //! a cut leaves what its kind says, and nothing is left mounted, whichever process ends.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use crate::support::noise::undisturbed;
+use crate::support::or_skip;
 use fsure_core::Random;
 use fsure_os::family::{Ended, ProcessTree, Task};
 use fsure_os::loop_device::Reliance;
 use fsure_os::stand::{FileSystem, LoopMount, MountArea, MountError, format};
 use fsure_simdrive::LiveDrive;
 use fsure_simdrive::{Behavior, CutVariant, Image, Traits};
-use support::noise::undisturbed;
-use support::or_skip;
 
 const SIZE: u64 = 320 << 20;
 
@@ -82,6 +80,7 @@ fn loops_in(folder: &Path) -> Vec<String> {
 
 #[test]
 fn what_is_flushed_is_there_after_a_cut_and_what_is_not_is_gone() {
+    let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir().unwrap();
     let site = site(folder.path());
     for system in FileSystem::ALL {
@@ -109,6 +108,7 @@ fn what_is_flushed_is_there_after_a_cut_and_what_is_not_is_gone() {
 
 #[test]
 fn what_is_no_file_system_is_told_from_what_cannot_be_done() {
+    let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir().unwrap();
     let site = site(folder.path());
     if or_skip("an image that does not mount", formatted(&site, FileSystem::Ext4)).is_none() {
@@ -125,6 +125,7 @@ fn what_is_no_file_system_is_told_from_what_cannot_be_done() {
 
 #[test]
 fn all_that_a_program_starts_ends_with_it() {
+    let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir().unwrap();
     let site = site(folder.path());
     let name = "all that a program starts ends with it";
@@ -171,6 +172,7 @@ const SYNCS: &str = "n=0; while [ $n -lt 40 ]; do n=$((n+1)); echo $n >> file; s
 /// which only the flushes tell that are missing.
 #[test]
 fn what_another_process_does_to_its_device_is_noticed() {
+    let _alone = crate::support::serial::alone();
     let through = "echo 'write through' > /sys/block/$D/queue/write_cache";
     let back = "echo 'write back' > /sys/block/$D/queue/write_cache";
     let elsewhere = |value: &str| {
@@ -221,6 +223,7 @@ fn what_another_process_does_to_its_device_is_noticed() {
 /// have to be.
 #[test]
 fn a_device_that_was_left_changed_is_put_right() {
+    let _alone = crate::support::serial::alone();
     let test = "a device that was left changed";
     undisturbed(test, || {
         let folder = tempfile::tempdir().unwrap();
@@ -242,6 +245,7 @@ fn a_device_that_was_left_changed_is_put_right() {
 /// Each file system has more flushes than it counts commits, however it is used.
 #[test]
 fn as_many_flushes_arrive_as_a_file_system_must_have_sent() {
+    let _alone = crate::support::serial::alone();
     for (system, options) in [
         (FileSystem::Ext4, ""),
         (FileSystem::Ext4, "data=journal"),

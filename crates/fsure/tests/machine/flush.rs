@@ -3,17 +3,16 @@
 //! mean nothing here.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::noise::undisturbed;
+use crate::support::{EXT4, Image, Mounted, Run, fsure, fsure_with, or_skip};
 use rustix::mount::{MountFlags, mount_remount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::noise::undisturbed;
-use support::{EXT4, Image, Mounted, Run, fsure, fsure_with, or_skip};
 
 const SHORT: [&str; 4] = ["--time", "0.04s", "--threads", "2"];
 
@@ -42,6 +41,7 @@ fn text(path: &Path) -> &str {
 
 #[test]
 fn lines_for_programs_have_the_fields_agreed() {
+    let _alone = crate::support::serial::alone();
     undisturbed("lines for programs", || {
         let test = "lines_for_programs_have_the_fields_agreed";
         let Some(image) = or_skip(test, Image::new(&EXT4, 256)) else { return };
@@ -78,6 +78,7 @@ fn lines_for_programs_have_the_fields_agreed() {
 
 #[test]
 fn memory_is_not_measured_and_the_report_says_why() {
+    let _alone = crate::support::serial::alone();
     let test = "memory_is_not_measured_and_the_report_says_why";
     let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };
     let file = folder.path().join("a file");
@@ -103,6 +104,7 @@ fn memory_is_not_measured_and_the_report_says_why() {
 
 #[test]
 fn the_summary_is_the_last_line_whatever_ends_the_run() {
+    let _alone = crate::support::serial::alone();
     let run = flush(&["--json", "/a folder that is not there"]);
     let lines = lines(&run.stdout);
     let last = lines.last().expect("a line");
@@ -115,6 +117,7 @@ fn the_summary_is_the_last_line_whatever_ends_the_run() {
 
 #[test]
 fn what_is_saved_is_what_is_printed_and_never_written_over() {
+    let _alone = crate::support::serial::alone();
     let test = "what_is_saved_is_what_is_printed_and_never_written_over";
     let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };
     let saved = tempfile::tempdir().expect("make a folder");
@@ -133,6 +136,7 @@ fn what_is_saved_is_what_is_printed_and_never_written_over() {
 
 #[test]
 fn a_result_that_can_no_longer_be_saved_is_still_measured() {
+    let _alone = crate::support::serial::alone();
     let test = "a_result_that_can_no_longer_be_saved_is_still_measured";
     let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };
     let Some((small, _small)) = memory(test, 4) else { return };
@@ -145,6 +149,7 @@ fn a_result_that_can_no_longer_be_saved_is_still_measured() {
 
 #[test]
 fn where_nothing_can_be_measured_it_says_why() {
+    let _alone = crate::support::serial::alone();
     let test = "where_nothing_can_be_measured_it_says_why";
     for (arguments, code, said) in [
         (&["/no/such/place"][..], 5, "cannot open the folder /no/such/place: No such file"),
@@ -177,6 +182,7 @@ fn where_nothing_can_be_measured_it_says_why() {
 /// file: nothing is said of what that lies on, and the device is not taken for a drive.
 #[test]
 fn a_loop_device_that_sends_no_flush_is_told_with_its_setting() {
+    let _alone = crate::support::serial::alone();
     let test = "a loop device that sends no flush";
     undisturbed(test, || {
         let Some(image) = or_skip(test, Image::new(&EXT4, 256)) else { return };
@@ -201,6 +207,7 @@ fn a_loop_device_that_sends_no_flush_is_told_with_its_setting() {
 /// By a mount option, and by a library that is loaded before the system's.
 #[test]
 fn a_flush_that_is_never_sent_is_bad() {
+    let _alone = crate::support::serial::alone();
     undisturbed("a flush that is never sent", || {
         let test = "a_flush_that_is_never_sent_is_bad";
         let Some(image) = or_skip(test, Image::new(&EXT4, 128)) else { return };
@@ -233,6 +240,7 @@ fn a_flush_that_is_never_sent_is_bad() {
 
 #[test]
 fn a_run_that_is_interrupted_says_what_it_had() {
+    let _alone = crate::support::serial::alone();
     let test = "a_run_that_is_interrupted_says_what_it_had";
     let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };
     let mut run = Command::new(env!("CARGO_BIN_EXE_fsure"))
@@ -261,6 +269,7 @@ fn a_run_that_is_interrupted_says_what_it_had() {
 /// FUSE keeps what is removed while it is open, under another name.
 #[test]
 fn on_fuse_nothing_is_left_behind() {
+    let _alone = crate::support::serial::alone();
     let test = "on_fuse_nothing_is_left_behind";
     let [below, above] = [(); 2].map(|()| tempfile::tempdir().expect("make a folder"));
     let mounted = Command::new("bindfs").args([below.path(), above.path()]).status();

@@ -3,20 +3,19 @@
 //! which leave both to later.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::support::noise::undisturbed;
+use crate::support::{BTRFS, EXT4, Format, Image, XFS, or_skip};
 use fsure::report::flush::text;
 use fsure_core::{Error, ExitCode, Monitor, Step, StepMonitor};
 use fsure_measure::flush_verdict::{FlushFacts, Medium, WriteCache};
 use fsure_measure::results::{Curve, MeasurementMonitor, Method, Profile, ResultLine};
 use fsure_measure::{FlushOptions, Measured, Pattern, flush};
 use rustix::mount::MountFlags;
-use support::noise::undisturbed;
-use support::{BTRFS, EXT4, Format, Image, XFS, or_skip};
 
 /// A listener that keeps what is reported, and does something at a step.
 #[derive(Default)]
@@ -200,6 +199,7 @@ fn batches_share_their_flush(run: &Run, flushes: f64) {
 
 #[test]
 fn on_ext4_the_counters_move_by_what_each_method_claims() {
+    let _alone = crate::support::serial::alone();
     undisturbed("on ext4 the counters move by what each method claims", || {
         let Some((_image, run)) = measured("flush on ext4", &EXT4, 128) else { return };
         holds_everywhere(&run, 12.0, 1.6);
@@ -223,6 +223,7 @@ fn on_ext4_the_counters_move_by_what_each_method_claims() {
 
 #[test]
 fn on_xfs_the_counters_move_by_what_each_method_claims() {
+    let _alone = crate::support::serial::alone();
     undisturbed("on xfs the counters move by what each method claims", || {
         let Some((_image, run)) = measured("flush on xfs", &XFS, 320) else { return };
         holds_everywhere(&run, 12.0, 1.6);
@@ -236,6 +237,7 @@ fn on_xfs_the_counters_move_by_what_each_method_claims() {
 /// before and behind the superblock.
 #[test]
 fn on_btrfs_the_counters_move_by_what_each_method_claims() {
+    let _alone = crate::support::serial::alone();
     undisturbed("on btrfs the counters move by what each method claims", || {
         let Some((_image, run)) = measured("flush on btrfs", &BTRFS, 256) else { return };
         holds_everywhere(&run, 400.0, 2.6);
@@ -246,6 +248,7 @@ fn on_btrfs_the_counters_move_by_what_each_method_claims() {
 
 #[test]
 fn profiles_are_measured_and_only_etcd_s_has_a_mark() {
+    let _alone = crate::support::serial::alone();
     undisturbed("profiles are measured and only etcd s has a mark", || {
         let image = or_skip("flush profiles", Image::new(&EXT4, 128));
         let Some(image) = image else { return };
@@ -269,6 +272,7 @@ fn profiles_are_measured_and_only_etcd_s_has_a_mark() {
 
 #[test]
 fn memory_has_no_counters_and_that_is_what_is_said() {
+    let _alone = crate::support::serial::alone();
     let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
         return support::skip("flush in memory", "there is no /dev/shm");
     };
@@ -288,6 +292,7 @@ fn memory_has_no_counters_and_that_is_what_is_said() {
 
 #[test]
 fn a_wish_to_stop_is_obeyed_and_leaves_nothing() {
+    let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("mine"), "precious").expect("write");
     // At its fourth turn it has had a warm-up and two that count.
@@ -329,6 +334,7 @@ fn a_wish_to_stop_is_obeyed_and_leaves_nothing() {
 
 #[test]
 fn where_there_is_too_little_room_nothing_is_begun() {
+    let _alone = crate::support::serial::alone();
     let image = or_skip("flush without room", Image::new(&EXT4, 8));
     let Some(image) = image else { return };
     let error = failed(&options(image.root()), &Ear::default());
@@ -350,6 +356,7 @@ fn where_there_is_too_little_room_nothing_is_begun() {
 /// Fills the disk while it is measured, as another process would.
 #[test]
 fn a_disk_that_fills_up_ends_the_run_with_its_place_and_leaves_nothing() {
+    let _alone = crate::support::serial::alone();
     let image = or_skip("flush on a disk that fills up", Image::new(&EXT4, 64));
     let Some(image) = image else { return };
     let other = image.root().join("other");

@@ -3,8 +3,6 @@
 //! each kind of call is counted is tested in `fsure-os`.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::{FileExt as _, PermissionsExt};
@@ -12,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::{Mounted, Run, code, fsure, or_skip, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use support::{Mounted, Run, code, fsure, or_skip, skip};
 
 /// A folder whose path has no link in it.
 fn folder() -> (tempfile::TempDir, PathBuf) {
@@ -132,6 +130,7 @@ fn work_in(folder: &Path) {
 
 #[test]
 fn what_was_done_is_told_exactly_and_for_programs() {
+    let _alone = crate::support::serial::alone();
     let test = "what_was_done_is_told_exactly_and_for_programs";
     let (_folder, path) = folder();
     let work = || {
@@ -172,6 +171,7 @@ fn what_was_done_is_told_exactly_and_for_programs() {
 
 #[test]
 fn a_folder_is_told_under_the_path_that_was_asked_about() {
+    let _alone = crate::support::serial::alone();
     let test = "a_folder_is_told_under_the_path_that_was_asked_about";
     let (_folder, path) = folder();
     let [one, other] = ["one", "other"].map(|name| path.join(name));
@@ -185,6 +185,7 @@ fn a_folder_is_told_under_the_path_that_was_asked_about() {
 
 #[test]
 fn who_does_not_know_its_own_number_leaves_nobody_out_and_says_so() {
+    let _alone = crate::support::serial::alone();
     let test = "who_does_not_know_its_own_number";
     let (_folder, path) = folder();
     let output = Command::new("unshare")
@@ -201,6 +202,7 @@ fn who_does_not_know_its_own_number_leaves_nobody_out_and_says_so() {
 
 #[test]
 fn notifications_tell_less_and_say_so() {
+    let _alone = crate::support::serial::alone();
     let test = "notifications_tell_less_and_say_so";
     let (_folder, path) = folder();
     let command = command(&[], &["--json", "--source", "fanotify", text(&path)]);
@@ -232,6 +234,7 @@ fn as_nobody(command: &mut Command) {
 
 #[test]
 fn without_root_named_folders_are_watched_and_no_others() {
+    let _alone = crate::support::serial::alone();
     let test = "without_root_named_folders_are_watched_and_no_others";
     let (_folder, path) = folder();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o777)).expect("open it to all");
@@ -264,6 +267,7 @@ fn without_root_named_folders_are_watched_and_no_others() {
 /// Hides the types of the kernel in a mount namespace of the test.
 #[test]
 fn without_the_types_of_the_kernel_notifications_tell() {
+    let _alone = crate::support::serial::alone();
     let test = "without_the_types_of_the_kernel_notifications_tell";
     let (_folder, path) = folder();
     let script = "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"";
@@ -292,6 +296,7 @@ fn without_the_types_of_the_kernel_notifications_tell() {
 
 #[test]
 fn advice_is_given_where_programs_wait() {
+    let _alone = crate::support::serial::alone();
     let test = "advice_is_given_where_programs_wait";
     let (_folder, path) = folder();
     if fsure_os::tracing::is_in_memory(&path).expect("ask") {
@@ -320,6 +325,7 @@ fn advice_is_given_where_programs_wait() {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
+    let _alone = crate::support::serial::alone();
     let (_folder, path) = folder();
     let file = path.join("file");
     std::fs::write(&file, "").expect("write");
@@ -338,6 +344,7 @@ fn what_makes_no_sense_is_refused() {
 /// A developer who edits the source has to build it; other developers do not need a compiler.
 #[test]
 fn the_object_for_the_kernel_was_made_of_its_source() {
+    let _alone = crate::support::serial::alone();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fsure-os/bpf");
     let read = |name: &str| std::fs::read(folder.join(name)).expect("read it");
     let digest = Sha256::digest(read("hot.bpf.c"));

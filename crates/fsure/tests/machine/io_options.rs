@@ -1,16 +1,15 @@
 //! Checks the options for the effort of reading: they change the duration of a run and
 //! never its findings. And roots on different disks are read at the same time.
 
-mod support;
-
+use crate::support;
 use std::sync::{Arc, Mutex};
 
+use crate::support::{Recorded, Tree, content, fsure, told};
 use fsure_core::{Monitor, RelPath};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::model::{Progress, ScanMonitor};
 use fsure_integrity::scan::{IoOptions, RateLimiter};
 use fsure_integrity::{Options, scrub, verify};
-use support::{Recorded, Tree, content, fsure, told};
 
 const MIB: usize = 1 << 20;
 
@@ -27,6 +26,7 @@ fn tree() -> Tree {
 
 #[test]
 fn it_never_changes_what_is_found() {
+    let _alone = crate::support::serial::alone();
     let tree = tree();
     let beside = Tree::new();
     let recorded = Recorded::outside(tree.root(), &beside.path("c.db"));
@@ -44,6 +44,7 @@ fn it_never_changes_what_is_found() {
 
 #[test]
 fn a_rate_is_kept() {
+    let _alone = crate::support::serial::alone();
     let tree = Tree::new();
     tree.write("file", content(12 * MIB, 1));
     for number in 0..100 {
@@ -61,6 +62,7 @@ fn a_rate_is_kept() {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
+    let _alone = crate::support::serial::alone();
     for bad in [
         ["--threads", "0"],
         ["--threads", "257"],
@@ -82,10 +84,11 @@ fn what_makes_no_sense_is_refused() {
 #[cfg(target_os = "linux")]
 #[test]
 fn roots_on_different_disks_are_read_at_the_same_time() {
+    let _alone = crate::support::serial::alone();
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-    use support::{FaultyFs, Meanwhile, Moment, Mounted, or_skip};
+    use crate::support::{FaultyFs, Meanwhile, Moment, Mounted, or_skip};
 
     fn text(path: &std::path::Path) -> &str {
         path.to_str().expect("a path in UTF-8")
@@ -133,6 +136,7 @@ impl ScanMonitor for Heard {
 
 #[test]
 fn what_is_gone_is_not_among_what_is_left_to_do() {
+    let _alone = crate::support::serial::alone();
     const FILES: usize = 12;
     let (tree, beside) = (Tree::new(), Tree::new());
     for number in 0..FILES {

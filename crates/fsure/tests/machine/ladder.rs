@@ -3,12 +3,16 @@
 //! said of the way that is not true.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::support::cache::{assert_undisturbed, cool, pages, warm};
+use crate::support::{
+    BTRFS, BTRFS_PACKED, EXT4, EXT4_JOURNALED, Fault, FaultyFs, Format, How, Image, Mounted,
+    Recorded, Request, Tree, XFS, content, or_skip, traced,
+};
 use fsure_core::{Algorithm, AlgorithmSet, Clock, NullMonitor, RelPath};
 use fsure_integrity::catalog::{Catalog, Settings};
 use fsure_integrity::model::BytesByReadMode;
@@ -21,11 +25,6 @@ use fsure_os::place::LocateFiles;
 use fsure_os::read::{ReadMode, WAYS};
 use fsure_os::volume;
 use rusqlite::types::Value;
-use support::cache::{assert_undisturbed, cool, pages, warm};
-use support::{
-    BTRFS, BTRFS_PACKED, EXT4, EXT4_JOURNALED, Fault, FaultyFs, Format, How, Image, Mounted,
-    Recorded, Request, Tree, XFS, content, or_skip, traced,
-};
 
 const MIB: usize = 1 << 20;
 
@@ -228,12 +227,14 @@ fn assert_every_rung_of(format: &'static Format, inline: u64, rungs: Rungs) {
 
 #[test]
 fn every_rung_on_ext4_and_xfs() {
+    let _alone = crate::support::serial::alone();
     assert_every_rung_of(&EXT4, 0, all_rungs);
     assert_every_rung_of(&XFS, 0, all_rungs);
 }
 
 #[test]
 fn every_rung_on_btrfs() {
+    let _alone = crate::support::serial::alone();
     // The file of one byte lies among the metadata.
     assert_every_rung_of(&BTRFS, 1, no_dontcache);
     // What cannot be packed is not.
@@ -242,11 +243,13 @@ fn every_rung_on_btrfs() {
 
 #[test]
 fn every_rung_where_nobody_may_read_directly() {
+    let _alone = crate::support::serial::alone();
     assert_every_rung_of(&EXT4_JOURNALED, 0, no_direct);
 }
 
 #[test]
 fn every_rung_in_memory() {
+    let _alone = crate::support::serial::alone();
     for (kind, options) in [("tmpfs", "size=200m"), ("ramfs", "")] {
         let tree = Tree::new();
         let mounted = Mounted::new(kind, tree.root(), options);
@@ -258,6 +261,7 @@ fn every_rung_in_memory() {
 
 #[test]
 fn every_rung_on_an_overlay() {
+    let _alone = crate::support::serial::alone();
     let test = "every_rung_on_an_overlay";
     let Some(image) = or_skip(test, Image::new(&EXT4, 400)) else { return };
     let [below, other] = ["below", "other"].map(|name| image.root().join(name));
@@ -272,6 +276,7 @@ fn every_rung_on_an_overlay() {
 
 #[test]
 fn every_rung_on_fuse() {
+    let _alone = crate::support::serial::alone();
     let tree = Tree::new();
     let Some(view) = or_skip("every_rung_on_fuse", FaultyFs::new(tree.root())) else { return };
     let sums = plant(tree.root());
@@ -280,6 +285,7 @@ fn every_rung_on_fuse() {
 
 #[test]
 fn without_rings_all_is_the_same() {
+    let _alone = crate::support::serial::alone();
     let test = "without_rings_all_is_the_same";
     for format in [&EXT4, &XFS, &BTRFS] {
         let Some(image) = or_skip(test, Image::new(format, 400)) else { continue };
@@ -308,6 +314,7 @@ const LARGE: &str = "67121209";
 
 #[test]
 fn a_way_that_fails_in_the_middle_is_left_and_the_rest_read_by_another() {
+    let _alone = crate::support::serial::alone();
     let test = "a_way_that_fails_in_the_middle";
     let tree = Tree::new();
     let Some(view) = or_skip(test, FaultyFs::new(tree.root())) else { return };

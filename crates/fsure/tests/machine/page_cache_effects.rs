@@ -3,14 +3,13 @@
 //! the pages that are in memory before and after.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::fs::File;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use support::cache::{assert_undisturbed, cool, half_warm, pages, warm};
-use support::{
+use crate::support::cache::{assert_undisturbed, cool, half_warm, pages, warm};
+use crate::support::{
     BTRFS, BTRFS_PACKED, EXT4, Format, Image, Mounted, Recorded, Report, Tree, XFS, content,
     or_skip,
 };
@@ -101,6 +100,7 @@ fn way(report: &Report, way: &str) -> u64 {
 
 #[test]
 fn the_device_reads_each_block_of_data_once_and_nothing_else() {
+    let _alone = crate::support::serial::alone();
     for format in [&EXT4, &XFS, &BTRFS] {
         let Some(setting) = Setting::new("the_device_reads_each_block", format) else { continue };
         for (command, more) in [("verify", &[][..]), ("update", &["--full"])] {
@@ -131,6 +131,7 @@ const METADATA_MAX: u64 = 256 << 10;
 
 #[test]
 fn after_a_mount_nothing_but_metadata_is_read_besides() {
+    let _alone = crate::support::serial::alone();
     for format in [&EXT4, &XFS, &BTRFS] {
         let Some(mut setting) = Setting::new("after_a_mount_nothing", format) else { continue };
         setting.image.unmounted(|_| ());
@@ -143,6 +144,7 @@ fn after_a_mount_nothing_but_metadata_is_read_besides() {
 
 #[test]
 fn what_is_in_memory_is_not_read_from_the_device() {
+    let _alone = crate::support::serial::alone();
     for format in [&EXT4, &XFS, &BTRFS, &BTRFS_PACKED] {
         let Some(setting) = Setting::new("what_is_in_memory", format) else { continue };
         assert_undisturbed(|| {
@@ -210,6 +212,7 @@ fn assert_memory_is_left_as_it_was(recorded: &Recorded, files: &[PathBuf], on: &
 /// The first file of a run is used to find out what the file system can do.
 #[test]
 fn the_first_file_is_left_as_it_was_too() {
+    let _alone = crate::support::serial::alone();
     let test = "the_first_file_is_left_as_it_was";
     for format in [&EXT4, &XFS, &BTRFS] {
         let Some(image) = or_skip(test, Image::new(format, 300)) else { continue };
@@ -225,6 +228,7 @@ fn the_first_file_is_left_as_it_was_too() {
 
 #[test]
 fn half_of_a_file_can_be_in_memory() {
+    let _alone = crate::support::serial::alone();
     let Some(setting) = Setting::new("half_of_a_file_can_be_in_memory", &EXT4) else { return };
     let large = [setting.image.root().join(format!("large {}", 20 * MIB))];
     half_warm(&large[0]);
@@ -235,6 +239,7 @@ fn half_of_a_file_can_be_in_memory() {
 
 #[test]
 fn the_page_cache_is_left_as_it_was() {
+    let _alone = crate::support::serial::alone();
     for format in [&EXT4, &XFS, &BTRFS] {
         let Some(setting) = Setting::new("the_page_cache_is_left", format) else { continue };
         let files = names(&setting.files);
@@ -244,6 +249,7 @@ fn the_page_cache_is_left_as_it_was() {
 
 #[test]
 fn a_file_system_in_memory_stays_there() {
+    let _alone = crate::support::serial::alone();
     let (tree, beside) = (Tree::new(), Tree::new());
     let mounted = Mounted::tmpfs(tree.root(), 80 << 10);
     let Some(_mounted) = or_skip("a_file_system_in_memory", mounted) else { return };
@@ -258,6 +264,7 @@ fn a_file_system_in_memory_stays_there() {
 
 #[test]
 fn packed_data_are_never_called_direct_and_do_not_stay() {
+    let _alone = crate::support::serial::alone();
     let Some(image) = or_skip("packed_data_are_never_called", Image::new(&BTRFS_PACKED, 300))
     else {
         return;
@@ -305,6 +312,7 @@ const SPARSE_SUM: &str = "4331be797f2c32ec356440b85e4818710ddf050bc14d64dce69e98
 
 #[test]
 fn holes_are_hashed_and_not_read() {
+    let _alone = crate::support::serial::alone();
     let Some(image) = or_skip("holes_are_hashed", Image::new(&XFS, 300)) else { return };
     let beside = Tree::new();
     let path = image.root().join("sparse");

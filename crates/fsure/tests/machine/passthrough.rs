@@ -3,8 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
@@ -56,6 +55,7 @@ fn facts(path: &Path) -> impl PartialEq + std::fmt::Debug {
 
 #[test]
 fn content_and_stat_are_equal_through_it() {
+    let _alone = crate::support::serial::alone();
     for server in [Server::Plain, Server::Kernel, Server::Bindfs] {
         let Some(seen) = Seen::new("content_and_stat_are_equal", server) else { continue };
         let (above, below) = (seen.through.path(), seen.ram.path());
@@ -101,6 +101,7 @@ fn names(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_tree_is_copied_into_it() {
+    let _alone = crate::support::serial::alone();
     let Some(seen) = Seen::new("a_tree_is_copied_into_it", Server::Plain) else { return };
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/workload");
     let copied = Command::new("cp").arg("-rp").arg(&source).arg(seen.through.path()).output();
@@ -124,6 +125,7 @@ fn a_tree_is_copied_into_it() {
 
 #[test]
 fn what_comes_to_the_server_is_counted_and_a_flush_arrives() {
+    let _alone = crate::support::serial::alone();
     let test = "what_comes_to_the_server_is_counted";
     let Some(mut seen) = Seen::new(test, Server::Plain) else { return };
     let file = seen.through.path().join("file");
@@ -139,6 +141,7 @@ fn what_comes_to_the_server_is_counted_and_a_flush_arrives() {
 
 #[test]
 fn whether_the_kernel_took_it_over_is_said_and_true() {
+    let _alone = crate::support::serial::alone();
     let test = "whether_the_kernel_took_it_over";
     let Some(mut seen) = Seen::new(test, Server::Kernel) else { return };
     let file = seen.through.path().join("file");

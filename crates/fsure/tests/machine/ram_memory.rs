@@ -3,13 +3,13 @@
 //! all that was written, and say so.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
-use support::ram_machine::{alone, available, bind, is_bound, ram, sh, until, wait_while};
-use support::{Run, fsure};
+use crate::support::ram_machine::{
+    available, bind, is_bound, on_own_machine, ram, sh, until, wait_while,
+};
+use crate::support::{Run, fsure};
 
 /// Runs `ram status`, which reports recent events.
 fn told() -> Run {
@@ -23,40 +23,50 @@ fn on_disk(folder: &Path, name: &str) -> String {
 
 #[test]
 fn without_memory_the_one_that_does_least_goes_first_and_all_are_whole() {
-    alone("without_memory_the_one_that_does_least_goes_first_and_all_are_whole", 128, |disk| {
-        let [busy, idle] = ["busy", "idle"].map(|name| disk.0.join(name));
-        for folder in [&busy, &idle] {
-            fs::create_dir(folder).expect("make");
-            bind(folder);
-        }
-        for number in 0..50 {
-            fs::write(busy.join(number.to_string()), "x").expect("write");
-        }
-        until(&busy, |_, state| state["changed"].as_u64() >= Some(50));
-        fs::write(idle.join("last"), "of idle").expect("write");
-        fs::write(busy.join("last"), "of busy").expect("write");
-        available(1000);
-        wait_while(|| is_bound(&busy) && is_bound(&idle));
-        assert!(!is_bound(&idle), "busy went first");
-        wait_while(|| is_bound(&busy));
-        assert_eq!(on_disk(&idle, "last"), "of idle");
-        assert_eq!(on_disk(&busy, "last"), "of busy");
-        let run = ram(&["bind"], &idle);
-        assert!(run.code == 2 && run.stderr.contains("memory"), "{run:?}");
-        let run = told();
-        let says = |words| run.stdout.contains(&format!("{}: {words}", idle.display()));
-        assert!(says("out of RAM: only 1000.0 KiB") && says("out of RAM; generation"), "{run:?}");
-        let run = ram(&["status"], &idle);
-        assert!(run.code == 2 && run.stderr.contains("told last: out of RAM"), "{run:?}");
-        sh("umount /proc/meminfo");
-        bind(&idle);
-        assert_eq!(ram(&["unbind"], &idle).code, 0);
-    });
+    let _alone = crate::support::serial::alone();
+    on_own_machine(
+        module_path!(),
+        "without_memory_the_one_that_does_least_goes_first_and_all_are_whole",
+        128,
+        |disk| {
+            let [busy, idle] = ["busy", "idle"].map(|name| disk.0.join(name));
+            for folder in [&busy, &idle] {
+                fs::create_dir(folder).expect("make");
+                bind(folder);
+            }
+            for number in 0..50 {
+                fs::write(busy.join(number.to_string()), "x").expect("write");
+            }
+            until(&busy, |_, state| state["changed"].as_u64() >= Some(50));
+            fs::write(idle.join("last"), "of idle").expect("write");
+            fs::write(busy.join("last"), "of busy").expect("write");
+            available(1000);
+            wait_while(|| is_bound(&busy) && is_bound(&idle));
+            assert!(!is_bound(&idle), "busy went first");
+            wait_while(|| is_bound(&busy));
+            assert_eq!(on_disk(&idle, "last"), "of idle");
+            assert_eq!(on_disk(&busy, "last"), "of busy");
+            let run = ram(&["bind"], &idle);
+            assert!(run.code == 2 && run.stderr.contains("memory"), "{run:?}");
+            let run = told();
+            let says = |words| run.stdout.contains(&format!("{}: {words}", idle.display()));
+            assert!(
+                says("out of RAM: only 1000.0 KiB") && says("out of RAM; generation"),
+                "{run:?}"
+            );
+            let run = ram(&["status"], &idle);
+            assert!(run.code == 2 && run.stderr.contains("told last: out of RAM"), "{run:?}");
+            sh("umount /proc/meminfo");
+            bind(&idle);
+            assert_eq!(ram(&["unbind"], &idle).code, 0);
+        },
+    );
 }
 
 #[test]
 fn who_is_in_the_way_is_waited_for_and_goes_on() {
-    alone("who_is_in_the_way_is_waited_for_and_goes_on", 64, |disk| {
+    let _alone = crate::support::serial::alone();
+    on_own_machine(module_path!(), "who_is_in_the_way_is_waited_for_and_goes_on", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         let open = fs::File::options().append(true).open(folder.join("below/1")).expect("open");

@@ -3,14 +3,13 @@
 //! The amount of memory is read from `/proc/meminfo`, which is covered for the test.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
-use support::ram_machine::{Disk, alone, available, ram, status, until};
-use support::ram_run_folders::{Place, users, words};
+use crate::support::ram_machine::{Disk, available, on_own_machine, ram, status, until};
+use crate::support::ram_run_folders::{Place, users, words};
 
 const MIB: usize = 1 << 20;
 /// Returns the reserve of the machine in KiB: a twentieth of its memory, at least 128 MiB.
@@ -48,7 +47,8 @@ fn limit_mib(folder: &Path) -> u64 {
 
 #[test]
 fn bytes_at_full_speed_find_room_up_to_the_share() {
-    alone("bytes_at_full_speed_find_room_up_to_the_share", 64, |disk| {
+    let _alone = crate::support::serial::alone();
+    on_own_machine(module_path!(), "bytes_at_full_speed_find_room_up_to_the_share", 64, |disk| {
         // Half of it is the share, and a folder that is alone begins with all of it.
         available(3 << 20);
         let folder = bound(disk, "auto");
@@ -69,26 +69,33 @@ fn bytes_at_full_speed_find_room_up_to_the_share() {
 
 #[test]
 fn beside_another_folder_the_limit_moves_on_with_use() {
-    alone("beside_another_folder_the_limit_moves_on_with_use", 64, |disk| {
-        available(5 << 20);
-        let other = disk.0.join("other");
-        fs::create_dir(&other).expect("make");
-        assert_eq!(ram(&["bind", "--max-loss", "1h"], &other).code, 0);
-        let folder = bound(disk, "auto");
-        let first = limit_mib(&folder);
-        assert!((1100..=1280).contains(&first), "half of the share: {first} MiB at first");
-        assert_eq!(fill(&folder.join("much"), 900), Ok(()));
-        until(&folder, |_, state| state["bytes"].as_u64() > Some(1400 * MIB as u64));
-        assert_eq!(fill(&folder.join("more"), 400), Ok(()));
-        // The other one is ahead by no more than the share has left.
-        until(&other, |_, state| state["bytes"].as_u64() < Some(2000 * MIB as u64));
-        assert_eq!(ram(&["unbind"], &other).code, 0);
-    });
+    let _alone = crate::support::serial::alone();
+    on_own_machine(
+        module_path!(),
+        "beside_another_folder_the_limit_moves_on_with_use",
+        64,
+        |disk| {
+            available(5 << 20);
+            let other = disk.0.join("other");
+            fs::create_dir(&other).expect("make");
+            assert_eq!(ram(&["bind", "--max-loss", "1h"], &other).code, 0);
+            let folder = bound(disk, "auto");
+            let first = limit_mib(&folder);
+            assert!((1100..=1280).contains(&first), "half of the share: {first} MiB at first");
+            assert_eq!(fill(&folder.join("much"), 900), Ok(()));
+            until(&folder, |_, state| state["bytes"].as_u64() > Some(1400 * MIB as u64));
+            assert_eq!(fill(&folder.join("more"), 400), Ok(()));
+            // The other one is ahead by no more than the share has left.
+            until(&other, |_, state| state["bytes"].as_u64() < Some(2000 * MIB as u64));
+            assert_eq!(ram(&["unbind"], &other).code, 0);
+        },
+    );
 }
 
 #[test]
 fn names_at_full_speed_find_room() {
-    alone("names_at_full_speed_find_room", 64, |disk| {
+    let _alone = crate::support::serial::alone();
+    on_own_machine(module_path!(), "names_at_full_speed_find_room", 64, |disk| {
         beside_reserve(600);
         let folder = bound(disk, "auto");
         // More than a nearly empty folder has, in many directories.
@@ -104,7 +111,8 @@ fn names_at_full_speed_find_room() {
 
 #[test]
 fn a_size_that_was_stated_is_kept() {
-    alone("a_size_that_was_stated_is_kept", 64, |disk| {
+    let _alone = crate::support::serial::alone();
+    on_own_machine(module_path!(), "a_size_that_was_stated_is_kept", 64, |disk| {
         let folder = bound(disk, "32M");
         assert_eq!(limit_mib(&folder), 32);
         assert_eq!(fill(&folder.join("much"), 40), Err(ErrorKind::StorageFull));
@@ -116,7 +124,8 @@ fn a_size_that_was_stated_is_kept() {
 
 #[test]
 fn a_folder_that_is_nearly_full_is_told_of_once() {
-    alone("a_folder_that_is_nearly_full_is_told_of_once", 64, |disk| {
+    let _alone = crate::support::serial::alone();
+    on_own_machine(module_path!(), "a_folder_that_is_nearly_full_is_told_of_once", 64, |disk| {
         let folder = bound(disk, "32M");
         let told = || fs::read_to_string("/var/lib/fsure/ram/told").unwrap_or_default();
         let count = || told().lines().filter(|line| line.contains("are taken")).count();
@@ -146,7 +155,8 @@ fn a_folder_that_is_nearly_full_is_told_of_once() {
 
 #[test]
 fn a_command_finds_room_as_well() {
-    alone("a_command_finds_room_as_well", 64, |_: &Disk| {
+    let _alone = crate::support::serial::alone();
+    on_own_machine(module_path!(), "a_command_finds_room_as_well", 64, |_: &Disk| {
         available(3 << 20);
         for user in users("a_command_finds_room_as_well") {
             let place = Place::new(user);
@@ -163,7 +173,8 @@ fn a_command_finds_room_as_well() {
 /// that covers it for the test.
 #[test]
 fn what_a_command_takes_is_taken_of_the_share() {
-    alone("what_a_command_takes_is_taken_of_the_share", 64, |disk| {
+    let _alone = crate::support::serial::alone();
+    on_own_machine(module_path!(), "what_a_command_takes_is_taken_of_the_share", 64, |disk| {
         beside_reserve(1024);
         let planned = || {
             let run = ram(&["bind", "--plan", "--json"], &disk.folder());
@@ -187,7 +198,8 @@ fn what_a_command_takes_is_taken_of_the_share() {
 
 #[test]
 fn what_is_planned_is_what_is_bound() {
-    alone("what_is_planned_is_what_is_bound", 64, |disk| {
+    let _alone = crate::support::serial::alone();
+    on_own_machine(module_path!(), "what_is_planned_is_what_is_bound", 64, |disk| {
         let folder = disk.folder();
         fs::hard_link(folder.join("below/7"), folder.join("also-7")).expect("link");
         for size in ["auto", "200M"] {

@@ -3,8 +3,8 @@
 
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
+use crate::support::full_test_name;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -25,6 +25,7 @@ const FOLDER: &str = "FSURE_TEST_FOLDER";
 #[test]
 #[ignore = "the process that the other tests kill"]
 fn victim() {
+    let _alone = crate::support::serial::alone();
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let guard = Path::new(env!("CARGO_BIN_EXE_fsure"));
     let scratch = Arc::new(Scratch::create(Path::new(&folder), Some(guard)).unwrap());
@@ -97,7 +98,12 @@ struct Victim {
 impl Victim {
     fn new(test: &str, folder: &Path) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "victim", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                &full_test_name(module_path!(), "victim"),
+                "--ignored",
+                "--nocapture",
+            ])
             .env(FOLDER, folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -172,6 +178,7 @@ fn names(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn the_guard_cleans_up_behind_a_process_that_was_killed() {
+    let _alone = crate::support::serial::alone();
     let _turn = support::serial::zram();
     let folder = tempfile::tempdir().unwrap();
     let mut victim = Victim::new("the_guard_cleans_up", folder.path());
@@ -185,6 +192,7 @@ fn the_guard_cleans_up_behind_a_process_that_was_killed() {
 
 #[test]
 fn the_next_run_sweeps_where_the_guard_was_killed_too() {
+    let _alone = crate::support::serial::alone();
     let _turn = support::serial::zram();
     let folder = tempfile::tempdir().unwrap();
     let mut victim = Victim::new("the_next_run_sweeps", folder.path());
@@ -202,6 +210,7 @@ fn the_next_run_sweeps_where_the_guard_was_killed_too() {
 
 #[test]
 fn the_guard_goes_when_all_is_removed() {
+    let _alone = crate::support::serial::alone();
     let _turn = support::serial::zram();
     let folder = tempfile::tempdir().unwrap();
     let mut victim = Victim::new("the_guard_goes", folder.path());

@@ -2,17 +2,16 @@
 //! is held against the counters of a device of its own.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::support::noise::undisturbed;
+use crate::support::{BTRFS, EXT4, Format, Image, Mounted, Report, XFS, fsure_json, or_skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::noise::undisturbed;
-use support::{BTRFS, EXT4, Format, Image, Mounted, Report, XFS, fsure_json, or_skip};
 
 const MIB: u64 = 1 << 20;
 /// Bytes of a stream here, and counted runs.
@@ -99,21 +98,25 @@ fn rungs_are_what_they_say(format: &'static Format) {
 
 #[test]
 fn rungs_are_what_they_say_on_ext4() {
+    let _alone = crate::support::serial::alone();
     rungs_are_what_they_say(&EXT4);
 }
 
 #[test]
 fn rungs_are_what_they_say_on_xfs() {
+    let _alone = crate::support::serial::alone();
     rungs_are_what_they_say(&XFS);
 }
 
 #[test]
 fn rungs_are_what_they_say_on_btrfs() {
+    let _alone = crate::support::serial::alone();
     rungs_are_what_they_say(&BTRFS);
 }
 
 #[test]
 fn no_more_than_a_quarter_of_the_free_space_is_used() {
+    let _alone = crate::support::serial::alone();
     let Some(image) = or_skip("no_more_than_a_quarter", Image::new(&EXT4, 64)) else { return };
     let (line, report) = measure(image.root(), "disk write durable", &["--size", "450M"]);
     let amount = line["amount"].as_u64().expect("an amount");
@@ -140,6 +143,7 @@ fn no_more_than_a_quarter_of_the_free_space_is_used() {
 /// Memory has no device that anything could come to, and is not called one.
 #[test]
 fn memory_is_no_disk() {
+    let _alone = crate::support::serial::alone();
     let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
         return support::skip("memory_is_no_disk", "there is no /dev/shm");
     };
@@ -158,6 +162,7 @@ fn memory_is_no_disk() {
 /// The storage below an overlay might be memory, and is not reported as a device.
 #[test]
 fn an_overlay_is_no_device() {
+    let _alone = crate::support::serial::alone();
     let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
         return support::skip("an_overlay_is_no_device", "there is no /dev/shm");
     };
@@ -201,6 +206,7 @@ fn folder_on_disk() -> tempfile::TempDir {
 
 #[test]
 fn an_interrupted_run_keeps_what_it_measured_and_leaves_nothing() {
+    let _alone = crate::support::serial::alone();
     let folder = folder_on_disk();
     let child = start(folder.path(), Stdio::piped());
     kill_process(Pid::from_child(&child), Signal::INT).expect("interrupt");
@@ -216,6 +222,7 @@ fn an_interrupted_run_keeps_what_it_measured_and_leaves_nothing() {
 
 #[test]
 fn a_killed_run_leaves_nothing_but_the_lines_it_had() {
+    let _alone = crate::support::serial::alone();
     let folder = folder_on_disk();
     let printed = tempfile::NamedTempFile::new().expect("a file");
     let output = printed.reopen().expect("open it once more");
@@ -231,6 +238,7 @@ fn a_killed_run_leaves_nothing_but_the_lines_it_had() {
 /// line.
 #[test]
 fn the_json_is_as_agreed() {
+    let _alone = crate::support::serial::alone();
     let folder = folder_on_disk();
     let saved = folder.path().join("saved");
     let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
@@ -285,6 +293,7 @@ fn the_json_is_as_agreed() {
 
 #[test]
 fn what_is_not_there_is_a_wrong_command_line() {
+    let _alone = crate::support::serial::alone();
     let folder = folder_on_disk();
     let (_, report) = measure(folder.path(), "disc", &[]);
     assert_eq!(report.code, 2);
@@ -306,6 +315,7 @@ fn what_is_not_there_is_a_wrong_command_line() {
 /// a read past the cache leaves it alone.
 #[test]
 fn only_the_cached_read_throws_out_what_others_had_in_memory() {
+    let _alone = crate::support::serial::alone();
     const TEST: &str = "only_the_cached_read_throws_out";
     let Some(image) = or_skip(TEST, Image::new(&EXT4, 800)) else { return };
     let folder = image.root().to_str().expect("UTF-8");

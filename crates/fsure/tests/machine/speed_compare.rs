@@ -1,14 +1,12 @@
 //! Two results side by side: what has changed, what only chance has, and what
 //! makes them hard to compare.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
+use crate::support::{Run, fsure};
 use fsure_measure::results::{
     Header, Machine, Measurement, Noise, ResultLine, Rung, Summary, Target, VERSION,
 };
-use support::{Run, fsure};
 
 /// Twelve runs around a rate, none like another, by up to 4 %.
 fn runs(rate: f64) -> Vec<f64> {
@@ -75,6 +73,7 @@ fn compare(before: &Path, after: &Path, json: bool) -> Run {
 
 #[test]
 fn what_has_changed_is_told_and_chance_is_not() {
+    let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir().expect("a folder");
     let before = vec![
         rung("void", "memory", runs(9000.0)),
@@ -111,6 +110,7 @@ fn what_has_changed_is_told_and_chance_is_not() {
 
 #[test]
 fn few_runs_decide_nothing_and_another_machine_is_said_first() {
+    let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir().expect("a folder");
     let few = |rate: f64| vec![rung("void", "memory", vec![rate, rate + 1.0, rate + 2.0])];
     let before = save(folder.path(), "a", "here", "/a", few(100.0));
@@ -124,6 +124,7 @@ fn few_runs_decide_nothing_and_another_machine_is_said_first() {
 
 #[test]
 fn nothing_in_common_is_no_proof_of_sameness() {
+    let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir().expect("a folder");
     let one = |name: &str| vec![rung(name, "memory", runs(9.0))];
     let before = save(folder.path(), "a", "here", "/a", one("void"));
@@ -141,6 +142,7 @@ fn nothing_in_common_is_no_proof_of_sameness() {
 
 #[test]
 fn what_is_no_result_is_a_wrong_command_line() {
+    let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("text");
     std::fs::write(&file, "text\n").expect("write");

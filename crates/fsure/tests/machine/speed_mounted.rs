@@ -3,14 +3,12 @@
 
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::{fsure_json, serial, skip};
 use serde_json::Value;
-use support::{fsure_json, serial, skip};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fsure");
 /// Both that FUSE serves have its name in front.
@@ -30,6 +28,7 @@ fn of_type<'a>(lines: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Va
 
 #[test]
 fn each_runs_or_says_why_not_and_leaves_nothing() {
+    let _alone = crate::support::serial::alone();
     let _turn = serial::zram();
     let test = "each_runs_or_says_why_not";
     let folder = tempfile::tempdir().unwrap();
@@ -64,6 +63,7 @@ fn each_runs_or_says_why_not_and_leaves_nothing() {
 
 #[test]
 fn without_root_memory_is_measured_and_the_rest_says_what_is_missing() {
+    let _alone = crate::support::serial::alone();
     let test = "without_root_memory_is_measured";
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new("setpriv")
@@ -92,6 +92,7 @@ fn without_root_memory_is_measured_and_the_rest_says_what_is_missing() {
 
 #[test]
 fn nothing_is_left_of_a_run_that_was_killed() {
+    let _alone = crate::support::serial::alone();
     let _turn = serial::zram();
     let folder = tempfile::tempdir().unwrap();
     let mut run = Command::new(PROGRAM)
@@ -129,6 +130,7 @@ fn nothing_is_left_of_a_run_that_was_killed() {
 
 #[test]
 fn the_founders_line_is_run_ten_times() {
+    let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().to_str().unwrap();
     let report = fsure_json(&["speed", path, "--pv", "--rungs", "pv", "--size", "1M"]);

@@ -4,13 +4,12 @@
 //! bad sector does, too.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use support::cache::{cool, warm};
-use support::{EXT4, Image, Recorded, Traced, Tree, XFS, content, or_skip, traced};
+use crate::support::cache::{cool, warm};
+use crate::support::{EXT4, Image, Recorded, Traced, Tree, XFS, content, or_skip, traced};
 
 const FOLDERS: u64 = 10;
 const FILES: u64 = 2000;
@@ -108,6 +107,7 @@ fn expected(pairs: &[(&str, u64)]) -> BTreeMap<String, u64> {
 
 #[test]
 fn a_small_file_in_memory_costs_six_calls_and_its_listing_one() {
+    let _alone = crate::support::serial::alone();
     for format in [&EXT4, &XFS] {
         let test = "a_small_file_in_memory_costs_six_calls";
         let Some(setting) = Setting::new(test, format) else { continue };
@@ -137,6 +137,7 @@ fn a_small_file_in_memory_costs_six_calls_and_its_listing_one() {
 
 #[test]
 fn small_files_on_the_medium_are_read_by_the_dozen() {
+    let _alone = crate::support::serial::alone();
     for format in [&EXT4, &XFS] {
         let test = "small_files_on_the_medium";
         let Some(setting) = Setting::new(test, format) else { continue };
@@ -165,6 +166,7 @@ fn small_files_on_the_medium_are_read_by_the_dozen() {
 
 #[test]
 fn no_data_file_is_mapped() {
+    let _alone = crate::support::serial::alone();
     let test = "no_data_file_is_mapped";
     let tree = Tree::new();
     for number in 0..50 {

@@ -3,8 +3,7 @@
 //! recorded is lost, and the next run goes on from there.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -14,8 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::support::{FaultyFs, Meanwhile, Moment, Recorded, Run, Tree, code, content, or_skip};
 use rustix::process::{Pid, Signal, kill_process};
-use support::{FaultyFs, Meanwhile, Moment, Recorded, Run, Tree, code, content, or_skip};
 
 const MIB: u64 = 1 << 20;
 const FILES: u64 = 3000;
@@ -88,6 +87,7 @@ fn assert_sound(recorded: &Recorded, case: &str) {
 
 #[test]
 fn a_killed_update_loses_nothing_that_was_recorded() {
+    let _alone = crate::support::serial::alone();
     let (_tree, recorded) = tree();
     let random = content(25 * 8, 4711);
     let mut before: BTreeMap<Vec<u8>, support::Row> = BTreeMap::new();
@@ -125,6 +125,7 @@ fn a_killed_update_loses_nothing_that_was_recorded() {
 
 #[test]
 fn what_was_committed_before_the_kill_is_there_after_it() {
+    let _alone = crate::support::serial::alone();
     let (_tree, recorded) = tree();
     let child = start(&recorded);
     let mut last = (0, 0);
@@ -151,6 +152,7 @@ fn what_was_committed_before_the_kill_is_there_after_it() {
 /// pulled, and what it says of the content goes with it.
 #[test]
 fn a_killed_update_of_a_renamed_folder_leaves_each_record_under_one_name() {
+    let _alone = crate::support::serial::alone();
     // Enough for a commit before the last of them.
     const MANY: u64 = 40_000;
     let tree = Tree::new();
@@ -202,6 +204,7 @@ fn a_killed_update_of_a_renamed_folder_leaves_each_record_under_one_name() {
 
 #[test]
 fn a_large_file_is_not_begun_anew() {
+    let _alone = crate::support::serial::alone();
     const SIZE: u64 = 20 * 64 * MIB;
     let (tree, beside) = (Tree::new(), Tree::new());
     let file = std::fs::File::create(tree.path("large")).expect("create");
@@ -245,6 +248,7 @@ fn a_large_file_is_not_begun_anew() {
 
 #[test]
 fn a_large_file_survives_kills_at_any_request() {
+    let _alone = crate::support::serial::alone();
     const SIZE: u64 = 12 * 64 * MIB + 12_345;
     let test = "a_large_file_survives_kills";
     let (tree, beside) = (Tree::new(), Tree::new());
@@ -303,6 +307,7 @@ fn is_at_work(child: &Child) -> bool {
 
 #[test]
 fn a_signal_ends_the_update_with_its_code_and_the_state_saved() {
+    let _alone = crate::support::serial::alone();
     for (signals, expected) in [
         (&[Signal::INT][..], 130),
         (&[Signal::TERM], 143),
@@ -332,6 +337,7 @@ fn a_signal_ends_the_update_with_its_code_and_the_state_saved() {
 
 #[test]
 fn a_signal_ends_the_wait_for_another_process() {
+    let _alone = crate::support::serial::alone();
     let (_tree, recorded) = tree();
     recorded.record();
     let lock = recorded.catalog.with_extension("db.lock");

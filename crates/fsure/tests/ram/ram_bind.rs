@@ -2,8 +2,6 @@
 //! mounts that no process outside of the test sees.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
@@ -11,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use support::ram_machine::{
-    FSURE, Shell, alone, bind, home, is_bound, kill, kill_daemons, process, ram, sh, status,
-    unbind, until, wait_while,
+use crate::support::ram_machine::{
+    FSURE, Shell, bind, home, is_bound, kill, kill_daemons, on_own_machine, process, ram, sh,
+    status, unbind, until, wait_while,
 };
-use support::{Tree, skip};
+use crate::support::{Tree, skip};
 
 /// Waits until a file of the disk side is this.
 fn until_on_disk(name: &str, content: &[u8]) {
@@ -24,7 +22,7 @@ fn until_on_disk(name: &str, content: &[u8]) {
 
 #[test]
 fn a_folder_outlives_its_daemon_however_that_ends() {
-    alone("a_folder_outlives_its_daemon_however_that_ends", 64, |disk| {
+    on_own_machine(module_path!(), "a_folder_outlives_its_daemon_however_that_ends", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         fs::write(folder.join("new"), "1").expect("write");
@@ -62,7 +60,7 @@ fn a_folder_outlives_its_daemon_however_that_ends() {
 
 #[test]
 fn what_would_lose_something_is_refused() {
-    alone("what_would_lose_something_is_refused", 64, |disk| {
+    on_own_machine(module_path!(), "what_would_lose_something_is_refused", 64, |disk| {
         let folder = disk.folder();
         let refused = |folder: &Path, words: &str| {
             let run = ram(&["bind"], folder);
@@ -106,34 +104,42 @@ fn what_would_lose_something_is_refused() {
 
 #[test]
 fn a_disk_that_is_full_fences_the_folder_until_there_is_room() {
-    alone("a_disk_that_is_full_fences_the_folder_until_there_is_room", 64, |disk| {
-        let folder = disk.folder();
-        bind(&folder);
-        let fill = disk.0.join("fill");
-        let mut file = fs::File::create(&fill).expect("make");
-        let error = std::io::copy(&mut std::io::repeat(1), &mut file).expect_err("full");
-        assert_eq!(error.kind(), ErrorKind::StorageFull);
-        drop(file);
-        fs::write(folder.join("large"), vec![2; 10 << 20]).expect("there is memory");
-        let state = until(&folder, |_, state| state["fenced"] == true);
-        assert!(state["error"].as_str().is_some_and(|error| error.contains("space")), "{state}");
-        assert_eq!(status(&folder).0, 1);
-        let error = fs::write(folder.join("more"), "x").expect_err("read-only");
-        assert_eq!(error.kind(), ErrorKind::ReadOnlyFilesystem);
-        assert_ne!(ram(&["unbind"], &folder).code, 0);
-        assert!(is_bound(&folder), "it is nowhere else");
-        fs::remove_file(&fill).expect("remove");
-        until(&folder, |code, state| code == 0 && state["fenced"] == false);
-        fs::write(folder.join("more"), "x").expect("writable again");
-        unbind(&folder);
-        assert_eq!(fs::read(folder.join("large")).expect("read"), vec![2; 10 << 20]);
-        assert_eq!(fs::read(folder.join("more")).expect("read"), b"x");
-    });
+    on_own_machine(
+        module_path!(),
+        "a_disk_that_is_full_fences_the_folder_until_there_is_room",
+        64,
+        |disk| {
+            let folder = disk.folder();
+            bind(&folder);
+            let fill = disk.0.join("fill");
+            let mut file = fs::File::create(&fill).expect("make");
+            let error = std::io::copy(&mut std::io::repeat(1), &mut file).expect_err("full");
+            assert_eq!(error.kind(), ErrorKind::StorageFull);
+            drop(file);
+            fs::write(folder.join("large"), vec![2; 10 << 20]).expect("there is memory");
+            let state = until(&folder, |_, state| state["fenced"] == true);
+            assert!(
+                state["error"].as_str().is_some_and(|error| error.contains("space")),
+                "{state}"
+            );
+            assert_eq!(status(&folder).0, 1);
+            let error = fs::write(folder.join("more"), "x").expect_err("read-only");
+            assert_eq!(error.kind(), ErrorKind::ReadOnlyFilesystem);
+            assert_ne!(ram(&["unbind"], &folder).code, 0);
+            assert!(is_bound(&folder), "it is nowhere else");
+            fs::remove_file(&fill).expect("remove");
+            until(&folder, |code, state| code == 0 && state["fenced"] == false);
+            fs::write(folder.join("more"), "x").expect("writable again");
+            unbind(&folder);
+            assert_eq!(fs::read(folder.join("large")).expect("read"), vec![2; 10 << 20]);
+            assert_eq!(fs::read(folder.join("more")).expect("read"), b"x");
+        },
+    );
 }
 
 #[test]
 fn what_is_removed_at_one_stroke_is_kept() {
-    alone("what_is_removed_at_one_stroke_is_kept", 64, |disk| {
+    on_own_machine(module_path!(), "what_is_removed_at_one_stroke_is_kept", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         // The mount stays, as rm says: busy.
@@ -150,7 +156,7 @@ fn what_is_removed_at_one_stroke_is_kept() {
 
 #[test]
 fn who_is_in_the_way_of_the_end_is_named() {
-    alone("who_is_in_the_way_of_the_end_is_named", 64, |disk| {
+    on_own_machine(module_path!(), "who_is_in_the_way_of_the_end_is_named", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         let path = folder.display();
@@ -180,7 +186,7 @@ fn who_is_in_the_way_of_the_end_is_named() {
 
 #[test]
 fn what_is_changed_behind_its_back_is_found() {
-    alone("what_is_changed_behind_its_back_is_found", 64, |disk| {
+    on_own_machine(module_path!(), "what_is_changed_behind_its_back_is_found", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         let behind = home().join("disk");
@@ -205,7 +211,7 @@ fn what_is_changed_behind_its_back_is_found() {
 
 #[test]
 fn systemd_is_told_and_its_signal_brings_all_back() {
-    alone("systemd_is_told_and_its_signal_brings_all_back", 64, |disk| {
+    on_own_machine(module_path!(), "systemd_is_told_and_its_signal_brings_all_back", 64, |disk| {
         let folder = disk.folder();
         let name = disk.0.join("notify");
         let socket = UnixDatagram::bind(&name).expect("a socket");
@@ -229,7 +235,7 @@ fn systemd_is_told_and_its_signal_brings_all_back() {
 
 #[test]
 fn a_lazy_unmount_by_somebody_else_is_noticed() {
-    alone("a_lazy_unmount_by_somebody_else_is_noticed", 64, |disk| {
+    on_own_machine(module_path!(), "a_lazy_unmount_by_somebody_else_is_noticed", 64, |disk| {
         let folder = disk.folder();
         let path = folder.display();
         let run = ram(&["bind", "--max-loss", "1h"], &folder);
@@ -247,65 +253,83 @@ fn a_lazy_unmount_by_somebody_else_is_noticed() {
 
 #[test]
 fn a_daemon_that_was_killed_does_not_take_back_what_is_out_of_ram() {
-    alone("a_daemon_that_was_killed_does_not_take_back_what_is_out_of_ram", 64, |disk| {
-        let folder = disk.folder();
-        bind(&folder);
-        kill_daemons();
-        sh(&format!("umount {}", folder.display()));
-        let run = ram(&["recover"], &folder);
-        assert_eq!(run.code, 0, "{run:?}");
-        assert!(!is_bound(&folder) && !folder.join(".fsure-ram").exists());
-        assert_eq!(fs::read_dir("/run/fsure/ram").expect("list").count(), 1);
-        bind(&folder);
-        unbind(&folder);
-    });
+    on_own_machine(
+        module_path!(),
+        "a_daemon_that_was_killed_does_not_take_back_what_is_out_of_ram",
+        64,
+        |disk| {
+            let folder = disk.folder();
+            bind(&folder);
+            kill_daemons();
+            sh(&format!("umount {}", folder.display()));
+            let run = ram(&["recover"], &folder);
+            assert_eq!(run.code, 0, "{run:?}");
+            assert!(!is_bound(&folder) && !folder.join(".fsure-ram").exists());
+            assert_eq!(fs::read_dir("/run/fsure/ram").expect("list").count(), 1);
+            bind(&folder);
+            unbind(&folder);
+        },
+    );
 }
 
 #[test]
 fn what_a_crash_has_left_is_settled_before_it_is_judged() {
-    alone("what_a_crash_has_left_is_settled_before_it_is_judged", 64, |disk| {
-        let folder = disk.folder();
-        // Staged by a generation that never counted: a renamed file's second name.
-        let stage = folder.join(".fsure-ram/stage");
-        fs::create_dir_all(&stage).expect("make");
-        sh(&format!("chmod 700 {}/.fsure-ram", folder.display()));
-        fs::hard_link(folder.join("below/3"), stage.join("7-1")).expect("link");
-        bind(&folder);
-        fs::write(folder.join("below/3"), "new").expect("write");
-        unbind(&folder);
-        assert_eq!(fs::read(folder.join("below/3")).expect("read"), b"new");
-        assert!(!folder.join(".fsure-ram").exists());
-    });
+    on_own_machine(
+        module_path!(),
+        "what_a_crash_has_left_is_settled_before_it_is_judged",
+        64,
+        |disk| {
+            let folder = disk.folder();
+            // Staged by a generation that never counted: a renamed file's second name.
+            let stage = folder.join(".fsure-ram/stage");
+            fs::create_dir_all(&stage).expect("make");
+            sh(&format!("chmod 700 {}/.fsure-ram", folder.display()));
+            fs::hard_link(folder.join("below/3"), stage.join("7-1")).expect("link");
+            bind(&folder);
+            fs::write(folder.join("below/3"), "new").expect("write");
+            unbind(&folder);
+            assert_eq!(fs::read(folder.join("below/3")).expect("read"), b"new");
+            assert!(!folder.join(".fsure-ram").exists());
+        },
+    );
 }
 
 #[test]
 fn what_is_not_to_be_seen_from_here_is_not_given_up() {
-    alone("what_is_not_to_be_seen_from_here_is_not_given_up", 64, |disk| {
-        let folder = disk.folder();
-        let run = ram(&["bind", "--max-loss", "1h"], &folder);
-        assert_eq!(run.code, 0, "{run:?}");
-        kill_daemons();
-        fs::write(folder.join("only"), "in memory").expect("write");
-        // Among mounts of which none of this is told to the others.
-        let path = folder.display();
-        for does in ["recover", "bind"] {
-            let script = format!("umount {path} && {FSURE} ram {does} {path}");
-            let mut away = Command::new("unshare");
-            away.args(["-m", "--propagation", "private", "sh", "-c", &script]);
-            let away = away.output().expect("unshare");
-            let said = String::from_utf8_lossy(&away.stderr);
-            assert!(away.status.code() == Some(2) && said.contains("among the mounts"), "{said}");
-        }
-        let run = ram(&["recover"], &folder);
-        assert!(run.code == 0 && run.stdout.contains("kept again"), "{run:?}");
-        unbind(&folder);
-        assert_eq!(fs::read(folder.join("only")).expect("read"), b"in memory");
-    });
+    on_own_machine(
+        module_path!(),
+        "what_is_not_to_be_seen_from_here_is_not_given_up",
+        64,
+        |disk| {
+            let folder = disk.folder();
+            let run = ram(&["bind", "--max-loss", "1h"], &folder);
+            assert_eq!(run.code, 0, "{run:?}");
+            kill_daemons();
+            fs::write(folder.join("only"), "in memory").expect("write");
+            // Among mounts of which none of this is told to the others.
+            let path = folder.display();
+            for does in ["recover", "bind"] {
+                let script = format!("umount {path} && {FSURE} ram {does} {path}");
+                let mut away = Command::new("unshare");
+                away.args(["-m", "--propagation", "private", "sh", "-c", &script]);
+                let away = away.output().expect("unshare");
+                let said = String::from_utf8_lossy(&away.stderr);
+                assert!(
+                    away.status.code() == Some(2) && said.contains("among the mounts"),
+                    "{said}"
+                );
+            }
+            let run = ram(&["recover"], &folder);
+            assert!(run.code == 0 && run.stdout.contains("kept again"), "{run:?}");
+            unbind(&folder);
+            assert_eq!(fs::read(folder.join("only")).expect("read"), b"in memory");
+        },
+    );
 }
 
 #[test]
 fn a_signal_waits_for_who_is_in_the_way() {
-    alone("a_signal_waits_for_who_is_in_the_way", 64, |disk| {
+    on_own_machine(module_path!(), "a_signal_waits_for_who_is_in_the_way", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         let shell = Shell::new(&format!("cd {}; exec 3>open", folder.display()));
@@ -345,7 +369,7 @@ fn the_units_are_as_systemd_wants_them() {
 /// Every hint is typed as it is printed, in a folder with a blank and a quotation mark.
 #[test]
 fn a_hint_works_as_it_is_printed() {
-    alone("a_hint_works_as_it_is_printed", 64, |disk| {
+    on_own_machine(module_path!(), "a_hint_works_as_it_is_printed", 64, |disk| {
         let folder = disk.0.join("it's my work");
         fs::create_dir(&folder).expect("make");
         let type_after = |text: &str, begin: &str| {

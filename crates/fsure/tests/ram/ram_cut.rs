@@ -2,14 +2,13 @@
 //! generation, and what was only in memory is lost for no longer than agreed on.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::support::slowness::slowest;
+use crate::support::{is_torn_superblock, skip};
 use serde_json::Value;
-use support::slowness::slowest;
-use support::{is_torn_superblock, skip};
 
 /// The loss that the workload agrees to.
 const AGREED: Duration = Duration::from_millis(300);

@@ -3,19 +3,17 @@
 //! `bind` puts everything in order.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::support::ram_machine::{
+    Disk, FSURE, bind, is_bound, kill, kill_daemons, on_own_machine, process, ram, unbind,
+};
 use fsure::workload::{check, workload, write_generation};
 use serde_json::Value;
-use support::ram_machine::{
-    Disk, FSURE, alone, bind, is_bound, kill, kill_daemons, process, ram, unbind,
-};
 
 /// The processes that are killed, and the work that goes on at the time.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +41,7 @@ const LONGEST: Duration = Duration::from_millis(120);
 
 #[test]
 fn no_kill_of_a_daemon_loses_anything() {
-    alone("no_kill_of_a_daemon_loses_anything", 128, |disk| {
+    on_own_machine(module_path!(), "no_kill_of_a_daemon_loses_anything", 128, |disk| {
         let asked = std::env::var("FSURE_KILLS").ok().and_then(|number| number.parse().ok());
         let kills = asked.unwrap_or(KILLS);
         let run = Killed::new(disk);

@@ -1,12 +1,10 @@
 //! `ram disk` as its users meet it, in a mount namespace that ends with the test.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 
-use support::{code, skip};
+use crate::support::{code, skip};
 use tempfile::TempDir;
 
 /// Shell function for commands that must fail: `set -e` ignores a failure of `!`.

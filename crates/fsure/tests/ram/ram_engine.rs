@@ -2,15 +2,14 @@
 //! is what users see: names, content, modes, dates, hard links.
 #![cfg(target_os = "linux")]
 
-mod support;
-
+use crate::support;
 use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt as _, PermissionsExt, symlink};
 use std::path::Path;
 
+use crate::support::sides::{Both, Reports, paths, tree, view, write};
 use fsure_core::RelPath;
 use fsure_ram::write_back::{CompareDepth, Engine, OWN, Recovered, recover};
-use support::sides::{Both, Reports, paths, tree, view, write};
 
 #[test]
 fn every_kind_of_change_comes_to_the_disk() {

@@ -2,8 +2,6 @@
 //! disks, file systems that do not answer, and who asks while it ends.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,10 +10,11 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::ram_machine::{
-    FSURE, Shell, alone, bind, home, is_bound, pause, ram, sh, status, unbind, until, wait_while,
+use crate::support::ram_machine::{
+    FSURE, Shell, bind, home, is_bound, on_own_machine, pause, ram, sh, status, unbind, until,
+    wait_while,
 };
-use support::skip;
+use crate::support::skip;
 
 /// Timeout: an event that takes longer is taken for one that never happens.
 const LONG: Duration = Duration::from_secs(60);
@@ -26,7 +25,7 @@ fn has_not_ended(process: &mut Child) -> bool {
 
 #[test]
 fn what_is_mounted_in_it_does_not_come_to_the_disk() {
-    alone("what_is_mounted_in_it_does_not_come_to_the_disk", 64, |disk| {
+    on_own_machine(module_path!(), "what_is_mounted_in_it_does_not_come_to_the_disk", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         let below = folder.join("below");
@@ -56,7 +55,7 @@ fn what_is_mounted_in_it_does_not_come_to_the_disk() {
 
 #[test]
 fn who_asks_while_it_ends_gets_an_answer() {
-    alone("who_asks_while_it_ends_gets_an_answer", 64, |disk| {
+    on_own_machine(module_path!(), "who_asks_while_it_ends_gets_an_answer", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         let mut asked = loop {
@@ -91,7 +90,7 @@ fn who_asks_while_it_ends_gets_an_answer() {
 
 #[test]
 fn a_file_that_the_kernel_writes_to_is_not_covered() {
-    alone("a_file_that_the_kernel_writes_to_is_not_covered", 64, |disk| {
+    on_own_machine(module_path!(), "a_file_that_the_kernel_writes_to_is_not_covered", 64, |disk| {
         let folder = disk.folder();
         let (path, other) = (folder.display(), disk.0.join("other"));
         fs::create_dir(&other).expect("make");
@@ -122,47 +121,52 @@ fn a_file_that_the_kernel_writes_to_is_not_covered() {
 
 #[test]
 fn a_file_system_that_does_not_answer_is_not_waited_for() {
-    alone("a_file_system_that_does_not_answer_is_not_waited_for", 64, |disk| {
-        let (folder, other) = (disk.folder(), disk.0.join("other"));
-        let seen = disk.0.join("seen");
-        fs::create_dir(&other).and_then(|()| fs::create_dir(&seen)).expect("make");
-        fs::write(other.join("file"), "x").expect("write");
-        let mut command = Command::new(FSURE);
-        command.arg("pass-through").args([&other, &seen]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut server = command.spawn().expect("start");
-        let mut line = String::new();
-        let output = server.stdout.as_mut().expect("its output");
-        BufReader::new(output).read_line(&mut line).expect("a word");
-        if line != "ready\n" {
-            let _ = server.wait();
-            return skip("a_file_system_that_does_not_answer", "no FUSE here");
-        }
-        let shell = Shell::new(&format!("cd {}; exec 3<file", seen.display()));
-        // What was asked for is believed for a second.
-        (0..150).for_each(|_| pause());
-        sh(&format!("kill -STOP {}", server.id()));
-        let mut command = Command::new(FSURE);
-        let mut bound = command.args(["ram", "bind"]).arg(&folder).spawn().expect("start");
-        let began = Instant::now();
-        while has_not_ended(&mut bound) && began.elapsed() < LONG {
-            pause();
-        }
-        let is_late = has_not_ended(&mut bound);
-        let unbound = (!is_late).then(|| ram(&["unbind"], &folder));
-        sh(&format!("kill -CONT {}", server.id()));
-        assert!(bound.wait().expect("wait").success() && !is_late, "it waits for another");
-        assert_eq!(unbound.map(|run| run.code), Some(0));
-        drop(shell);
-        sh(&format!("umount {}", seen.display()));
-        drop(server.stdin.take());
-        server.wait().expect("wait");
-    });
+    on_own_machine(
+        module_path!(),
+        "a_file_system_that_does_not_answer_is_not_waited_for",
+        64,
+        |disk| {
+            let (folder, other) = (disk.folder(), disk.0.join("other"));
+            let seen = disk.0.join("seen");
+            fs::create_dir(&other).and_then(|()| fs::create_dir(&seen)).expect("make");
+            fs::write(other.join("file"), "x").expect("write");
+            let mut command = Command::new(FSURE);
+            command.arg("pass-through").args([&other, &seen]);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut server = command.spawn().expect("start");
+            let mut line = String::new();
+            let output = server.stdout.as_mut().expect("its output");
+            BufReader::new(output).read_line(&mut line).expect("a word");
+            if line != "ready\n" {
+                let _ = server.wait();
+                return skip("a_file_system_that_does_not_answer", "no FUSE here");
+            }
+            let shell = Shell::new(&format!("cd {}; exec 3<file", seen.display()));
+            // What was asked for is believed for a second.
+            (0..150).for_each(|_| pause());
+            sh(&format!("kill -STOP {}", server.id()));
+            let mut command = Command::new(FSURE);
+            let mut bound = command.args(["ram", "bind"]).arg(&folder).spawn().expect("start");
+            let began = Instant::now();
+            while has_not_ended(&mut bound) && began.elapsed() < LONG {
+                pause();
+            }
+            let is_late = has_not_ended(&mut bound);
+            let unbound = (!is_late).then(|| ram(&["unbind"], &folder));
+            sh(&format!("kill -CONT {}", server.id()));
+            assert!(bound.wait().expect("wait").success() && !is_late, "it waits for another");
+            assert_eq!(unbound.map(|run| run.code), Some(0));
+            drop(shell);
+            sh(&format!("umount {}", seen.display()));
+            drop(server.stdin.take());
+            server.wait().expect("wait");
+        },
+    );
 }
 
 #[test]
 fn a_comparison_is_in_nobody_s_way() {
-    alone("a_comparison_is_in_nobody_s_way", 128, |disk| {
+    on_own_machine(module_path!(), "a_comparison_is_in_nobody_s_way", 128, |disk| {
         let folder = disk.folder();
         fs::write(folder.join("large"), vec![1; 40 << 20]).expect("write");
         bind(&folder);
@@ -187,7 +191,7 @@ fn a_comparison_is_in_nobody_s_way() {
 #[test]
 fn a_disk_that_hangs_is_named_and_nobody_waits_without_a_word() {
     let test = "a_disk_that_hangs_is_named_and_nobody_waits_without_a_word";
-    alone(test, 64, |disk| {
+    on_own_machine(module_path!(), test, 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         if !Command::new("fsfreeze").arg("-f").arg(&disk.0).status().is_ok_and(|it| it.success()) {
@@ -235,33 +239,38 @@ fn a_disk_that_hangs_is_named_and_nobody_waits_without_a_word() {
 
 #[test]
 fn what_is_written_while_the_end_is_waited_for_comes_in_time() {
-    alone("what_is_written_while_the_end_is_waited_for_comes_in_time", 64, |disk| {
-        let folder = disk.folder();
-        bind(&folder);
-        let there = home().join("disk/log");
-        let mut log = fs::File::create(folder.join("log")).expect("make");
-        let seen_while_waiting = |log: &mut fs::File| {
-            let mut command = Command::new(FSURE);
-            command.args(["ram", "unbind"]).arg(&folder).stderr(Stdio::null());
-            let (mut unbind, mut seen) = (command.spawn().expect("start"), BTreeSet::new());
-            while has_not_ended(&mut unbind) {
-                log.write_all(b"line\n").expect("it waits for this");
-                seen.insert(fs::metadata(&there).map_or(0, |is| is.len()));
-                pause();
-            }
-            seen.len()
-        };
-        // One generation comes before, and one when it has given up.
-        let seen = (0..5).map(|_| seen_while_waiting(&mut log)).max();
-        assert!(seen > Some(4), "{seen:?} generations");
-        drop(log);
-        unbind(&folder);
-    });
+    on_own_machine(
+        module_path!(),
+        "what_is_written_while_the_end_is_waited_for_comes_in_time",
+        64,
+        |disk| {
+            let folder = disk.folder();
+            bind(&folder);
+            let there = home().join("disk/log");
+            let mut log = fs::File::create(folder.join("log")).expect("make");
+            let seen_while_waiting = |log: &mut fs::File| {
+                let mut command = Command::new(FSURE);
+                command.args(["ram", "unbind"]).arg(&folder).stderr(Stdio::null());
+                let (mut unbind, mut seen) = (command.spawn().expect("start"), BTreeSet::new());
+                while has_not_ended(&mut unbind) {
+                    log.write_all(b"line\n").expect("it waits for this");
+                    seen.insert(fs::metadata(&there).map_or(0, |is| is.len()));
+                    pause();
+                }
+                seen.len()
+            };
+            // One generation comes before, and one when it has given up.
+            let seen = (0..5).map(|_| seen_while_waiting(&mut log)).max();
+            assert!(seen > Some(4), "{seen:?} generations");
+            drop(log);
+            unbind(&folder);
+        },
+    );
 }
 
 #[test]
 fn what_the_disk_cannot_have_is_in_no_other_s_way() {
-    alone("what_the_disk_cannot_have_is_in_no_other_s_way", 64, |disk| {
+    on_own_machine(module_path!(), "what_the_disk_cannot_have_is_in_no_other_s_way", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         let there = home().join("disk");
@@ -309,7 +318,7 @@ fn what_the_disk_cannot_have_is_in_no_other_s_way() {
 
 #[test]
 fn what_does_not_fit_twice_is_not_appended() {
-    alone("what_does_not_fit_twice_is_not_appended", 64, |disk| {
+    on_own_machine(module_path!(), "what_does_not_fit_twice_is_not_appended", 64, |disk| {
         let folder = disk.folder();
         let (log, fill, mib) = (folder.join("log"), disk.0.join("fill"), 1 << 20);
         fs::write(&log, vec![1; 8 * mib]).expect("write");

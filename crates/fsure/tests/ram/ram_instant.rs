@@ -5,8 +5,6 @@
 //! much it is not.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -16,10 +14,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use support::history::{History, Judgement, Moment, Tree, now, tree};
-use support::ram_machine::{Disk, FSURE, alone, ram, sh, status, unbind};
-use support::ram_run_folders::{NOBODY, User, users};
-use support::skip;
+use crate::support::full_test_name;
+use crate::support::history::{History, Judgement, Moment, Tree, now, tree};
+use crate::support::ram_machine::{Disk, FSURE, on_own_machine, ram, sh, status, unbind};
+use crate::support::ram_run_folders::{NOBODY, User, users};
+use crate::support::skip;
 
 const TEST: &str = "every_generation_is_a_state_that_the_folder_had";
 /// Cuts of all file systems and programs together. By hand with more: `FSURE_CUTS=1000`.
@@ -220,7 +219,7 @@ fn every_generation_is_a_state_that_the_folder_had() {
             return skip(TEST, &format!("{program} is not there: install {package}"));
         }
     }
-    alone(TEST, 64, |_: &Disk| {
+    on_own_machine(module_path!(), TEST, 64, |_: &Disk| {
         let asked = std::env::var("FSURE_CUTS").ok().and_then(|number| number.parse().ok());
         let cuts: u32 = asked.unwrap_or(CUTS);
         // A file system that copies an image in one moment, in memory.
@@ -353,7 +352,8 @@ impl Run {
                 command
             }
         };
-        command.args(["--exact", TEST, "--nocapture"]).env(WRITER, asked).current_dir("/");
+        let test = full_test_name(module_path!(), TEST);
+        command.args(["--exact", &test, "--nocapture"]).env(WRITER, asked).current_dir("/");
         command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("start")
     }
 

@@ -4,8 +4,6 @@
 //! see a loss.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::ops::Range;
 use std::path::Path;
@@ -14,9 +12,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::slowness::slowest;
+use crate::support::{or_skip, skip};
 use fsure::workload::{Checked, check, workload, write_generation};
-use support::slowness::slowest;
-use support::{or_skip, skip};
 use tempfile::TempDir;
 
 /// Most of the time of a kill is spent waiting.

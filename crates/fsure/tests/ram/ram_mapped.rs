@@ -3,8 +3,6 @@
 //! file is unmapped.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,8 +10,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::skip;
 use fsure_ram::write_back::{CompareDepth, Engine, NoTracker};
-use support::skip;
 
 /// Maps a file, stores a number for every line of its input and reports it, and stores a
 /// `z` before it ends.

@@ -2,12 +2,10 @@
 //! is in it or not as a whole, and where that cannot be had it says so.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::support::sides::{Both, Reports, paths, view, write};
 use fsure_ram::write_back::{Changes, CompareDepth, Paths, Tracker, recover};
-use support::sides::{Both, Reports, paths, view, write};
 
 /// Changes something between two looks, and reports it.
 struct Meanwhile<F>(u32, F);

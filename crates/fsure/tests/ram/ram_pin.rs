@@ -2,17 +2,15 @@
 //! is asked to let go of it, new files are followed, and nothing outlives a kill.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::cache::{cool, pages};
+use crate::support::{Fault, FaultyFs, Run, code, fsure, or_skip, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::cache::{cool, pages};
-use support::{Fault, FaultyFs, Run, code, fsure, or_skip, skip};
 use tempfile::TempDir;
 
 fn folder() -> TempDir {

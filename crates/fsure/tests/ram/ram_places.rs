@@ -2,16 +2,14 @@
 //! covered, or reached by a second way.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use support::fsure;
-use support::ram_machine::{
-    Disk, alone, bind, home, is_bound, is_there, kill, kill_daemons, process, ram, sh, status,
-    unbind, until, wait_while,
+use crate::support::fsure;
+use crate::support::ram_machine::{
+    Disk, bind, home, is_bound, is_there, kill, kill_daemons, on_own_machine, process, ram, sh,
+    status, unbind, until, wait_while,
 };
 
 /// Above `work`, which is what is bound.
@@ -24,38 +22,44 @@ fn folders(disk: &Path) -> [std::path::PathBuf; 2] {
 
 #[test]
 fn a_folder_that_is_moved_is_kept_where_it_is_by_then() {
-    alone("a_folder_that_is_moved_is_kept_where_it_is_by_then", 64, |disk| {
-        let [one, other] = folders(&disk.0);
-        let (old, new) = (one.join("work"), other.join("work"));
-        bind(&old);
-        fs::rename(&one, &other).expect("what is above it can be renamed");
-        fs::write(new.join("file"), "later").expect("write");
-        let state = until(&new, |code, state| code == 0 && state["generation"].as_u64() > Some(0));
-        assert_eq!(state["path"].as_str(), new.to_str());
-        let run = ram(&["unbind"], &old);
-        assert!(run.code == 2 && run.stderr.contains("shows what is, and where"), "{run:?}");
-        // What comes in its place has the same name in the registry.
-        fs::create_dir_all(&old).expect("make");
-        let run = ram(&["bind"], &old);
-        assert!(run.code == 2 && run.stderr.contains("by now"), "{run:?}");
-        fs::remove_dir(&old).and_then(|()| fs::remove_dir(&one)).expect("remove");
-        // Moved while no process keeps it.
-        kill_daemons();
-        fs::write(new.join("file"), "last").expect("write");
-        fs::rename(&other, &one).expect("rename");
-        let run = ram(&["recover"], &old);
-        assert!(run.code == 0 && run.stdout.contains("kept again"), "{run:?}");
-        fs::rename(&one, &other).expect("rename");
-        unbind(&new);
-        assert_eq!(fs::read(new.join("file")).expect("read"), b"last");
-        assert!(!is_bound(&new) && !new.join(".fsure-ram").exists());
-        sh("test -z \"$(ls /var/lib/fsure/ram/*.json 2>/dev/null)\"");
-    });
+    on_own_machine(
+        module_path!(),
+        "a_folder_that_is_moved_is_kept_where_it_is_by_then",
+        64,
+        |disk| {
+            let [one, other] = folders(&disk.0);
+            let (old, new) = (one.join("work"), other.join("work"));
+            bind(&old);
+            fs::rename(&one, &other).expect("what is above it can be renamed");
+            fs::write(new.join("file"), "later").expect("write");
+            let state =
+                until(&new, |code, state| code == 0 && state["generation"].as_u64() > Some(0));
+            assert_eq!(state["path"].as_str(), new.to_str());
+            let run = ram(&["unbind"], &old);
+            assert!(run.code == 2 && run.stderr.contains("shows what is, and where"), "{run:?}");
+            // What comes in its place has the same name in the registry.
+            fs::create_dir_all(&old).expect("make");
+            let run = ram(&["bind"], &old);
+            assert!(run.code == 2 && run.stderr.contains("by now"), "{run:?}");
+            fs::remove_dir(&old).and_then(|()| fs::remove_dir(&one)).expect("remove");
+            // Moved while no process keeps it.
+            kill_daemons();
+            fs::write(new.join("file"), "last").expect("write");
+            fs::rename(&other, &one).expect("rename");
+            let run = ram(&["recover"], &old);
+            assert!(run.code == 0 && run.stdout.contains("kept again"), "{run:?}");
+            fs::rename(&one, &other).expect("rename");
+            unbind(&new);
+            assert_eq!(fs::read(new.join("file")).expect("read"), b"last");
+            assert!(!is_bound(&new) && !new.join(".fsure-ram").exists());
+            sh("test -z \"$(ls /var/lib/fsure/ram/*.json 2>/dev/null)\"");
+        },
+    );
 }
 
 #[test]
 fn a_folder_that_is_mounted_elsewhere_is_refused() {
-    alone("a_folder_that_is_mounted_elsewhere_is_refused", 64, |disk| {
+    on_own_machine(module_path!(), "a_folder_that_is_mounted_elsewhere_is_refused", 64, |disk| {
         let folder = disk.folder();
         let (path, alias) = (folder.display(), disk.0.parent().expect("a folder").join("alias"));
         let (alias, disk) = (alias.display(), disk.0.display());
@@ -100,65 +104,80 @@ fn a_folder_that_is_mounted_elsewhere_is_refused() {
 
 #[test]
 fn a_daemon_that_cannot_take_over_is_not_said_to_keep_it() {
-    alone("a_daemon_that_cannot_take_over_is_not_said_to_keep_it", 64, |disk| {
-        let folder = disk.folder();
-        bind(&folder);
-        // A daemon that takes it over would have to lay hands on what is not fsure's.
-        let own = home().join("disk/.fsure-ram");
-        sh(&format!("chmod 777 {}", own.display()));
-        kill(&[process("worker", 0)]);
-        let run = ram(&["recover"], &folder);
-        assert!(run.code == 5 && run.stderr.contains("not of fsure's making"), "{run:?}");
-        let (code, state) = status(&folder);
-        assert!(code == 1 && state.to_string().contains("not of fsure's making"), "{state}");
-        sh(&format!("chmod 700 {}", own.display()));
-        let run = ram(&["recover"], &folder);
-        assert!(run.code == 0 && run.stdout.contains("nothing is to be done"), "{run:?}");
-        unbind(&folder);
-    });
+    on_own_machine(
+        module_path!(),
+        "a_daemon_that_cannot_take_over_is_not_said_to_keep_it",
+        64,
+        |disk| {
+            let folder = disk.folder();
+            bind(&folder);
+            // A daemon that takes it over would have to lay hands on what is not fsure's.
+            let own = home().join("disk/.fsure-ram");
+            sh(&format!("chmod 777 {}", own.display()));
+            kill(&[process("worker", 0)]);
+            let run = ram(&["recover"], &folder);
+            assert!(run.code == 5 && run.stderr.contains("not of fsure's making"), "{run:?}");
+            let (code, state) = status(&folder);
+            assert!(code == 1 && state.to_string().contains("not of fsure's making"), "{state}");
+            sh(&format!("chmod 700 {}", own.display()));
+            let run = ram(&["recover"], &folder);
+            assert!(run.code == 0 && run.stdout.contains("nothing is to be done"), "{run:?}");
+            unbind(&folder);
+        },
+    );
 }
 
 /// As when the machine was started, and the disk is mounted late.
 #[test]
 fn a_folder_whose_disk_is_not_there_yet_is_not_forgotten() {
-    alone("a_folder_whose_disk_is_not_there_yet_is_not_forgotten", 64, |disk| {
-        let path = disk.0.display();
-        bind(&disk.0);
-        kill_daemons();
-        let (home, image) = (home(), disk.0.with_file_name("image"));
-        sh(&format!("umount {path} && umount {}/disk && umount {path}", home.display()));
-        fs::remove_dir_all(home).expect("what is in memory");
-        let run = ram(&["recover"], &disk.0);
-        assert!(run.code == 5 && run.stderr.contains("mount its disk"), "{run:?}");
-        assert_eq!(fsure(&["ram", "recover"]).code, 5, "it is left for the next time");
-        sh(&format!("mount -o loop {} {path}", image.display()));
-        let run = fsure(&["ram", "recover"]);
-        assert!(run.code == 0 && run.stdout.contains("nothing was under way"), "{run:?}");
-        assert_eq!(fsure(&["ram", "recover"]).stdout, "");
-    });
+    on_own_machine(
+        module_path!(),
+        "a_folder_whose_disk_is_not_there_yet_is_not_forgotten",
+        64,
+        |disk| {
+            let path = disk.0.display();
+            bind(&disk.0);
+            kill_daemons();
+            let (home, image) = (home(), disk.0.with_file_name("image"));
+            sh(&format!("umount {path} && umount {}/disk && umount {path}", home.display()));
+            fs::remove_dir_all(home).expect("what is in memory");
+            let run = ram(&["recover"], &disk.0);
+            assert!(run.code == 5 && run.stderr.contains("mount its disk"), "{run:?}");
+            assert_eq!(fsure(&["ram", "recover"]).code, 5, "it is left for the next time");
+            sh(&format!("mount -o loop {} {path}", image.display()));
+            let run = fsure(&["ram", "recover"]);
+            assert!(run.code == 0 && run.stdout.contains("nothing was under way"), "{run:?}");
+            assert_eq!(fsure(&["ram", "recover"]).stdout, "");
+        },
+    );
 }
 
 #[test]
 fn a_folder_that_is_put_back_at_once_has_one_keeper() {
-    alone("a_folder_that_is_put_back_at_once_has_one_keeper", 64, |disk| {
-        let folder = disk.folder();
-        bind(&folder);
-        let keeper = process("keeper", 0);
-        // It has not seen yet that its folder is out of RAM.
-        sh(&format!("kill -STOP {keeper}"));
-        unbind(&folder);
-        bind(&folder);
-        sh(&format!("kill -CONT {keeper}"));
-        wait_while(|| is_there(keeper));
-        assert_ne!(process("keeper", 0), keeper);
-        assert!(is_bound(&folder));
-        unbind(&folder);
-    });
+    on_own_machine(
+        module_path!(),
+        "a_folder_that_is_put_back_at_once_has_one_keeper",
+        64,
+        |disk| {
+            let folder = disk.folder();
+            bind(&folder);
+            let keeper = process("keeper", 0);
+            // It has not seen yet that its folder is out of RAM.
+            sh(&format!("kill -STOP {keeper}"));
+            unbind(&folder);
+            bind(&folder);
+            sh(&format!("kill -CONT {keeper}"));
+            wait_while(|| is_there(keeper));
+            assert_ne!(process("keeper", 0), keeper);
+            assert!(is_bound(&folder));
+            unbind(&folder);
+        },
+    );
 }
 
 #[test]
 fn what_is_mounted_over_it_is_left_alone() {
-    alone("what_is_mounted_over_it_is_left_alone", 64, |disk| {
+    on_own_machine(module_path!(), "what_is_mounted_over_it_is_left_alone", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         sh(&format!("mount -t tmpfs -o size=1m another {}", folder.display()));
@@ -179,33 +198,38 @@ fn what_is_mounted_over_it_is_left_alone() {
 
 #[test]
 fn what_is_written_to_a_disk_made_of_a_file_comes_in_time() {
-    alone("what_is_written_to_a_disk_made_of_a_file_comes_in_time", 64, |disk| {
-        // What it is made of is told by its path: no other test has that.
-        let place = disk.0.with_file_name("looped");
-        fs::create_dir(&place).expect("make");
-        sh(&format!("mount --move {} {}", disk.0.display(), place.display()));
-        let folder = Disk(place).folder();
-        bind(&folder);
-        // Too large to have a turn of its own.
-        let (image, behind) = (folder.join("below/image"), home().join("disk/below/image"));
-        fs::File::create(&image).and_then(|file| file.set_len(2 << 30)).expect("an image");
-        let looped = Command::new("losetup").args(["-f", "--show"]).arg(&image).output();
-        let device = String::from_utf8(looped.expect("losetup").stdout).expect("a name");
-        let device = device.trim();
-        for content in ["first", "again"] {
-            // Nothing of before is to be looked at once more.
-            for _ in 0..3 {
-                assert_eq!(ram(&["sync"], &folder).code, 0);
+    on_own_machine(
+        module_path!(),
+        "what_is_written_to_a_disk_made_of_a_file_comes_in_time",
+        64,
+        |disk| {
+            // What it is made of is told by its path: no other test has that.
+            let place = disk.0.with_file_name("looped");
+            fs::create_dir(&place).expect("make");
+            sh(&format!("mount --move {} {}", disk.0.display(), place.display()));
+            let folder = Disk(place).folder();
+            bind(&folder);
+            // Too large to have a turn of its own.
+            let (image, behind) = (folder.join("below/image"), home().join("disk/below/image"));
+            fs::File::create(&image).and_then(|file| file.set_len(2 << 30)).expect("an image");
+            let looped = Command::new("losetup").args(["-f", "--show"]).arg(&image).output();
+            let device = String::from_utf8(looped.expect("losetup").stdout).expect("a name");
+            let device = device.trim();
+            for content in ["first", "again"] {
+                // Nothing of before is to be looked at once more.
+                for _ in 0..3 {
+                    assert_eq!(ram(&["sync"], &folder).code, 0);
+                }
+                sh(&format!("echo {content} | dd of={device} conv=fsync status=none"));
+                wait_while(|| {
+                    let mut file = fs::File::open(&behind).expect("the disk side");
+                    let mut start = vec![0; content.len()];
+                    std::io::Read::read_exact(&mut file, &mut start).expect("read");
+                    start != content.as_bytes()
+                });
             }
-            sh(&format!("echo {content} | dd of={device} conv=fsync status=none"));
-            wait_while(|| {
-                let mut file = fs::File::open(&behind).expect("the disk side");
-                let mut start = vec![0; content.len()];
-                std::io::Read::read_exact(&mut file, &mut start).expect("read");
-                start != content.as_bytes()
-            });
-        }
-        sh(&format!("losetup -d {device}"));
-        unbind(&folder);
-    });
+            sh(&format!("losetup -d {device}"));
+            unbind(&folder);
+        },
+    );
 }

@@ -2,8 +2,6 @@
 //! disk gets all of it, whichever process is killed.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -12,10 +10,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::noise::undisturbed;
+use crate::support::ram_run_folders::{NOBODY, Place, User, users, words};
+use crate::support::{EXT4, Image, or_skip, skip};
 use rustix::process::{Pid, Signal, kill_process};
-use support::noise::undisturbed;
-use support::ram_run_folders::{NOBODY, Place, User, users, words};
-use support::{EXT4, Image, or_skip, skip};
 
 #[test]
 fn the_command_has_its_way_and_its_exit_code() {

@@ -4,8 +4,6 @@
 //! generation, and not older than one that was there before.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -17,11 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::support::skip;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
-use support::skip;
 use tempfile::TempDir;
 
 const NOBODY: u32 = 65_534;

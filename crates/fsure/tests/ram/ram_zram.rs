@@ -3,8 +3,6 @@
 //! Nothing is left of the zram device, which is one of the whole machine.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
@@ -12,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::Value;
-use support::ram_machine::{
-    Disk, alone, home, is_bound, kill, pause, process, ram, sh, status, unbind, until, wait_while,
+use crate::support::ram_machine::{
+    Disk, home, is_bound, kill, on_own_machine, pause, process, ram, sh, status, unbind, until,
+    wait_while,
 };
-use support::skip;
+use crate::support::skip;
+use serde_json::Value;
 
 const MIB: usize = 1 << 20;
 /// Size of the disk of a test in MiB; it is sparse.
@@ -28,7 +27,7 @@ fn with(test: &'static str, body: fn(&Disk)) {
     if let Err(why) = fsure_os::zram::can_make_xfs() {
         return skip(test, &why.to_string());
     }
-    let ran = std::panic::catch_unwind(|| alone(test, DISK, body));
+    let ran = std::panic::catch_unwind(|| on_own_machine(module_path!(), test, DISK, body));
     let label = label_of(&folder_of(test));
     for number in 0..64 {
         let _ = has_label(number, &label) && fsure_os::zram::remove_zram(number, &label).is_ok();

@@ -7,7 +7,7 @@
 //! falsifies reads (`FaultyFs`). Both need root and a kernel that supports them;
 //! if they are not available, the test reports that through [`skip`] and passes. A
 //! test that did not run must never look like one that did.
-// Every test binary uses its own part of this small library.
+// Every test program uses its own part of this small library.
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
 #[cfg(target_os = "linux")]
@@ -97,4 +97,13 @@ fn say(line: &str) {
 /// `let Some(image) = or_skip("rot", Ext4Image::new(64)) else { return };`
 pub fn or_skip<T>(test: &str, needed: Result<T, String>) -> Option<T> {
     needed.inspect_err(|why| skip(test, why)).ok()
+}
+
+/// Returns the name that a test program knows a test by: `module` is `module_path!()`.
+///
+/// # Panics
+/// If the test is in the root of its program.
+pub fn full_test_name(module: &str, test: &str) -> String {
+    let (_, module) = module.split_once("::").expect("a module of a test program");
+    format!("{module}::{test}")
 }

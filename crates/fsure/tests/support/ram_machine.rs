@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::noise::send_flushes;
-use super::{Run, fsure, skip};
+use super::{Run, fsure, full_test_name, skip};
 
 const INSIDE: &str = "FSURE_TEST_RAM_BIND";
 /// The program.
@@ -22,7 +22,7 @@ pub const FSURE: &str = env!("CARGO_BIN_EXE_fsure");
 
 /// Runs the body of a test where it can mount what it likes, with a disk of its own of
 /// so many MiB.
-pub fn alone(test: &str, mib: u64, body: fn(&Disk)) {
+pub fn on_own_machine(module: &str, test: &str, mib: u64, body: fn(&Disk)) {
     if std::env::var_os(INSIDE).is_some() {
         return body(&Disk::mount(mib));
     }
@@ -37,7 +37,7 @@ pub fn alone(test: &str, mib: u64, body: fn(&Disk)) {
     let status = Command::new(FSURE)
         .args(["family", "outer", &std::process::id().to_string(), "/", "--"])
         .arg(std::env::current_exe().expect("this program"))
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .args(["--exact", &full_test_name(module, test), "--nocapture", "--test-threads=1"])
         .env(INSIDE, "yes")
         .status()
         .expect("start");

@@ -1,0 +1,62 @@
+//! Tests of the integrity commands (`update`, `verify`, `scrub`, `heal` and so on), run as a user
+//! runs them.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod attributes;
+mod backup_folders;
+mod bagit;
+mod bit_rot;
+mod busy_files;
+mod change_during_read;
+mod compare;
+mod config;
+mod cshatag;
+mod damage;
+mod damaged_copy;
+mod dupes;
+mod exchange;
+mod false_ok;
+mod far_dates;
+mod foreign_manifests;
+mod heal;
+mod heal_cut;
+mod heal_journal;
+mod heal_kept;
+mod heal_lost;
+mod heal_random;
+mod incremental;
+mod interop;
+mod irregular;
+mod known_damage;
+mod last_word;
+mod layouts;
+mod lists;
+mod metadata;
+mod minisign;
+mod model_based;
+mod mounted_over;
+mod moves;
+mod names;
+mod offline;
+mod outputs;
+mod protect;
+mod record;
+mod record_flips;
+mod recover;
+mod refused;
+mod scrub;
+mod scrub_time;
+mod scrub_told;
+mod scrub_years;
+mod signature_rollback;
+mod spelling;
+mod storage;
+mod tombstones;
+mod trust;
+mod trust_metadata;
+mod unproved_rot;
+mod unreadable;
+mod walk;
+mod whole_commands;

@@ -1,0 +1,20 @@
+//! Tests of folders in memory: the engine, `fsure ram` and its daemons.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod ram_bind;
+mod ram_cut;
+mod ram_daemon_kill;
+mod ram_disk;
+mod ram_engine;
+mod ram_inside;
+mod ram_instant;
+mod ram_kill;
+mod ram_mapped;
+mod ram_moment;
+mod ram_pin;
+mod ram_places;
+mod ram_run;
+mod ram_run_kill;
+mod ram_zram;
