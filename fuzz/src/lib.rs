@@ -5,8 +5,10 @@
 
 use std::path::Path;
 
-use fsure_integrity::manifest::{Item, ManifestEntry, ManifestFormat, ManifestHeader, read, writer};
 use fsure_core::{Algorithm, RelPath};
+use fsure_integrity::manifest::{
+    ManifestEntry, ManifestFormat, ManifestHeader, ManifestItem, read, writer,
+};
 
 /// Reads bytes as a list of that form.
 ///
@@ -15,7 +17,7 @@ use fsure_core::{Algorithm, RelPath};
 pub fn list(format: ManifestFormat, data: &[u8]) {
     let mut entries = Vec::new();
     let mut take = |item| {
-        if let Item::Listed(listed) = item {
+        if let ManifestItem::Listed(listed) = item {
             let spellings = listed.other_spellings();
             for path in std::iter::once(&listed.path).chain(&listed.others).chain(&spellings) {
                 assert_plain(path);
@@ -55,8 +57,8 @@ fn again(entries: &[ManifestEntry]) -> Vec<Essence> {
     let mut again = Vec::new();
     let mut take = |item| {
         match item {
-            Item::Listed(listed) => again.push(essence(listed)),
-            Item::Problem(problem) => panic!("{problem:?}"),
+            ManifestItem::Listed(listed) => again.push(essence(listed)),
+            ManifestItem::Problem(problem) => panic!("{problem:?}"),
         }
         Ok(())
     };

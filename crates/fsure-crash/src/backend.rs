@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use fsure_os::family::{Lines, ProcessTree, Task};
 use fsure_os::loop_device::{LoopError, Reliance};
-use fsure_os::stand::{self, FileSystem, LoopMount, MountArea, MountError};
+use fsure_os::loop_mount::{self, FileSystem, LoopMount, MountArea, MountError};
+use fsure_os::process_tree::{Lines, ProcessTree, Task};
 
 use fsure_core::Random;
 use fsure_core::{Error, Result};
@@ -45,15 +45,15 @@ impl AccessMode {
         site: &MountArea,
         size: u64,
         personality: Behavior,
-    ) -> io::Result<Drive> {
+    ) -> io::Result<BackendDrive> {
         match self {
             Self::Mounted { system, .. } => {
                 let drive = Arc::new(LiveDrive::new(Traits::new(personality), Image::new(size)));
-                stand::format(site, drive.clone(), *system)?;
-                Ok(Drive::Blocks(drive))
+                loop_mount::format(site, drive.clone(), *system)?;
+                Ok(BackendDrive::Blocks(drive))
             }
             Self::Folder(mode) => {
-                Ok(Drive::Files(LiveFolder::new(personality, *mode, Latency::NONE, size)))
+                Ok(BackendDrive::Files(LiveFolder::new(personality, *mode, Latency::NONE, size)))
             }
         }
     }
@@ -80,15 +80,15 @@ impl DriveConfig {
 
 impl OfflineDrive {
     /// Switches on a drive that holds this content.
-    pub(super) fn switch_on(&self, kind: DriveConfig) -> Drive {
+    pub(super) fn switch_on(&self, kind: DriveConfig) -> BackendDrive {
         let DriveConfig { personality, latency } = kind;
         match self {
             Self::Blocks(image) => {
                 let traits = Traits { latency, ..Traits::new(personality) };
-                Drive::Blocks(Arc::new(LiveDrive::new(traits, image.clone())))
+                BackendDrive::Blocks(Arc::new(LiveDrive::new(traits, image.clone())))
             }
             Self::Files(files) => {
-                Drive::Files(LiveFolder::holding(files.as_another(personality, latency)))
+                BackendDrive::Files(LiveFolder::holding(files.as_another(personality, latency)))
             }
         }
     }
@@ -96,23 +96,28 @@ impl OfflineDrive {
 
 /// A drive that is switched on.
 #[derive(Clone, Debug)]
-pub(super) enum Drive {
+pub(super) enum BackendDrive {
     Blocks(Arc<LiveDrive>),
     Files(LiveFolder),
 }
 
-impl Drive {
+impl BackendDrive {
     /// Mounts the drive, so that programs can see it.
     pub(super) fn mount(
         &self,
         site: &Arc<MountArea>,
         front: &AccessMode,
-    ) -> std::result::Result<Mounted, MountError> {
+    ) -> std::result::Result<MountedMedium, MountError> {
         match (self, front) {
-            (Self::Blocks(drive), AccessMode::Mounted { system, options }) => Ok(Mounted::Stand(
-                Box::new(LoopMount::mount(site, drive.clone(), *system, options)?),
-            )),
-            (Self::Files(folder), _) => Ok(Mounted::Folder(folder.mount(site)?)),
+            (Self::Blocks(drive), AccessMode::Mounted { system, options }) => {
+                Ok(MountedMedium::Stand(Box::new(LoopMount::mount(
+                    site,
+                    drive.clone(),
+                    *system,
+                    options,
+                )?)))
+            }
+            (Self::Files(folder), _) => Ok(MountedMedium::Folder(folder.mount(site)?)),
             (Self::Blocks(_), AccessMode::Folder(_)) => unreachable!("formatted as a folder"),
         }
     }
@@ -192,12 +197,12 @@ impl Drive {
 
 /// A drive that programs see until the value is dropped.
 #[derive(Debug)]
-pub(super) enum Mounted {
+pub(super) enum MountedMedium {
     Stand(Box<LoopMount>),
     Folder(MountedFolder),
 }
 
-impl Mounted {
+impl MountedMedium {
     pub(super) fn place(&self) -> &Path {
         match self {
             Self::Stand(stand) => stand.place(),

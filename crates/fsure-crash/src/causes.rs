@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::backend::OfflineDrive;
 use super::check_image::examine;
-use super::run::Run;
+use super::run::CrashRun;
 use crate::{CutState, MissingSync};
 use fsure_core::{Error, ExitCode, Result};
 use fsure_simdrive::files::{Origin, Unsynced};
@@ -29,11 +29,11 @@ const CHECK_MAX: Duration = Duration::from_secs(5);
 const NAMES_MAX: usize = 3;
 
 /// Sets of syncs that were missing, as their paths.
-pub(super) type Known = RefCell<Vec<BTreeSet<MissingSync>>>;
+pub(super) type MissingSyncSets = RefCell<Vec<BTreeSet<MissingSync>>>;
 
 /// Looks for the syncs that were missing.
 struct Search<'a> {
-    run: &'a Run<'a>,
+    run: &'a CrashRun<'a>,
     origin: &'a Origin,
     acked: u64,
     begun: Instant,
@@ -46,10 +46,10 @@ struct Search<'a> {
 /// `took` too long, or those of the search did. Fails with [`Error::Interrupted`] if the
 /// run is to end.
 pub(super) fn missing_syncs(
-    run: &Run<'_>,
+    run: &CrashRun<'_>,
     origin: &Origin,
     acked: u64,
-    known: &Known,
+    known: &MissingSyncSets,
     took: Duration,
 ) -> Result<Option<Vec<MissingSync>>> {
     if took > CHECK_MAX {
@@ -96,7 +96,7 @@ impl Search<'_> {
         self.run.listener.under_way("looking for the sync that is missing", self.run.from);
         let inodes = syncs.iter().map(|one| one.inode).collect();
         let left = OfflineDrive::Files(Box::new(self.origin.with_syncs(&inodes)));
-        let Run { options, site, listener, .. } = *self.run;
+        let CrashRun { options, site, listener, .. } = *self.run;
         let begun = Instant::now();
         let found = examine(options, site, &left, self.acked, listener)?;
         self.slowest.set(self.slowest.get().max(begun.elapsed()));

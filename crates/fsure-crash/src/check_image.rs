@@ -3,13 +3,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use fsure_os::family::Ended;
 use fsure_os::loop_device::Reliance;
-use fsure_os::stand::{MountArea, MountError};
+use fsure_os::loop_mount::{MountArea, MountError};
+use fsure_os::process_tree::Ended;
 
-use super::backend::{DriveConfig, Mounted, OfflineDrive};
+use super::backend::{DriveConfig, MountedMedium, OfflineDrive};
 use super::crash::undisturbed;
-use super::program::{Command, Program, locked};
+use super::program::{Program, ProgramCommand, locked};
 use super::{CrashMonitor, CrashOptions};
 use crate::CutState;
 use fsure_core::{Error, Monitor, Result};
@@ -20,7 +20,7 @@ const LAST: &str = "LAST";
 
 /// Result of an examination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct ImageState {
     /// `None`: the run was asked to end before anything was known.
     pub(super) state: Option<CutState>,
     /// Everything up to this number is there; `None` if the check did not report one.
@@ -29,13 +29,13 @@ pub(super) struct Found {
     pub(super) detail: Option<String>,
 }
 
-impl Found {
+impl ImageState {
     fn new(state: CutState, detail: impl Into<String>) -> Self {
         Self { state: Some(state), detail: Some(detail.into()), last: None }
     }
 }
 
-impl Found {
+impl ImageState {
     /// Returns how many of the acknowledged numbers are lost; `None` if that is not
     /// known.
     pub(super) fn lost(&self, state: CutState, acked: u64) -> Option<u64> {
@@ -56,16 +56,16 @@ pub(super) fn examine(
     left: &OfflineDrive,
     acked: u64,
     listener: &dyn CrashMonitor,
-) -> Result<Found> {
+) -> Result<ImageState> {
     undisturbed(listener, "a check", || {
         let mounted = match mount(options, site, left) {
             Ok(mounted) => mounted,
             Err(MountError::Unmountable(words)) => {
-                return Ok(Found::new(CutState::Unmountable, words));
+                return Ok(ImageState::new(CutState::Unmountable, words));
             }
             Err(MountError::Disturbed(why)) => return Err(Error::HarnessBroken { why }),
             Err(MountError::Refused(error)) => {
-                return Ok(Found::new(CutState::HarnessBroken, error.to_string()));
+                return Ok(ImageState::new(CutState::HarnessBroken, error.to_string()));
             }
         };
         let found = look(options, &mounted, acked, listener);
@@ -78,20 +78,25 @@ pub(super) fn examine(
 }
 
 /// Runs the check on what is mounted.
-fn look(options: &CrashOptions, mounted: &Mounted, acked: u64, monitor: &dyn Monitor) -> Found {
+fn look(
+    options: &CrashOptions,
+    mounted: &MountedMedium,
+    acked: u64,
+    monitor: &dyn Monitor,
+) -> ImageState {
     let said = Arc::<Mutex<CheckOutput>>::default();
     let keep = Arc::clone(&said);
     let output = move |line: &[u8]| locked(&keep).hear(line);
-    let command = Command { words: &options.check, acked: Some(acked) };
+    let command = ProgramCommand { words: &options.check, acked: Some(acked) };
     let started = Program::start(mounted, &command, Box::new(output));
     let mut check = match started {
         Ok(check) => check,
-        Err(error) => return Found::new(CutState::HarnessBroken, error.to_string()),
+        Err(error) => return ImageState::new(CutState::HarnessBroken, error.to_string()),
     };
     let ended = match check.wait(monitor) {
         Ok(Some(ended)) => ended,
-        Ok(None) => return Found::default(),
-        Err(error) => return Found::new(CutState::HarnessBroken, error.to_string()),
+        Ok(None) => return ImageState::default(),
+        Err(error) => return ImageState::new(CutState::HarnessBroken, error.to_string()),
     };
     let said = locked(&said).clone();
     judge(ended, &said, acked, check.last_words().pop())
@@ -127,13 +132,13 @@ fn mount(
     options: &CrashOptions,
     site: &Arc<MountArea>,
     left: &OfflineDrive,
-) -> std::result::Result<Mounted, MountError> {
+) -> std::result::Result<MountedMedium, MountError> {
     let mount = || left.switch_on(DriveConfig::HONEST).mount(site, &options.front);
     mount().or_else(|_| mount())
 }
 
 /// Derives the result from the end of a check and from its output.
-fn judge(ended: Ended, said: &CheckOutput, acked: u64, words: Option<String>) -> Found {
+fn judge(ended: Ended, said: &CheckOutput, acked: u64, words: Option<String>) -> ImageState {
     let last = said.last;
     let (state, detail) = match ended {
         // As printed by `echo LAST $(cat file)` if the file is gone: it must not pass for
@@ -153,7 +158,7 @@ fn judge(ended: Ended, said: &CheckOutput, acked: u64, words: Option<String>) ->
             (CutState::HarnessBroken, Some(format!("signal {signal} ended the check")))
         }
     };
-    Found { state: Some(state), last, detail }
+    ImageState { state: Some(state), last, detail }
 }
 
 #[cfg(test)]

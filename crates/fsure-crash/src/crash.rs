@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fsure_os::family::Ended;
 use fsure_os::loop_device::Reliance;
-use fsure_os::stand::{MountArea, MountError};
+use fsure_os::loop_mount::{MountArea, MountError};
+use fsure_os::process_tree::Ended;
 
 use super::AccessMode;
-use super::backend::{DriveConfig, Mounted, OfflineDrive};
+use super::backend::{DriveConfig, MountedMedium, OfflineDrive};
 use super::every_flush::every_flush;
-use super::program::{Command, Program};
-use super::run::Run;
+use super::program::{Program, ProgramCommand};
+use super::run::CrashRun;
 use crate::{CrashLine, CrashSummary, CutMade, CutState, DriveTried};
 use fsure_core::Random;
 use fsure_core::{Clock, Error, ExitCode, IoContext as _, Monitor, Result};
@@ -106,7 +106,7 @@ pub fn crash(options: &CrashOptions, listener: &dyn CrashMonitor) -> Result<Cras
     let mut made = 0;
     for (place, drive) in options.drives.iter().enumerate() {
         let from = place as f64 / options.drives.len() as f64;
-        let run = Run { options, site: &site, base: &base, listener, from };
+        let run = CrashRun { options, site: &site, base: &base, listener, from };
         let mut one = DriveTried {
             drive: drive.to_string(),
             fs: options.front.name().to_owned(),
@@ -252,7 +252,11 @@ fn prepare_once(
 /// Syncs a file of the harness through the file system, which has to reach the drive. If
 /// the user has requested a file system that sends no flush, a warning says so: it is the
 /// subject of the run.
-fn prove(options: &CrashOptions, mounted: &Mounted, listener: &dyn CrashMonitor) -> Result<()> {
+fn prove(
+    options: &CrashOptions,
+    mounted: &MountedMedium,
+    listener: &dyn CrashMonitor,
+) -> Result<()> {
     let AccessMode::Mounted { system, options: given } = &options.front else { return Ok(()) };
     if mounted.sync_file()? != Some(0) {
         return Ok(());
@@ -302,13 +306,17 @@ pub(super) fn unmounted(options: &CrashOptions, error: MountError) -> Error {
     }
 }
 
-fn prepare(options: &CrashOptions, mounted: &Mounted, listener: &dyn CrashMonitor) -> Result<()> {
+fn prepare(
+    options: &CrashOptions,
+    mounted: &MountedMedium,
+    listener: &dyn CrashMonitor,
+) -> Result<()> {
     listener.under_way("preparing", 0.0);
     let failed = |why: String| Error::Usage {
         message: format!("what was to be prepared failed: {why}"),
         hint: Some("'--prepare LINE' is run by 'sh -c' in the new file system".to_owned()),
     };
-    let command = Command { words: &options.prepare, acked: None };
+    let command = ProgramCommand { words: &options.prepare, acked: None };
     let started = Program::start(mounted, &command, Box::new(|_: &[u8]| {}));
     let mut program = started.map_err(|error| failed(error.to_string()))?;
     match program.wait(listener).map_err(|error| failed(error.to_string()))? {
@@ -329,7 +337,12 @@ pub(super) fn told(ended: Ended, last_words: &[String]) -> String {
 
 /// Tries one drive, and its twin before it: if the twin shows no loss, the drive shows
 /// nothing.
-fn try_drive(run: &Run<'_>, drive: Behavior, made: &mut u64, tried: &mut DriveTried) -> Result<()> {
+fn try_drive(
+    run: &CrashRun<'_>,
+    drive: Behavior,
+    made: &mut u64,
+    tried: &mut DriveTried,
+) -> Result<()> {
     // A drive that lies has one, too: with other variants, or a lag, its own cuts may
     // all survive.
     (tried.twin_lost, tried.twin_acked) = run.twin(TWIN_CUTS, made)?;

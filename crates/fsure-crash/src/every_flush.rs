@@ -9,7 +9,7 @@ use super::backend::OfflineDrive;
 use super::check_image::examine;
 use super::crash::{twin_found_no_loss, undisturbed};
 use super::program::PROGRAM_POLL_INTERVAL;
-use super::run::{REMEMBERING, Run};
+use super::run::{CrashRun, REMEMBERING};
 use crate::{CrashLine, CutMade};
 use fsure_core::{Error, IoContext as _, Result};
 use fsure_simdrive::{Behavior, Boundary, History};
@@ -19,7 +19,7 @@ const VARIANT: &str = "flush";
 
 /// Checks the drive at every flush boundary.
 pub(super) fn every_flush(
-    run: &Run<'_>,
+    run: &CrashRun<'_>,
     has_teeth: bool,
     each: &mut dyn FnMut(&CutMade),
 ) -> Result<()> {
@@ -43,7 +43,7 @@ pub(super) fn every_flush(
 
 /// Runs the program for the time in the options and returns the record of all requests to
 /// the drive; `None` if the run is to end.
-fn record(run: &Run<'_>) -> Result<Option<History>> {
+fn record(run: &CrashRun<'_>) -> Result<Option<History>> {
     let Some(span) = run.options.every_flush else {
         return Err(Error::Internal("no time for a run".to_owned()));
     };
@@ -68,7 +68,7 @@ fn record(run: &Run<'_>) -> Result<Option<History>> {
 }
 
 /// Has the drive at one boundary checked; `None` if the run is to end.
-fn look(run: &Run<'_>, boundary: &Boundary, has_teeth: bool) -> Result<Option<CutMade>> {
+fn look(run: &CrashRun<'_>, boundary: &Boundary, has_teeth: bool) -> Result<Option<CutMade>> {
     let acked = boundary.marked;
     let left = OfflineDrive::Blocks(boundary.image.clone());
     let found = examine(run.options, run.site, &left, acked, run.listener)?;

@@ -55,7 +55,7 @@ pub fn matrix(options: &MatrixOptions, listener: &dyn CrashMonitor) -> Result<Ex
     let (mut made, mut is_disturbed) = (0.0, false);
     for (place, (workload, front)) in rows.iter().enumerate() {
         let each = CrashOptions { front: (*front).clone(), ..options.each.clone() };
-        let row = Row {
+        let row = MatrixRow {
             workload: *workload,
             drives: &options.each.drives,
             listener,
@@ -99,7 +99,7 @@ fn code(summary: &CrashSummary) -> ExitCode {
 
 /// One workload on one file system: it listens to the run, and reports the drives as
 /// cells.
-struct Row<'a> {
+struct MatrixRow<'a> {
     workload: &'static dyn CrashWorkload,
     drives: &'a [Behavior],
     listener: &'a dyn CrashMonitor,
@@ -108,7 +108,7 @@ struct Row<'a> {
     cells: Mutex<Vec<CrashCell>>,
 }
 
-impl Row<'_> {
+impl MatrixRow<'_> {
     fn cell(&self, tried: &DriveTried, drive: Behavior) -> CrashCell {
         let expected = self.workload.expect(drive, &tried.fs);
         CrashCell {
@@ -138,7 +138,7 @@ fn is_as_expected(expected: Expect, tried: &DriveTried) -> bool {
         }
 }
 
-impl Monitor for Row<'_> {
+impl Monitor for MatrixRow<'_> {
     fn warn(&self, message: &str) {
         self.listener.warn(message);
     }
@@ -148,7 +148,7 @@ impl Monitor for Row<'_> {
     }
 }
 
-impl CrashMonitor for Row<'_> {
+impl CrashMonitor for MatrixRow<'_> {
     fn told(&self, line: &CrashLine) {
         let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
         match line {

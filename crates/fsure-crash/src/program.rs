@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fsure_os::family::{Ended, Lines, ProcessTree, Task};
 use fsure_os::path;
+use fsure_os::process_tree::{Ended, Lines, ProcessTree, Task};
 
-use super::backend::Mounted;
+use super::backend::MountedMedium;
 use fsure_core::Monitor;
 
 /// Interval at which a program is polled for its end.
@@ -22,7 +22,7 @@ const WORDS_MAX: usize = 1000;
 /// A command to run: a program and its arguments, in which `$MNT` and `$ACKED` stand for
 /// the environment variables of these names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Command<'a> {
+pub(super) struct ProgramCommand<'a> {
     pub(super) words: &'a [OsString],
     pub(super) acked: Option<u64>,
 }
@@ -37,8 +37,8 @@ pub(super) struct Program {
 impl Program {
     /// Starts the program with the file system as its working folder.
     pub(super) fn start(
-        mounted: &Mounted,
-        command: &Command<'_>,
+        mounted: &MountedMedium,
+        command: &ProgramCommand<'_>,
         output: Lines,
     ) -> std::io::Result<Self> {
         let mut environment = vec![("MNT".to_owned(), mounted.place().into())];

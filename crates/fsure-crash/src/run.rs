@@ -5,16 +5,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fsure_os::family::Ended;
 use fsure_os::loop_device::Reliance;
-use fsure_os::stand::MountArea;
+use fsure_os::loop_mount::MountArea;
+use fsure_os::process_tree::Ended;
 
 use super::acks::Acknowledged;
-use super::backend::{AccessMode, Drive, DriveConfig, Mounted, OfflineDrive};
-use super::causes::{Known, missing_syncs};
+use super::backend::{AccessMode, BackendDrive, DriveConfig, MountedMedium, OfflineDrive};
+use super::causes::{MissingSyncSets, missing_syncs};
 use super::check_image::examine;
 use super::crash::{told, twin_found_no_loss, undisturbed, unmounted};
-use super::program::{Command, PROGRAM_POLL_INTERVAL, Program};
+use super::program::{PROGRAM_POLL_INTERVAL, Program, ProgramCommand};
 use super::{CrashMonitor, CrashOptions};
 use crate::{CrashLine, CutMade, CutState};
 use fsure_core::Random;
@@ -41,7 +41,7 @@ pub(super) const REMEMBERING: &str = "remember every write in";
 const TWIN_VARIANTS: [CutVariant; 2] = [CutVariant::None, CutVariant::Random];
 
 /// Context that all drives have in common.
-pub(super) struct Run<'a> {
+pub(super) struct CrashRun<'a> {
     pub(super) options: &'a CrashOptions,
     pub(super) site: &'a Arc<MountArea>,
     /// Content of a new drive.
@@ -52,16 +52,16 @@ pub(super) struct Run<'a> {
 }
 
 /// Cuts to be made on a drive.
-struct Plan<'a> {
+struct CutPlan<'a> {
     drive: Behavior,
     cuts: u64,
     variants: &'a [CutVariant],
     twin: bool,
     has_teeth: bool,
-    known: Known,
+    known: MissingSyncSets,
 }
 
-impl Plan<'_> {
+impl CutPlan<'_> {
     /// Chooses the writes that survive a cut.
     fn variant(&self, number: u64) -> CutVariant {
         self.variants[(number - 1) as usize % self.variants.len()]
@@ -71,24 +71,24 @@ impl Plan<'_> {
 /// A running program on its drive. The field that is dropped first ends first.
 pub(super) struct RunningProgram {
     pub(super) program: Program,
-    mounted: Mounted,
-    pub(super) drive: Drive,
+    mounted: MountedMedium,
+    pub(super) drive: BackendDrive,
     acknowledged: Arc<Acknowledged>,
 }
 
-impl Run<'_> {
+impl CrashRun<'_> {
     /// Makes a few cuts of a lying drive, until the check notices a loss. Returns true if
     /// it has noticed one, `None` if nothing was cut; and the highest number that was
     /// acknowledged before a cut.
     pub(super) fn twin(&self, cuts: u64, made: &mut u64) -> Result<(Option<bool>, u64)> {
         let drive = Behavior::Lying { lag: None };
-        let plan = Plan {
+        let plan = CutPlan {
             drive,
             cuts,
             variants: &TWIN_VARIANTS,
             twin: true,
             has_teeth: true,
-            known: Known::default(),
+            known: MissingSyncSets::default(),
         };
         let (mut has_lost, mut acked) = (None, 0);
         self.make(&plan, &mut |cut| {
@@ -108,7 +108,14 @@ impl Run<'_> {
         each: &mut dyn FnMut(&CutMade),
     ) -> Result<()> {
         let (cuts, variants) = (self.options.cuts, &self.options.variants[..]);
-        let plan = Plan { drive, cuts, variants, twin: false, has_teeth, known: Known::default() };
+        let plan = CutPlan {
+            drive,
+            cuts,
+            variants,
+            twin: false,
+            has_teeth,
+            known: MissingSyncSets::default(),
+        };
         self.make(&plan, &mut |cut| {
             each(cut);
             true
@@ -116,7 +123,7 @@ impl Run<'_> {
     }
 
     /// Makes the cuts of a plan, as long as `each` wants more.
-    fn make(&self, plan: &Plan<'_>, each: &mut dyn FnMut(&CutMade) -> bool) -> Result<()> {
+    fn make(&self, plan: &CutPlan<'_>, each: &mut dyn FnMut(&CutMade) -> bool) -> Result<()> {
         let (mut random, mut patience) = (Random::new(self.options.seed), FIRST_ACK_TIMEOUT);
         let mut going = None;
         for number in 1..=plan.cuts {
@@ -150,7 +157,7 @@ impl Run<'_> {
     /// the run is to end.
     fn next(
         &self,
-        plan: &Plan<'_>,
+        plan: &CutPlan<'_>,
         number: u64,
         (under_way, random, patience): (&mut Option<RunningProgram>, &mut Random, &mut Duration),
     ) -> Result<Option<CutMade>> {
@@ -173,7 +180,7 @@ impl Run<'_> {
     }
 
     /// Returns the result of a cut that could not be made without being disturbed.
-    fn broken(&self, plan: &Plan<'_>, number: u64, why: &str) -> CutMade {
+    fn broken(&self, plan: &CutPlan<'_>, number: u64, why: &str) -> CutMade {
         CutMade {
             workload: self.options.workload.clone(),
             n: number,
@@ -214,7 +221,7 @@ impl Run<'_> {
                 }
             }
         };
-        let command = Command { words: &options.command, acked: None };
+        let command = ProgramCommand { words: &options.command, acked: None };
         let program = Program::start(&mounted, &command, Box::new(output));
         let program = program.context("start the program on a drive at", folder)?;
         Ok(RunningProgram { program, mounted, drive, acknowledged })
@@ -251,7 +258,7 @@ impl Run<'_> {
     /// Cuts the drive and has what is left examined; `None` if the run is to end.
     fn cut(
         &self,
-        plan: &Plan<'_>,
+        plan: &CutPlan<'_>,
         going: &RunningProgram,
         number: u64,
         random: &mut Random,
@@ -316,7 +323,7 @@ impl Run<'_> {
         Ok(Some(cut))
     }
 
-    fn tell(&self, plan: &Plan<'_>, number: u64) {
+    fn tell(&self, plan: &CutPlan<'_>, number: u64) {
         let (cuts, drive) = (plan.cuts, plan.drive);
         let system = self.options.front.name();
         let what = if plan.twin {
@@ -339,7 +346,7 @@ impl Run<'_> {
         let (drive, fs, variant) = (&cut.drive, &cut.fs, &cut.variant);
         let name = format!("{workload}{drive}-{fs}-{}-{variant}.img", cut.n);
         let path = folder.join(name.replace(':', "-"));
-        match fsure_os::plain::sparse(&path, image.size(), image.written()) {
+        match fsure_os::user_file::sparse(&path, image.size(), image.written()) {
             Ok(()) => Some(path.to_string_lossy().into_owned()),
             Err(error) => {
                 self.listener.warn(&format!("cannot keep an image in {}: {error}", path.display()));

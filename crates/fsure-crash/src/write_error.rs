@@ -12,16 +12,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fsure_os::durable::Reopened;
-use fsure_os::family::Ended;
+use fsure_os::durable_write::Reopened;
 use fsure_os::loop_device::Reliance;
-use fsure_os::stand::MountArea;
-use fsure_os::{path, plain};
+use fsure_os::loop_mount::MountArea;
+use fsure_os::process_tree::Ended;
+use fsure_os::{path, user_file};
 
-use super::backend::{Drive, DriveConfig, Mounted};
+use super::backend::{BackendDrive, DriveConfig, MountedMedium};
 use super::check_image::examine;
 use super::crash::{prepared, site, told, undisturbed, unmounted};
-use super::program::{Command, PROGRAM_POLL_INTERVAL, Program, locked};
+use super::program::{PROGRAM_POLL_INTERVAL, Program, ProgramCommand, locked};
 use super::{CrashMonitor, CrashOptions};
 use crate::{Call, ContentSeen, CrashLine, CrashSummary, CutState, FlushAfterError};
 use fsure_core::Random;
@@ -153,10 +153,10 @@ fn of(byte: Option<u8>) -> ContentSeen {
 }
 
 fn said_by(
-    mounted: &Mounted,
+    mounted: &MountedMedium,
     options: &CrashOptions,
     child: &[OsString],
-    (site, drive): (&MountArea, &Drive),
+    (site, drive): (&MountArea, &BackendDrive),
     listener: &dyn CrashMonitor,
 ) -> Result<Said> {
     listener.under_way(&format!("{}: failing a write", options.front.name()), 0.5);
@@ -165,7 +165,7 @@ fn said_by(
     let said = Arc::<Mutex<Said>>::default();
     let heard = Arc::clone(&said);
     let hear = move |line: &[u8]| locked(&heard).hear(line);
-    let command = Command { words: &words, acked: None };
+    let command = ProgramCommand { words: &words, acked: None };
     let started = Program::start(mounted, &command, Box::new(hear));
     let mut program = started.context("start a program at", mounted.place())?;
     let mut is_armed = false;
@@ -178,7 +178,7 @@ fn said_by(
         }
         if !is_armed && locked(&said).is_ready {
             drive.fail_after(0);
-            plain::create_new(&armed).map(drop).context("make", &armed)?;
+            user_file::create_new(&armed).map(drop).context("make", &armed)?;
             is_armed = true;
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -194,7 +194,7 @@ fn said_by(
 fn after_cut(
     options: &CrashOptions,
     site: &Arc<MountArea>,
-    drive: &Drive,
+    drive: &BackendDrive,
     listener: &dyn CrashMonitor,
 ) -> Result<ContentSeen> {
     let left = drive.cut(CutVariant::None, &mut Random::new(options.seed));

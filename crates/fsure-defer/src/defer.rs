@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::write_ordering::{self, Order};
-use fsure_os::defer::{Backend, Deferred, Mounted, mount_of, run};
+use fsure_os::defer::{Backend, Deferred, MountedFs, mount_of, run};
 
 use fsure_core::{Error, Result};
 
@@ -65,7 +65,7 @@ fn refused(folder: &Path, error: &std::io::Error) -> Error {
 }
 
 /// Refuses a file system that does not keep the order, unless that was forced.
-fn accept(mounted: &Mounted, force: bool, warn: &dyn Fn(&str)) -> Result<()> {
+fn accept(mounted: &MountedFs, force: bool, warn: &dyn Fn(&str)) -> Result<()> {
     let (kind, point) = (&mounted.kind, &mounted.point);
     match write_ordering::order(mounted) {
         Order::Kept => Ok(()),
@@ -96,7 +96,7 @@ mod tests {
     fn what_is_forced_is_told_and_what_is_pointless_is_not_run() {
         let told = RefCell::new(Vec::new());
         let warn = |words: &str| told.borrow_mut().push(words.to_owned());
-        let mounted = |kind: &str, options: &str| Mounted {
+        let mounted = |kind: &str, options: &str| MountedFs {
             kind: kind.to_owned(),
             source: "/dev/sdb1".to_owned(),
             point: "/srv".to_owned(),

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use fsure_os::defer::Mounted;
+use fsure_os::defer::MountedFs;
 
 use fsure_core::shell_quoted;
 
@@ -30,7 +30,7 @@ pub(super) enum Order {
 }
 
 /// The judgement on one file system.
-pub(super) fn order(mounted: &Mounted) -> Order {
+pub(super) fn order(mounted: &MountedFs) -> Order {
     let has = |option: &str| mounted.options.iter().any(|other| other == option);
     let point = shell_quoted(Path::new(&mounted.point));
     let not_kept = |why: &str, remedy: String| Order::NotKept { why: why.to_owned(), remedy };
@@ -72,7 +72,7 @@ pub(super) fn order(mounted: &Mounted) -> Order {
 }
 
 /// The page cache below a loop device writes in any order.
-fn held(mounted: &Mounted) -> Order {
+fn held(mounted: &MountedFs) -> Order {
     let how = mounted.held_flushes.as_deref().unwrap_or_default();
     let setting = how.split(' ').find(|word| word.starts_with("/sys/"));
     let remedy = setting.map(|setting| format!("echo 'write back' > {setting}"));
@@ -82,7 +82,7 @@ fn held(mounted: &Mounted) -> Order {
     }
 }
 
-fn btrfs(mounted: &Mounted) -> Order {
+fn btrfs(mounted: &MountedFs) -> Order {
     let has = |option: &str| mounted.options.iter().any(|other| other == option);
     let point = shell_quoted(Path::new(&mounted.point));
     if has("nodatacow") {
@@ -111,7 +111,7 @@ fn btrfs(mounted: &Mounted) -> Order {
 }
 
 /// The kernel does not change `data=` on a remount.
-fn ext4_remedy(mounted: &Mounted) -> String {
+fn ext4_remedy(mounted: &MountedFs) -> String {
     let (point, source) =
         (shell_quoted(Path::new(&mounted.point)), shell_quoted(Path::new(&mounted.source)));
     if mounted.point == "/" {
@@ -127,8 +127,8 @@ fn ext4_remedy(mounted: &Mounted) -> String {
 mod tests {
     use super::*;
 
-    fn mounted(kind: &str, options: &str) -> Mounted {
-        Mounted {
+    fn mounted(kind: &str, options: &str) -> MountedFs {
+        MountedFs {
             kind: kind.to_owned(),
             source: "/dev/sdb1".to_owned(),
             point: "/srv/my data".to_owned(),
@@ -171,18 +171,18 @@ mod tests {
                 (is, _) => panic!("{kind} {options}: {is:?} and not {expected:?}"),
             }
         }
-        let root = Mounted { point: "/".to_owned(), ..mounted("ext4", "rw") };
+        let root = MountedFs { point: "/".to_owned(), ..mounted("ext4", "rw") };
         assert!(matches!(order(&root), Order::NotKept { remedy, .. } if remedy.contains("boot")));
-        let in_place = Mounted { in_place: true, ..mounted("btrfs", "flushoncommit,notreelog") };
+        let in_place = MountedFs { in_place: true, ..mounted("btrfs", "flushoncommit,notreelog") };
         assert!(matches!(order(&in_place), Order::NotKept { remedy, .. } if remedy.contains("-C")));
-        let secret = Mounted { is_encrypted: true, ..mounted("ext4", "data=journal") };
+        let secret = MountedFs { is_encrypted: true, ..mounted("ext4", "data=journal") };
         assert!(matches!(order(&secret), Order::NotKept { why, .. } if why.contains("encrypted")));
         let held = "kept from the file of loop3 by 'write through' in /sys/block/loop3/x";
         let held =
-            Mounted { held_flushes: Some(held.to_owned()), ..mounted("ext4", "data=journal") };
+            MountedFs { held_flushes: Some(held.to_owned()), ..mounted("ext4", "data=journal") };
         let expected = "echo 'write back' > /sys/block/loop3/x";
         assert!(matches!(order(&held), Order::NotKept { remedy, .. } if remedy == expected));
         let on_btrfs = mounted("btrfs", "flushoncommit,notreelog");
-        assert_eq!(order(&Mounted { is_encrypted: true, ..on_btrfs }), Order::Kept);
+        assert_eq!(order(&MountedFs { is_encrypted: true, ..on_btrfs }), Order::Kept);
     }
 }

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use fsure_os::folder::{Root, is_gone};
-use fsure_os::place::LocateFiles;
+use fsure_os::physical_order::LocateFiles;
+use fsure_os::root_dir::{Root, is_gone};
 use fsure_os::{Kind, Stat};
 
 use crate::placement_advice::Risk;

@@ -4,38 +4,38 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use fsure_os::tracing::{Counts, Folder, Process, TracedFolder};
+use fsure_os::io_trace::{FolderIo, IoCounts, ProcessIo, TracedFolder};
 
 /// A folder that is in use, or has one below it.
 #[derive(Clone, Debug, Default)]
-pub struct Node {
+pub struct FolderNode {
     /// Path of the folder.
     pub path: PathBuf,
     /// Counts of what was done in it directly.
-    pub own: Counts,
+    pub own: IoCounts,
     /// The same with all that is below it.
-    pub all: Counts,
+    pub all: IoCounts,
     /// Processes that worked in it directly.
-    pub own_processes: BTreeSet<Process>,
+    pub own_processes: BTreeSet<ProcessIo>,
     /// Processes that worked in it or below it.
-    pub processes: BTreeSet<Process>,
+    pub processes: BTreeSet<ProcessIo>,
     /// Folders in it, in the order of their names.
     pub children: Vec<Self>,
 }
 
 /// Returns the nanoseconds for which programs waited for the device: all that memory can
 /// save.
-pub fn waited_ns(counts: &Counts) -> u64 {
+pub fn waited_ns(counts: &IoCounts) -> u64 {
     durable_ns(counts) + counts.missed_ns
 }
 
 /// Returns the nanoseconds for which programs waited for their writes to be durable.
-pub fn durable_ns(counts: &Counts) -> u64 {
+pub fn durable_ns(counts: &IoCounts) -> u64 {
     counts.fsync_ns + counts.synced_write_ns
 }
 
 /// The tree below `/`, or whatever the first component is elsewhere.
-pub(super) fn tree(folders: &[Folder]) -> Node {
+pub(super) fn tree(folders: &[FolderIo]) -> FolderNode {
     let mut root = Branch::default();
     for folder in folders {
         let TracedFolder::At(path) = &folder.place else { continue };
@@ -51,13 +51,13 @@ pub(super) fn tree(folders: &[Folder]) -> Node {
 
 #[derive(Default)]
 struct Branch {
-    own: Counts,
-    processes: BTreeSet<Process>,
+    own: IoCounts,
+    processes: BTreeSet<ProcessIo>,
     children: BTreeMap<PathBuf, Self>,
 }
 
 impl Branch {
-    fn into_node(self, path: PathBuf) -> Node {
+    fn into_node(self, path: PathBuf) -> FolderNode {
         let (mut all, mut processes) = (self.own, self.processes.clone());
         let children = self.children.into_iter();
         let children: Vec<_> =
@@ -66,14 +66,14 @@ impl Branch {
             all.add(&child.all);
             processes.extend(child.processes.iter().cloned());
         }
-        Node { path, own: self.own, all, own_processes: self.processes, processes, children }
+        FolderNode { path, own: self.own, all, own_processes: self.processes, processes, children }
     }
 }
 
 /// The folders to give advice on, those with most to gain first: as small as
 /// they can be while they hold nearly all of what there is to gain around them.
 /// What is less than `least` is not worth any.
-pub(super) fn candidates(root: &Node, least: u64) -> Vec<&Node> {
+pub(super) fn candidates(root: &FolderNode, least: u64) -> Vec<&FolderNode> {
     let mut found = vec![];
     descend(root, least.max(1), &mut found);
     found.sort_by_key(|node| std::cmp::Reverse(waited_ns(&node.all)));
@@ -81,7 +81,7 @@ pub(super) fn candidates(root: &Node, least: u64) -> Vec<&Node> {
 }
 
 /// Folders in which something was done directly, those with most bytes first.
-pub(super) fn busiest(root: &Node) -> Vec<&Node> {
+pub(super) fn busiest(root: &FolderNode) -> Vec<&FolderNode> {
     let mut found = vec![];
     let mut left = vec![root];
     while let Some(node) = left.pop() {
@@ -94,7 +94,7 @@ pub(super) fn busiest(root: &Node) -> Vec<&Node> {
     found
 }
 
-fn bytes(counts: &Counts) -> u64 {
+fn bytes(counts: &IoCounts) -> u64 {
     counts.bytes_read + counts.bytes_written + counts.bytes_mapped
 }
 
@@ -104,12 +104,12 @@ const NEARLY_ALL: u64 = 80;
 /// So high up there are other people's folders beside each other.
 const SHALLOW: usize = 2;
 
-fn descend<'a>(node: &'a Node, least: u64, found: &mut Vec<&'a Node>) {
+fn descend<'a>(node: &'a FolderNode, least: u64, found: &mut Vec<&'a FolderNode>) {
     let here = waited_ns(&node.all);
     if here < least {
         return;
     }
-    let holds_it = |child: &&Node| waited_ns(&child.all) * 100 >= here * NEARLY_ALL;
+    let holds_it = |child: &&FolderNode| waited_ns(&child.all) * 100 >= here * NEARLY_ALL;
     if let Some(child) = node.children.iter().find(holds_it) {
         return descend(child, least, found);
     }
@@ -133,23 +133,23 @@ fn depth(path: &Path) -> usize {
 mod tests {
     use super::*;
 
-    fn folder(path: &str, fsync_ns: u64, missed_ns: u64) -> Folder {
-        let process = Process { name: "p".to_owned(), id: path.len() as u32 };
-        Folder {
+    fn folder(path: &str, fsync_ns: u64, missed_ns: u64) -> FolderIo {
+        let process = ProcessIo { name: "p".to_owned(), id: path.len() as u32 };
+        FolderIo {
             place: TracedFolder::At(PathBuf::from(path)),
-            counts: Counts { fsyncs: 1, fsync_ns, missed_ns, ..Counts::default() },
+            counts: IoCounts { fsyncs: 1, fsync_ns, missed_ns, ..IoCounts::default() },
             processes: [process].into(),
         }
     }
 
-    fn names(nodes: &[&Node]) -> Vec<String> {
+    fn names(nodes: &[&FolderNode]) -> Vec<String> {
         nodes.iter().map(|node| node.path.display().to_string()).collect()
     }
 
     #[test]
     fn a_folder_has_what_is_below_it() {
         let unseen = TracedFolder::Unseen { device: (8, 1), ino: 2 };
-        let gone = Folder { place: unseen, ..folder("/", 100, 0) };
+        let gone = FolderIo { place: unseen, ..folder("/", 100, 0) };
         let all = [folder("/a/b", 3, 1), folder("/a", 5, 0), folder("/", 1, 0), gone];
         let root = tree(&all);
         assert_eq!((root.own.fsync_ns, root.all.fsync_ns, root.all.fsyncs), (1, 9, 3));

@@ -4,10 +4,10 @@
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use fsure_os::tracing::{Folder, Source, TracedFolder, Tracer, is_in_memory};
+use fsure_os::io_trace::{FolderIo, TraceSource, TracedFolder, Tracer, is_in_memory};
 
 use super::folder_contents::{self, FolderContents};
-use super::folder_tree::{self, Node, durable_ns};
+use super::folder_tree::{self, FolderNode, durable_ns};
 
 use crate::placement_advice;
 use crate::placement_advice::{Advice, FolderUse, WORTH};
@@ -24,7 +24,7 @@ pub struct HotOptions {
     /// Duration of the watch.
     pub span: Duration,
     /// Source of the events; `None` for the best that is available.
-    pub source: Option<Source>,
+    pub source: Option<TraceSource>,
     /// Clock by which times are read.
     pub clock: Clock,
 }
@@ -44,16 +44,16 @@ impl Default for HotOptions {
 #[derive(Clone, Debug)]
 pub struct Hot {
     /// Source of the events.
-    pub source: Source,
+    pub source: TraceSource,
     /// The reason why the best source was not used; `None` if it was, or if a source was
     /// requested.
     pub fell_back: Option<String>,
     /// Duration of the watch, in seconds.
     pub seconds: f64,
     /// The folders, from the root of all on.
-    pub tree: Node,
+    pub tree: FolderNode,
     /// Folders that no path leads to.
-    pub unseen: Vec<Folder>,
+    pub unseen: Vec<FolderIo>,
     /// Folders with something to gain, those with most of it first. None where
     /// the source tells no times.
     pub advised: Vec<Advised>,
@@ -85,7 +85,7 @@ impl Hot {
     /// Returns the advice on a folder: that of the nearest advised folder around it.
     /// `None` if the source reports no times.
     pub fn advice_on(&self, path: &Path) -> Option<Advice> {
-        if self.source != Source::Ebpf {
+        if self.source != TraceSource::Ebpf {
             return None;
         }
         let around = self.advised.iter().filter(|one| path.starts_with(&one.path));
@@ -120,7 +120,7 @@ pub fn hot(options: &HotOptions, listener: &dyn StepMonitor) -> Result<Hot> {
     let (blind, lost) = (seen.blind, seen.lost);
     let advised = Vec::new();
     let mut hot = Hot { source, fell_back, seconds, tree, unseen, advised, blind, lost, ended_by };
-    if source == Source::Ebpf {
+    if source == TraceSource::Ebpf {
         hot.advised = advice(&hot);
     }
     Ok(hot)
@@ -159,16 +159,16 @@ fn resolved(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
     folders.iter().map(one).collect()
 }
 
-fn cannot(source: Option<Source>, place: &Path, error: std::io::Error) -> Error {
+fn cannot(source: Option<TraceSource>, place: &Path, error: std::io::Error) -> Error {
     let hint = match source {
-        Some(Source::Ebpf) => "run it as root, or with '--source fanotify', which tells less",
+        Some(TraceSource::Ebpf) => "run it as root, or with '--source fanotify', which tells less",
         _ => "name them ('fsure hot DIR'), or run it as root to see all, with times",
     };
     if error.kind() == std::io::ErrorKind::PermissionDenied {
         return Error::Usage { message: error.to_string(), hint: Some(hint.to_owned()) };
     }
     let source = match source {
-        Some(Source::Ebpf) => {
+        Some(TraceSource::Ebpf) => {
             let words = format!("{error}; '--source fanotify' tells less and needs less");
             std::io::Error::new(error.kind(), words)
         }
@@ -178,15 +178,15 @@ fn cannot(source: Option<Source>, place: &Path, error: std::io::Error) -> Error 
 }
 
 /// Those that are in or below one of the folders, all where there are none.
-fn only(folders: Vec<Folder>, below: &[PathBuf]) -> Vec<Folder> {
-    let is_asked = |folder: &Folder| match &folder.place {
+fn only(folders: Vec<FolderIo>, below: &[PathBuf]) -> Vec<FolderIo> {
+    let is_asked = |folder: &FolderIo| match &folder.place {
         TracedFolder::At(path) => below.is_empty() || below.iter().any(|one| path.starts_with(one)),
         TracedFolder::Unseen { .. } => true,
     };
     folders.into_iter().filter(is_asked).collect()
 }
 
-fn advised_on(hot: &Hot, node: &Node) -> Advised {
+fn advised_on(hot: &Hot, node: &FolderNode) -> Advised {
     let (durable, missed) = (hot.per_hour(durable_ns(&node.all)), hot.per_hour(node.all.missed_ns));
     // The size of a folder that is left as it is interests no user.
     let is_worth = durable + missed >= WORTH;
@@ -219,7 +219,7 @@ fn is_disk_side(path: &Path) -> bool {
 /// Returns the reason why `ram bind` would refuse it whatever its content; `None` if
 /// there is none.
 fn unbindable(path: &Path) -> Option<String> {
-    let mount = fsure_os::ramfs::mount_at(path).ok()?;
+    let mount = fsure_os::overmount::mount_at(path).ok()?;
     fsure_ram::service::unsuitable(&mount).map(|refusal| refusal.why)
 }
 

@@ -7,7 +7,7 @@ mod folder_tree;
 mod hot;
 pub mod placement_advice;
 
-pub use folder_tree::{Node, durable_ns, waited_ns};
+pub use folder_tree::{FolderNode, durable_ns, waited_ns};
 pub use hot::{Advised, Hot, HotOptions, hot};
 
 /// Compiles and runs the examples of the README.

@@ -25,8 +25,8 @@ pub mod trust;
 mod commands;
 
 pub use commands::{
-    CompareSide, ExportTarget, Exported, HealOptions, History, Imported, Options, ProtectOptions,
-    RecoverOptions, Recovery, ScrubOptions, SealOptions, SignOutcome, SignedGeneration,
+    CatalogRepair, CompareSide, ExportTarget, Exported, HealOptions, History, Imported, Options,
+    ProtectOptions, RecoverOptions, ScrubOptions, SealOptions, SignOutcome, SignedGeneration,
     UpdateOptions, UserConfig, age, compare, dupes, export, heal, import, locate_backup, log,
     nested_place, protect, recover, scrub, seal, status, update, verify, verify_against,
 };

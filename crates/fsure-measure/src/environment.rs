@@ -15,7 +15,7 @@ pub(super) fn timestamp(clock: &Clock) -> String {
 pub(super) fn machine() -> Machine {
     let known = machine::machine();
     Machine {
-        host: fsure_os::plain::host(),
+        host: fsure_os::user_file::host(),
         system: known.system.unwrap_or_else(|| "not known".to_owned()),
         processor: known.processor,
         cores: known.cores.unwrap_or(1),

@@ -12,7 +12,9 @@ mod speed;
 pub mod stats;
 
 pub use flush::{FlushOptions, Measured, Pattern, flush};
-pub use speed::{Change, Changes, Data, SpeedOptions, Verified, Verifier, compare_speed, speed};
+pub use speed::{
+    Data, SpeedChange, SpeedChanges, SpeedOptions, Verified, Verifier, compare_speed, speed,
+};
 
 /// Compiles and runs the examples of the README.
 #[cfg(doctest)]

@@ -18,7 +18,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::SeqCst;
 
-use shared_page::{Answer, DIGITS, FAILED, MAGIC, OWNER_DIED, Page, SEALS};
+use shared_page::{FlushAnswer, DIGITS, FAILED, MAGIC, OWNER_DIED, DeferPage, SEALS};
 
 #[cfg(target_arch = "x86_64")]
 mod number {
@@ -79,7 +79,7 @@ const RWF_SYNC: c_int = 4;
 const STATX_TYPE: c_int = 1;
 const STATX_BASIC_STATS: c_int = 0x7ff;
 
-static PAGE: AtomicPtr<Page> = AtomicPtr::new(null_mut());
+static PAGE: AtomicPtr<DeferPage> = AtomicPtr::new(null_mut());
 
 /// Runs when the library is loaded; children of `fork` inherit what it has mapped.
 #[used]
@@ -126,7 +126,7 @@ unsafe fn number_before(text: *const c_char) -> Option<u64> {
 ///
 /// # Safety
 /// The path is a string.
-unsafe fn page_at(path: *const c_char, number: u64) -> *mut Page {
+unsafe fn page_at(path: *const c_char, number: u64) -> *mut DeferPage {
     // SAFETY: plain system calls; what is mapped stays so until the process ends, and
     // cannot become shorter.
     unsafe {
@@ -147,7 +147,7 @@ unsafe fn page_at(path: *const c_char, number: u64) -> *mut Page {
         }
         syscall(number::CLOSE, file);
         if !page.is_null() && !is_of(&*page, number) {
-            syscall(number::MUNMAP, page, size_of::<Page>());
+            syscall(number::MUNMAP, page, size_of::<DeferPage>());
             page = null_mut();
         }
         page
@@ -156,7 +156,7 @@ unsafe fn page_at(path: *const c_char, number: u64) -> *mut Page {
 
 /// Returns true if the page belongs to the run with this number, and either its
 /// flusher is alive or it has ended because a flush failed.
-fn is_of(page: &Page, number: u64) -> bool {
+fn is_of(page: &DeferPage, number: u64) -> bool {
     let owner = page.owner.load(SeqCst);
     page.magic.load(SeqCst) == MAGIC
         && page.number.load(SeqCst) == number
@@ -166,14 +166,14 @@ fn is_of(page: &Page, number: u64) -> bool {
 
 /// # Safety
 /// The file has the length of a page.
-unsafe fn map(file: c_long) -> *mut Page {
-    let size = size_of::<Page>();
+unsafe fn map(file: c_long) -> *mut DeferPage {
+    let size = size_of::<DeferPage>();
     // SAFETY: a new mapping, at an address of the kernel's choice.
     let at = unsafe {
         let anywhere = null_mut::<c_void>();
         syscall(number::MMAP, anywhere, size, READ_WRITE, MAP_SHARED, file, 0_usize)
     };
-    if at == -1 { null_mut() } else { at as *mut Page }
+    if at == -1 { null_mut() } else { at as *mut DeferPage }
 }
 
 /// Returns true if a file has the page's type and size, and is owned by root or
@@ -189,7 +189,7 @@ unsafe fn can_be_the_page(folder: c_int, path: *const c_char, flags: c_int) -> b
     };
     told == 0
         && stat.mode & S_IFMT == S_IFREG
-        && stat.size == size_of::<Page>() as u64
+        && stat.size == size_of::<DeferPage>() as u64
         // SAFETY: it asks for nothing.
         && (stat.owner == 0 || stat.owner == unsafe { geteuid() })
 }
@@ -241,25 +241,25 @@ fn now() -> u64 {
 
 /// Returns the treatment of a call on this file. If the device of the file is not
 /// known, that is the real call, which also reports what is wrong.
-fn answer(file: c_int) -> Answer {
+fn answer(file: c_int) -> FlushAnswer {
     // SAFETY: null, or mapped until the process ends.
-    let Some(page) = (unsafe { PAGE.load(SeqCst).as_ref() }) else { return Answer::Real };
+    let Some(page) = (unsafe { PAGE.load(SeqCst).as_ref() }) else { return FlushAnswer::Real };
     let mut stat = Statx::EMPTY;
     // What is only a path can be looked at and not synced.
     // SAFETY: the call takes a descriptor and a number, whatever they are.
     let flags = unsafe { syscall(number::FCNTL, file, F_GETFL) };
     if flags < 0 || flags & O_PATH != 0 {
-        return Answer::Real;
+        return FlushAnswer::Real;
     }
     // SAFETY: the path is an empty string, and the structure has the kernel's size.
     let told = unsafe {
         syscall(number::STATX, file, c"".as_ptr(), AT_EMPTY_PATH, STATX_TYPE, &raw mut stat)
     };
     if told != 0 {
-        return Answer::Real;
+        return FlushAnswer::Real;
     }
     let answer = page.call(shared_page::device(stat.mode, stat.major, stat.minor), now());
-    if answer == (Answer::Acknowledged { first: true }) {
+    if answer == (FlushAnswer::Acknowledged { first: true }) {
         page.wake.fetch_add(1, SeqCst);
         // SAFETY: the futex lies in memory that stays mapped.
         unsafe { syscall(number::FUTEX, &raw const page.wake, FUTEX_WAKE, 1) };
@@ -275,10 +275,10 @@ fn fail() -> c_int {
 
 fn sync(file: c_int, number: c_long) -> c_int {
     match answer(file) {
-        Answer::Acknowledged { .. } => 0,
+        FlushAnswer::Acknowledged { .. } => 0,
         // SAFETY: the call takes one descriptor, whatever that is.
-        Answer::Real => unsafe { syscall(number, file) as c_int },
-        Answer::Failed => fail(),
+        FlushAnswer::Real => unsafe { syscall(number, file) as c_int },
+        FlushAnswer::Failed => fail(),
     }
 }
 

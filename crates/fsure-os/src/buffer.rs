@@ -8,7 +8,7 @@ use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use crate::host::memory;
+use crate::host::aligned_memory;
 
 /// Size and alignment of a huge page on the known systems.
 const HUGE_PAGE: usize = 2 << 20;
@@ -30,7 +30,7 @@ impl Buffer {
     /// where the system has no memory to give.
     pub fn new(capacity: usize) -> io::Result<Self> {
         let capacity = capacity.next_multiple_of(HUGE_PAGE);
-        Ok(Self { start: memory::map(capacity, HUGE_PAGE)?, capacity })
+        Ok(Self { start: aligned_memory::map(capacity, HUGE_PAGE)?, capacity })
     }
 }
 
@@ -54,7 +54,7 @@ impl DerefMut for Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: exactly what `new` mapped, used by no thread after this.
-        unsafe { memory::unmap(self.start, self.capacity) };
+        unsafe { aligned_memory::unmap(self.start, self.capacity) };
     }
 }
 

@@ -69,7 +69,7 @@ pub struct Deferred {
 
 /// The file system that a folder is on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mounted {
+pub struct MountedFs {
     /// `ext4`.
     pub kind: String,
     /// The source of the mount.
@@ -89,7 +89,7 @@ pub struct Mounted {
 }
 
 /// Returns the file system that a folder is on.
-pub fn mount_of(folder: &Path) -> io::Result<Mounted> {
+pub fn mount_of(folder: &Path) -> io::Result<MountedFs> {
     host::defer::mount_of(folder)
 }
 

@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use crate::folder::Root;
 use crate::host;
+use crate::root_dir::Root;
 
 /// The class of a storage, which decides how it is best read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum DeviceClass {
 
 /// The storage under a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Device {
+pub struct StorageDevice {
     /// The disks it is on, by device number; its own number where they are not
     /// known. Sorted.
     pub(crate) disks: Vec<u64>,
@@ -35,7 +35,7 @@ pub struct Device {
     pub(crate) is_remote: bool,
 }
 
-impl Device {
+impl StorageDevice {
     /// One of which nothing is known.
     pub fn unknown() -> Self {
         Self { disks: Vec::new(), heads: 0, is_remote: true }
@@ -82,9 +82,9 @@ mod tests {
     fn two_folders_of_one_disk_share_it() {
         let one = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let root = Root::open(one.path()).unwrap();
-        let device = Device::of(&root, b"");
+        let device = StorageDevice::of(&root, b"");
         assert!(!device.disks.is_empty());
-        assert!(device.shares_a_disk_with(&Device::of(
+        assert!(device.shares_a_disk_with(&StorageDevice::of(
             &Root::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap(),
             b"src"
         )));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::host::output as host;
 use crate::output::Destination;
-use crate::spill::{self, Content, UnnamedFile};
+use crate::unnamed_file::{self, UnnamedContent, UnnamedFile};
 
 /// The name that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -38,9 +38,10 @@ pub fn is_stream(path: &Path) -> bool {
 
 /// Reads a stream to its end, into a file without a name. `is_stopped` is asked between two
 /// reads, and ends it with `Interrupted`.
-pub fn copy_stream(path: &Path, is_stopped: &dyn Fn() -> bool) -> io::Result<Content> {
-    let folder = spill::folder();
-    let mut copy = Copy { to: UnnamedFile::create(&folder)?, folder, is_stopped, checked_at: 0 };
+pub fn copy_stream(path: &Path, is_stopped: &dyn Fn() -> bool) -> io::Result<UnnamedContent> {
+    let folder = unnamed_file::folder();
+    let mut copy =
+        InputCopy { to: UnnamedFile::create(&folder)?, folder, is_stopped, checked_at: 0 };
     READS_UNDER_WAY.fetch_add(1, Ordering::Relaxed);
     let length = open(path).and_then(|mut stream| copy.append(&mut stream));
     READS_UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
@@ -67,7 +68,7 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
 }
 
 /// A copy under way.
-struct Copy<'a> {
+struct InputCopy<'a> {
     to: UnnamedFile,
     folder: PathBuf,
     is_stopped: &'a dyn Fn() -> bool,
@@ -75,7 +76,7 @@ struct Copy<'a> {
     checked_at: u64,
 }
 
-impl Copy<'_> {
+impl InputCopy<'_> {
     fn append(&mut self, stream: &mut dyn Read) -> io::Result<u64> {
         let mut buffer = vec![0; COPY_BYTES];
         let mut length = 0;

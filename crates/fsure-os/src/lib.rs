@@ -1,127 +1,142 @@
-//! Floor 0 of `fsure`: the one package that asks the operating system, and
-//! the only one with `unsafe`.
+//! The operating system: the one crate of the workspace that calls it, and the only one
+//! with `unsafe`.
 //!
-//! | module | question |
+//! | Reading | |
 //! |---|---|
-//! | [`append`] | files that only grow, durably |
-//! | [`attribute`] | mode, owner, access lists and extended attributes of a name |
-//! | [`block`] | a disk made of a program, for file systems to be mounted from |
-//! | [`buffer`] | memory that direct reads can use at full speed |
-//! | [`control`] | a socket by which other programs ask this one |
-//! | [`counters`] | what a device was really asked to do |
-//! | [`daemon`] | processes that go on when the one that started them ends |
-//! | [`defer`] | a command whose `fsync` returns at once, and a flush that follows |
-//! | [`device`] | which disks a file system is on, and how they want to be read |
-//! | [`durable`] | the ways of making a write durable |
-//! | [`files`] | a file system made of a program, for other programs to use |
-//! | [`folder`] | which names are below a root, and what they are |
+//! | [`root_dir`] | the names below a root folder, never through a link, and their stat |
+//! | [`opener`] | opening a file by the best of the ways to read it |
+//! | [`read`] | reads, and the way each was really done |
+//! | [`batch_read`] | many reads with one call (io_uring) |
+//! | [`buffer`] | memory that direct reads can use |
+//! | [`page_cache`] | the pages of a file that are in memory; eviction |
+//! | [`physical_order`] | where files begin on the disk |
 //! | [`input`] | inputs that can be read only once, standard input among them |
-//! | [`inside`] | a command that sees folders in memory in the place of others |
-//! | [`net`] | TCP, with an end to every wait |
-//! | [`opener`] | how a file can be read, before it is |
+//!
+//! | Writing | |
+//! |---|---|
+//! | [`append_file`] | files that only grow, durably |
+//! | [`durable_write`] | the ways of making a write durable |
+//! | [`mapped_write`] | stores into a mapped file, which move no date |
 //! | [`output`] | outputs to a path that the user names, streams among them |
-//! | [`pin`] | the files of a folder held in memory |
-//! | [`place`] | where files begin on the disk |
-//! | [`read`] | what a file holds on its medium, and which way it was really read |
-//! | [`ring`] | many reads with one call |
-//! | [`shell`] | a command of the user's own |
-//! | [`stack`] | what a folder lies on, layer by layer |
-//! | [`still`] | a file system made to hold still |
-//! | [`stream`] | what of a file is in memory, and the way to nowhere |
-//! | [`tracing`] | which folders all programs use, and how |
-//! | [`user`] | the user that this process runs as |
-//! | [`volume`] | which file system this is |
-//! | [`pv`] | the experiment that all this began with |
-//! | [`mapped_write`] | stores into a file that move no date |
-//! | [`memory`] | how much memory there is, who may have it, and how short it is |
-//! | [`mirror`] | a folder of which another is kept a copy |
-//! | [`mounts`] | mounts of this process, which are gone with it |
-//! | [`passthrough`] | a folder seen through FUSE |
-//! | [`stand`] | a real file system on a disk made of a program |
-//! | [`family`] | a program and all that it starts, which end together |
-//! | [`watch`] | which folders of a file system have changed |
-//! | [`zram`] | a compressed disk in memory |
-//! | [`ramdisk`] | a plain RAM disk |
-//! | [`spill`] | files without a name, for what is too much for memory |
-//! | [`ramfs`] | a folder in memory over one on a disk, and who holds either |
-//! | [`cgroup`] | a machine with less memory |
-//! | [`scratch`] | folders of fsure, of which nothing is left behind |
-//! | [`kernel`] | what this kernel can do of that which RAM folders need |
-//! | [`limit`] | how many files may be open at once |
+//! | [`repair_write`] | repairs below a root: drafts, patches, lost links and folders |
+//! | [`unnamed_file`] | files without a name, for what is too much for memory |
+//! | [`user_file`] | whole files that the user names, read and replaced |
+//! | [`file_attributes`] | mode, owner, access lists and extended attributes |
+//!
+//! | Storage | |
+//! |---|---|
+//! | [`device`] | the disks below a file system, and how they want to be read |
+//! | [`storage_stack`] | the layers of storage below a path |
+//! | [`filesystem_id`] | the identity of a file system |
+//! | [`block_stats`] | the requests that a device really got |
 //! | [`loop_device`] | a file as a block device, and proof that it still is one |
-//! | [`machine`] | what machine this is, and what else it is doing |
-//! | [`lock`] | whether another process is at work on the same record |
-//! | [`plain`] | plain files that the user names: lists read and written |
-//! | [`mod@write`] | repairs below a root: drafts, patches, lost links and folders |
-//! | [`priority`] | whether others go first |
-//! | [`path`] | bytes to paths and back, and the few plain questions about a path |
+//! | [`loop_mount`] | a real file system on a disk that this process serves |
+//! | [`fuse_disk`] | a disk that this process serves through FUSE |
+//! | [`fuse_files`] | a file system that this process serves through FUSE |
+//! | [`passthrough`] | a folder seen through FUSE |
+//! | [`freeze`] | a file system that is frozen |
+//! | [`ramdisk`] | a plain RAM disk |
+//! | [`zram`] | a compressed RAM disk |
+//!
+//! | Folders in memory | |
+//! |---|---|
+//! | [`overmount`] | a folder in memory mounted over one on a disk, and the processes in either |
+//! | [`tree_copy`] | one side of a folder and its copy |
+//! | [`change_watch`] | the folders of a file system that have changed |
+//! | [`io_trace`] | the operations of all programs on folders |
+//! | [`mlock`] | files locked in memory |
+//! | [`memory_info`] | memory, its pressure and its limits |
+//!
+//! | Processes | |
+//! |---|---|
+//! | [`private_mounts`] | mounts of this process, which end with it |
+//! | [`mount_sandbox`] | a command that sees folders in memory in the place of others |
+//! | [`process_tree`] | a program and all its descendants, which end together |
+//! | [`detached_process`] | a process that outlives the one that started it |
+//! | [`defer`] | a command whose `fsync` returns at once, and the flush that follows |
+//! | [`control_socket`] | a socket on which other processes send requests |
+//! | [`tcp`] | TCP with an end to every wait |
+//! | [`shell_command`] | a command line of the user |
+//! | [`scratch_dir`] | a folder that is gone after a kill, too |
+//! | [`memory_cgroup`] | a group of processes with less memory |
+//!
+//! | Machine | |
+//! |---|---|
+//! | [`machine`] | the machine, and the other work on it |
+//! | [`kernel_features`] | the features of this kernel |
+//! | [`rlimit`] | the limit of open files |
+//! | [`lock`] | a lock between processes |
+//! | [`priority`] | precedence for other processes |
+//! | [`user`] | the user that this process runs as |
+//! | [`path`] | bytes to paths and back |
+//! | [`pv`] | the founders' experiment with `pv` |
 //!
 //! A question that the system cannot answer is `None` or an error, never an
 //! invented value. What is the same everywhere stands here; what only one
 //! system knows stands in `host`, in a folder of its name.
 
-mod absent;
-pub mod append;
-pub mod attribute;
-#[cfg(feature = "fuse")]
-pub mod block;
+pub mod append_file;
+pub mod batch_read;
+pub mod block_stats;
 pub mod buffer;
-pub mod cgroup;
-pub mod control;
-pub mod counters;
-pub mod daemon;
+pub mod change_watch;
+pub mod control_socket;
 #[cfg(feature = "defer")]
 pub mod defer;
+pub mod detached_process;
 pub mod device;
-pub mod durable;
-pub mod family;
+pub mod durable_write;
+pub mod file_attributes;
+pub mod filesystem_id;
+pub mod freeze;
 #[cfg(feature = "fuse")]
-pub mod files;
-pub mod folder;
+pub mod fuse_disk;
+#[cfg(feature = "fuse")]
+pub mod fuse_files;
 mod host;
 pub mod input;
-pub mod inside;
-pub mod kernel;
-pub mod limit;
+#[cfg(feature = "io-trace")]
+pub mod io_trace;
+pub mod kernel_features;
 pub mod lock;
 pub mod loop_device;
+#[cfg(feature = "fuse")]
+pub mod loop_mount;
 pub mod machine;
 pub mod mapped_write;
-pub mod memory;
-pub mod mirror;
-pub mod mounts;
-pub mod net;
+pub mod memory_cgroup;
+pub mod memory_info;
+pub mod mlock;
+pub mod mount_sandbox;
 pub mod opener;
 pub mod output;
+pub mod overmount;
+pub mod page_cache;
 #[cfg(feature = "fuse")]
 pub mod passthrough;
 pub mod path;
-pub mod pin;
-pub mod place;
-pub mod plain;
+pub mod physical_order;
 pub mod priority;
+pub mod private_mounts;
+pub mod process_tree;
 pub mod pv;
 pub mod ramdisk;
-pub mod ramfs;
 pub mod read;
-pub mod ring;
-pub mod scratch;
-pub mod shell;
-pub mod spill;
-pub mod stack;
-#[cfg(feature = "fuse")]
-pub mod stand;
+pub mod repair_write;
+pub mod rlimit;
+pub mod root_dir;
+pub mod scratch_dir;
+pub mod shell_command;
 mod stat;
-pub mod still;
-pub mod stream;
-#[cfg(feature = "tracing")]
-pub mod tracing;
+pub mod storage_stack;
+pub mod tcp;
+pub mod tree_copy;
+mod uncached_pages;
+pub mod unnamed_file;
 pub mod user;
-pub mod volume;
-pub mod watch;
+pub mod user_file;
 #[cfg(any(windows, test))]
-mod wide;
-pub mod write;
+mod wtf8;
 pub mod zram;
 
 pub use stat::{DATE_NS_MAX, Kind, Stat};

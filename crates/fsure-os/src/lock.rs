@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::Kind;
 use crate::host::lock::{stat, stat_path, without_following};
-use crate::mirror::Side;
+use crate::tree_copy::Side;
 
 /// A lock that is held until it is dropped, or the process ends in any way.
 #[derive(Debug)]

@@ -9,7 +9,7 @@
 //! changes afterwards is noticed.
 //!
 //! All of that is done by a process of its own, the hidden command `fsure
-//! loop-keeper`. The file may be one that the calling process serves ([`crate::block`]),
+//! loop-keeper`. The file may be one that the calling process serves ([`crate::fuse_disk`]),
 //! and a change of the setting waits for requests to that file: a process that waits
 //! for itself in the kernel cannot be killed. The keeper ends when its standard input
 //! does, and the device is detached once nothing uses it any more.

@@ -2,8 +2,8 @@
 //! program has written to is dirty, and takes further stores without a word to
 //! the file system, until the system writes it back and protects it again.
 
-use crate::folder::Root;
 use crate::host::mapped_write as host;
+use crate::root_dir::Root;
 
 /// The time after the last change of a file in which a store through a map can still
 /// change it without a new change time, nanoseconds; `i64::MAX` where the system

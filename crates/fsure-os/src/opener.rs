@@ -7,9 +7,9 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::folder::Root;
-use crate::host::{File, Handle, Opened};
+use crate::host::{File, Handle, OpenedFile};
 use crate::read::{GRAIN_MAX, GRAIN_MIN, OpenFile, ReadMode, next_rung};
+use crate::root_dir::Root;
 use crate::{Kind, Stat};
 
 /// Opens the files below a root. It remembers what was learnt from one file and
@@ -72,7 +72,7 @@ impl Opener {
     /// The rung a file starts on, and the grain of its reads there.
     fn choose<H: Handle>(
         &self,
-        opened: &Opened<H>,
+        opened: &OpenedFile<H>,
         medium: DeviceTraits,
         uses_cache: bool,
     ) -> io::Result<(ReadMode, u64)> {
@@ -88,7 +88,7 @@ impl Opener {
         }
     }
 
-    fn first_rung<H: Handle>(&self, opened: &Opened<H>) -> io::Result<(ReadMode, u64)> {
+    fn first_rung<H: Handle>(&self, opened: &OpenedFile<H>) -> io::Result<(ReadMode, u64)> {
         let file = &opened.file;
         match (self.first, opened.grain.filter(|grain| *grain <= GRAIN_MAX)) {
             (ReadMode::Direct, Some(grain)) if set_direct(opened, true).is_ok() => {
@@ -130,7 +130,7 @@ pub(crate) fn not_that_file() -> io::Error {
 }
 
 /// Turns direct reads on or off, unless they are as wanted.
-fn set_direct<H: Handle>(opened: &Opened<H>, wanted: bool) -> io::Result<()> {
+fn set_direct<H: Handle>(opened: &OpenedFile<H>, wanted: bool) -> io::Result<()> {
     if opened.is_direct == wanted { Ok(()) } else { opened.file.turn(ReadMode::Direct, wanted) }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::host::output as host;
 use crate::path::FileKind;
-use crate::plain::AtomicFile;
+use crate::user_file::AtomicFile;
 
 /// The name that stands for standard output.
 pub const STANDARD_OUTPUT: &str = "-";

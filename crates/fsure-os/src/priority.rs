@@ -1,7 +1,7 @@
 //! The priority of this process and of its threads. A refusal of a low priority is reported:
 //! a run that was asked to stand back must not hold up a server in silence.
 
-use crate::device::Device;
+use crate::device::StorageDevice;
 use crate::host;
 
 /// Takes the lowest priority for processor and disk, for this thread and those it
@@ -20,6 +20,6 @@ pub fn highest() {
 
 /// Returns true if the queue of this storage honours a priority at all; `None` if
 /// that is not known.
-pub fn is_heeded_by(device: &Device) -> Option<bool> {
+pub fn is_heeded_by(device: &StorageDevice) -> Option<bool> {
     host::priority::is_heeded_by(device)
 }

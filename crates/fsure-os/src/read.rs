@@ -13,9 +13,9 @@ use std::ops::Range;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use crate::Stat;
-use crate::absent::NonResident;
 use crate::buffer::Buffer;
 use crate::host::{File, Handle};
+use crate::uncached_pages::NonResident;
 
 /// A way to read, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

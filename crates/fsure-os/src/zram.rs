@@ -3,15 +3,15 @@
 //! It is a device of the whole machine. So [`Zram`], with ext4 and for measuring, is
 //! registered with the guard of the scratch folder before it is used, and nothing is
 //! mounted where others would see it. What is to stay when this process ends is
-//! made by [`add_zram`], [`make_xfs`] and [`crate::ramfs::Detached::xfs`]; it is known by
+//! made by [`add_zram`], [`make_xfs`] and [`crate::overmount::Detached::xfs`]; it is known by
 //! its number and by its label, since a number can be another's later.
 //!
 //! Linux only; elsewhere everything here fails with `Unsupported`.
 
 use std::path::PathBuf;
 
-pub use crate::host::mounts::Zram;
-pub use crate::host::ramfs::{add_zram, can_make_xfs, is_xfs_of, make_xfs, remove_zram};
+pub use crate::host::overmount::{add_zram, can_make_xfs, is_xfs_of, make_xfs, remove_zram};
+pub use crate::host::private_mounts::Zram;
 
 /// `mkfs.xfs` makes none that is smaller. What is not used takes no memory.
 pub const XFS_LEAST: u64 = 300 << 20;
@@ -30,7 +30,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::host::did_not_run;
-    use crate::ramfs::Detached;
+    use crate::overmount::Detached;
 
     /// A test's turn: the number of a device that is gone is the next one's.
     pub(crate) struct Turn(fs::File);
@@ -52,9 +52,9 @@ pub(crate) mod tests {
     }
 
     /// Removed, whatever becomes of the test.
-    struct Device(u32);
+    struct TestZram(u32);
 
-    impl Drop for Device {
+    impl Drop for TestZram {
         fn drop(&mut self) {
             let _ = remove_zram(self.0, "test");
         }
@@ -75,7 +75,7 @@ pub(crate) mod tests {
         if let Err(error) = can_make_xfs() {
             return did_not_run(test, &error.to_string());
         }
-        let device = Device(add_zram().unwrap());
+        let device = TestZram(add_zram().unwrap());
         make_xfs(device.0, XFS_LEAST, "test").unwrap();
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o2751)).unwrap();

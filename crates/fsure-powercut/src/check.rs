@@ -7,21 +7,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fsure_os::buffer::Buffer;
-use fsure_os::folder::{Root, is_lost};
-use fsure_os::net::Stream;
 use fsure_os::opener::Opener;
 use fsure_os::read;
-use fsure_os::stack::{self, Stack};
-use fsure_os::{path as os_path, plain};
+use fsure_os::root_dir::{Root, is_lost};
+use fsure_os::storage_stack::{self, Stack};
+use fsure_os::tcp::Stream;
+use fsure_os::{path as os_path, user_file};
 
-use super::messages::{self, DriveHistory, Message, Method, PowercutMonitor, Summary};
-use super::protocol_records::{self, Opened, Run, RunInfo, RunQuery};
+use super::messages::{self, CheckSummary, DriveHistory, Message, MethodResult, PowercutMonitor};
+use super::protocol_records::{self, RunDescription, RunId, RunInfo, RunQuery};
 use super::result_store::{self, StoredCut, kept};
 use super::run_files;
 use super::test_plan::Way;
-use super::wire::{self, Kind, RESPONSE_TIMEOUT, Secret, broken};
+use super::wire::{self, MessageKind, RESPONSE_TIMEOUT, Secret, broken};
 use super::write::{no_witness, volume_of};
-use super::{Acknowledged, BLOCK, Device, Found, Judge, Judged};
+use super::{Acknowledged, BLOCK, FoundBlock, Judge, Judged, TestedDevice};
 use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result};
 
 /// Options of a check.
@@ -53,13 +53,13 @@ pub fn check(options: &CheckOptions, listener: &dyn PowercutMonitor) -> Result<E
         messages::CheckState::Failed => ExitCode::Damage,
         messages::CheckState::NothingShown => ExitCode::Incomplete,
     };
-    listener.told(&Message::Summary(Summary { exit_code: code.number(), ..summary }));
+    listener.told(&Message::Summary(CheckSummary { exit_code: code.number(), ..summary }));
     Ok(code)
 }
 
 /// Returns a summary that shows nothing, with the reason.
-fn nothing(run: Option<String>, acked: u64, heard_ms: u64, why: String) -> Summary {
-    Summary {
+fn nothing(run: Option<String>, acked: u64, heard_ms: u64, why: String) -> CheckSummary {
+    CheckSummary {
         run,
         state: messages::CheckState::NothingShown,
         acked,
@@ -75,7 +75,7 @@ fn nothing(run: Option<String>, acked: u64, heard_ms: u64, why: String) -> Summa
 
 /// Report of the witness about a run.
 struct Asking {
-    run: Run,
+    run: RunId,
     told: RunInfo,
     owed: Vec<Acknowledged>,
 }
@@ -89,14 +89,14 @@ impl Asking {
         let (mut sender, mut receiver) = wire::call(stream, &options.secret).map_err(unheard)?;
         let asked = RunQuery {
             run: options.run.clone(),
-            host: plain::host(),
+            host: user_file::host(),
             folder: folder.to_string_lossy().into_owned(),
         };
         let asked =
             serde_json::to_vec(&asked).map_err(|error| Error::Internal(error.to_string()))?;
-        sender.send(Kind::Ask, &asked).map_err(unheard)?;
+        sender.send(MessageKind::Ask, &asked).map_err(unheard)?;
         // A long log takes a while to be read.
-        let told = receiver.expect(Kind::Run, Some(Instant::now() + 60 * RESPONSE_TIMEOUT));
+        let told = receiver.expect(MessageKind::Run, Some(Instant::now() + 60 * RESPONSE_TIMEOUT));
         let told = match told {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Ok(Err(error.to_string()));
@@ -110,11 +110,11 @@ impl Asking {
         let mut owed = Vec::new();
         loop {
             match receiver.receive(Some(Instant::now() + 6 * RESPONSE_TIMEOUT)).map_err(unheard)? {
-                (Kind::Owed, body) => owed.extend(
+                (MessageKind::Owed, body) => owed.extend(
                     protocol_records::owed(run, &body)
                         .ok_or_else(|| unheard(broken("no writes")))?,
                 ),
-                (Kind::Done, _) => return Ok(Ok(Self { run, told, owed })),
+                (MessageKind::Done, _) => return Ok(Ok(Self { run, told, owed })),
                 _ => return Err(unheard(broken("a frame out of its turn"))),
             }
         }
@@ -125,7 +125,7 @@ impl Asking {
         options: &CheckOptions,
         listener: &dyn PowercutMonitor,
         folder: &Path,
-    ) -> Result<Summary> {
+    ) -> Result<CheckSummary> {
         let acked = self.told.acked.values().sum();
         let RunInfo { opened, heard_ms, .. } = &self.told;
         let run = opened.run.clone();
@@ -137,7 +137,7 @@ impl Asking {
             return nothing("no write was acknowledged");
         }
         let stack = Stack::of(folder).context("ask what is below", folder)?;
-        let device = Device::below(&stack);
+        let device = TestedDevice::below(&stack);
         let run_folder = run_files::folder_of(folder, &self.run);
         if let Some(why) = self.elsewhere(folder, &run_folder, device.as_ref().ok()) {
             return nothing(&why);
@@ -149,9 +149,9 @@ impl Asking {
         let is_being_written = run_files::is_being_written(&run_folder);
         let (judged, way) = self.read(&run_folder, listener)?;
         let failed = judged.values().map(Judged::faults).sum();
-        let why_uncut = why_uncut(opened, stack::life(folder), stack::boot());
+        let why_uncut = why_uncut(opened, storage_stack::life(folder), storage_stack::boot());
         self.tell(&judged, listener);
-        let summary = Summary {
+        let summary = CheckSummary {
             state: if failed > 0 {
                 messages::CheckState::Failed
             } else {
@@ -164,7 +164,7 @@ impl Asking {
         };
         let shows_nothing = |why: &str| {
             let why = Some(why.to_owned());
-            Ok(Summary { state: messages::CheckState::NothingShown, why, ..summary.clone() })
+            Ok(CheckSummary { state: messages::CheckState::NothingShown, why, ..summary.clone() })
         };
         // What the writer removes meanwhile is not lost, and its cut is still to come.
         if is_being_written {
@@ -184,12 +184,12 @@ impl Asking {
         let summary = match device {
             Ok(device) => {
                 let cuts = keep(options, &summary, &device)?;
-                Summary { device: Some(device), cuts: Some(cuts), ..summary }
+                CheckSummary { device: Some(device), cuts: Some(cuts), ..summary }
             }
             Err(why) => {
                 let why =
                     format!("the result is of no drive that is known, and is not kept: {why}");
-                Summary { why: Some(why), ..summary }
+                CheckSummary { why: Some(why), ..summary }
             }
         };
         // Not before it is kept: the next run removes the evidence.
@@ -203,13 +203,13 @@ impl Asking {
         &self,
         folder: &Path,
         run_folder: &Path,
-        device: Option<&Device>,
+        device: Option<&TestedDevice>,
     ) -> Option<String> {
         let opened = &self.told.opened;
         if let Some(why) = other_volume(&opened.volume, &volume_of(folder)) {
             return Some(why);
         }
-        let serial = |device: Option<&Device>| device.map(|device| device.serial.clone());
+        let serial = |device: Option<&TestedDevice>| device.map(|device| device.serial.clone());
         if let Some(why) = other(&serial(opened.device.as_ref()), &serial(device), "drive") {
             return Some(why);
         }
@@ -239,7 +239,7 @@ impl Asking {
         if let Some(root) = root {
             let opener = Opener::new(Arc::new(root), read::ReadMode::Direct);
             let mut buffer = Buffer::new(1).context(doing, folder)?;
-            let listed = there(plain::names(folder), "its list of names", listener);
+            let listed = there(user_file::names(folder), "its list of names", listener);
             let listed = listed.context(doing, folder)?.unwrap_or_default();
             // A folder that cannot be listed may still know a name.
             let owed = self.owed.iter().map(|write| write.stamp.file);
@@ -268,7 +268,7 @@ impl Asking {
     fn tell(&self, judged: &BTreeMap<u32, Judged>, listener: &dyn PowercutMonitor) {
         for (number, acked) in &self.told.acked {
             let judged = judged.get(number).copied().unwrap_or_default();
-            let method = Method::new(Way::name_of(*number), *acked, &judged);
+            let method = MethodResult::new(Way::name_of(*number), *acked, &judged);
             listener.told(&Message::Method(method));
         }
     }
@@ -297,7 +297,11 @@ fn other(then: &Option<String>, now: &Option<String>, what: &str) -> Option<Stri
 
 /// Returns the reason why the power was not cut, or might not have been: the file system
 /// is still mounted as it was, or that is unknown and the system was not restarted.
-fn why_uncut(opened: &Opened, life: Option<String>, boot: Option<String>) -> Option<&'static str> {
+fn why_uncut(
+    opened: &RunDescription,
+    life: Option<String>,
+    boot: Option<String>,
+) -> Option<&'static str> {
     if opened.life.is_some() && life.is_some() {
         let is_same = opened.life == life;
         return is_same.then_some("the file system is still mounted as it was: no power was cut");
@@ -346,7 +350,7 @@ fn show(
         let filled = source.read_at(buffer, offset, wanted)?;
         worst = worst.max(filled.way);
         for (place, block) in (0..).zip(buffer[..filled.bytes].chunks(BLOCK)) {
-            judge.found(Found { file, offset: offset + place * BLOCK as u64, block });
+            judge.found(FoundBlock { file, offset: offset + place * BLOCK as u64, block });
         }
         if filled.bytes == 0 {
             break;
@@ -357,7 +361,11 @@ fn show(
 }
 
 /// Keeps the result; returns everything that is kept of the drive.
-fn keep(options: &CheckOptions, summary: &Summary, device: &Device) -> Result<DriveHistory> {
+fn keep(
+    options: &CheckOptions,
+    summary: &CheckSummary,
+    device: &TestedDevice,
+) -> Result<DriveHistory> {
     let run = summary.run.clone().unwrap_or_default();
     let checked = super::messages::timestamp(&options.clock);
     let cut = StoredCut::new(run, checked, device.clone(), summary.acked, summary.failed);
@@ -407,6 +415,6 @@ mod tests {
     fn what_was_told_before_a_boot_was_is_read() {
         let told = r#"{"run":"","program":"","host":"","folder":"","device":null,"volume":null,
             "life":null,"started":""}"#;
-        assert_eq!(serde_json::from_str::<Opened>(told).unwrap().boot, None);
+        assert_eq!(serde_json::from_str::<RunDescription>(told).unwrap().boot, None);
     }
 }

@@ -2,12 +2,12 @@
 //! something of a drive that it never did, so a result is kept only if its drive is
 //! certain.
 
-use fsure_os::stack::{Layer, Stack};
+use fsure_os::storage_stack::{Stack, StorageLayer};
 use serde::{Deserialize, Serialize};
 
 /// A drive, as it identifies itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Device {
+pub struct TestedDevice {
     /// Its serial number.
     pub serial: String,
     /// Its firmware, if it reports one.
@@ -16,7 +16,7 @@ pub struct Device {
     pub model: Option<String>,
 }
 
-impl Device {
+impl TestedDevice {
     /// Returns the drive below a folder: the only disk, with no layer in between that has
     /// a cache or acts on its own. Fails with the reason if there is none.
     pub fn below(stack: &Stack) -> Result<Self, String> {
@@ -57,30 +57,30 @@ fn is_one_of_many(serial: &str) -> bool {
     first.is_some() && (letters.clone().next().is_none() || letters.any(|l| Some(l) != first))
 }
 
-fn fact(layer: &Layer, name: &str) -> Option<String> {
+fn fact(layer: &StorageLayer, name: &str) -> Option<String> {
     layer.facts.iter().find(|fact| fact.0 == name).map(|fact| fact.1.clone())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fsure_os::stack::Medium;
+    use fsure_os::storage_stack::Medium;
 
-    fn layer(kind: &'static str, facts: &[(&'static str, &str)]) -> Layer {
+    fn layer(kind: &'static str, facts: &[(&'static str, &str)]) -> StorageLayer {
         let facts = facts.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        Layer { kind, name: "x".to_owned(), facts }
+        StorageLayer { kind, name: "x".to_owned(), facts }
     }
 
-    fn below(layers: Vec<Layer>) -> Result<Device, String> {
+    fn below(layers: Vec<StorageLayer>) -> Result<TestedDevice, String> {
         let medium = Medium::Unknown;
-        Device::below(&Stack { layers, medium, is_write_back: None, drive_cache_on: None })
+        TestedDevice::below(&Stack { layers, medium, is_write_back: None, drive_cache_on: None })
     }
 
     #[test]
     fn only_a_drive_that_is_known_has_a_name() {
         let system = || layer("file system", &[]);
         let disk = || layer("disk", &[("serial", "S"), ("model", "M")]);
-        let known = Device { serial: "S".into(), firmware: None, model: Some("M".into()) };
+        let known = TestedDevice { serial: "S".into(), firmware: None, model: Some("M".into()) };
         assert_eq!(below(vec![system(), layer("partition", &[]), disk()]), Ok(known.clone()));
         assert_eq!(below(vec![system(), layer("dm", &[]), disk()]), Ok(known));
         let held = layer("file system", &[("flushes", "kept from the disk by nobarrier")]);
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_box_of_another_model_is_another_drive() {
-        let device = |model: &str| Device {
+        let device = |model: &str| TestedDevice {
             serial: "0123456789ABCDEF".to_owned(),
             firmware: Some("0100".to_owned()),
             model: Some(model.to_owned()),

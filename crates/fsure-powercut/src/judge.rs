@@ -21,7 +21,7 @@ pub struct Acknowledged {
 
 /// A block that was found after the cut.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct FoundBlock<'a> {
     /// The file, by number.
     pub file: u32,
     /// Offset in the file, in bytes.
@@ -106,7 +106,7 @@ impl Judge {
     }
 
     /// Compares a block with what is owed.
-    pub fn found(&mut self, block: Found<'_>) {
+    pub fn found(&mut self, block: FoundBlock<'_>) {
         let there = whole(self.run, block);
         let owed = self.owed.get_mut(&(block.file, block.offset));
         let number = owed.as_ref().map_or(0, |owed| owed.write.stamp.number);
@@ -151,7 +151,7 @@ impl Judged {
 
 /// Returns the stamp of a block if all of it is of one write that belongs there; `None`
 /// otherwise.
-fn whole(run: [u8; 16], found: Found<'_>) -> Option<Stamp> {
+fn whole(run: [u8; 16], found: FoundBlock<'_>) -> Option<Stamp> {
     let first = Stamp::read(found.block.get(..SECTOR_BYTES)?).ok()?;
     let belongs = Stamp { run, file: found.file, offset: found.offset, ..first };
     let is_whole = found.block.len() == BLOCK && first == belongs;
@@ -164,7 +164,7 @@ fn whole(run: [u8; 16], found: Found<'_>) -> Option<Stamp> {
 }
 
 /// Returns the fault of a block; `None` if there is none.
-fn look(run: [u8; 16], owed: &Acknowledged, found: Found<'_>) -> Option<Fault> {
+fn look(run: [u8; 16], owed: &Acknowledged, found: FoundBlock<'_>) -> Option<Fault> {
     let mut versions = Vec::with_capacity(BLOCK / SECTOR_BYTES);
     let mut nothing = 0;
     for place in 0..BLOCK / SECTOR_BYTES {
@@ -222,7 +222,7 @@ mod tests {
         spoil(&mut blocks);
         let mut judge = Judge::new(RUN, acknowledged());
         for (place, block) in (0..).zip(&blocks) {
-            judge.found(Found { file: 1, offset: place * BLOCK as u64, block });
+            judge.found(FoundBlock { file: 1, offset: place * BLOCK as u64, block });
         }
         judge.judged()[&5]
     }

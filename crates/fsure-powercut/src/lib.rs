@@ -19,12 +19,12 @@ mod witness_log;
 mod write;
 
 pub use check::{CheckOptions, check};
-pub use device::Device;
-pub use judge::{Acknowledged, Fault, Found, Judge, Judged};
+pub use device::TestedDevice;
+pub use judge::{Acknowledged, Fault, FoundBlock, Judge, Judged};
 pub use messages::{
-    CheckState, DriveHistory, Message, Method, PowercutMonitor, RunBegins, Summary,
+    CheckState, CheckSummary, DriveHistory, Message, MethodResult, PowercutMonitor, RunBegins,
 };
-pub use protocol_records::{Opened, Run, run_name, run_of};
+pub use protocol_records::{RunDescription, RunId, run_name, run_of};
 pub use result_store::kept;
 pub use stamp::{BLOCK, Stamp, Unstamped};
 pub use test_plan::{Pattern, Way};

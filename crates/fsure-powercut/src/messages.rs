@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{Device, Judged};
+use super::{Judged, TestedDevice};
 use fsure_core::{Clock, Monitor};
 
 /// A listener to any of the three commands; warnings and stop requests are those of
@@ -79,9 +79,9 @@ pub enum Message {
         is_ended: bool,
     },
     /// Result of one method.
-    Method(Method),
+    Method(MethodResult),
     /// Summary of a check.
-    Summary(Summary),
+    Summary(CheckSummary),
 }
 
 impl Message {
@@ -99,7 +99,7 @@ pub struct RunBegins {
     /// Folder of the files.
     pub folder: String,
     /// The drive, if it is known.
-    pub device: Option<Device>,
+    pub device: Option<TestedDevice>,
     /// Reason why the drive is not known.
     pub unknown: Option<String>,
     /// The methods that are tried.
@@ -112,7 +112,7 @@ pub struct RunBegins {
 
 /// Result of one method.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Method {
+pub struct MethodResult {
     /// Its name.
     pub method: String,
     /// Writes acknowledged.
@@ -134,7 +134,7 @@ pub struct Method {
     pub extra: u64,
 }
 
-impl Method {
+impl MethodResult {
     pub(super) fn new(method: String, acked: u64, judged: &Judged) -> Self {
         Self {
             method,
@@ -164,7 +164,7 @@ pub enum CheckState {
 
 /// The last line of a check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Summary {
+pub struct CheckSummary {
     /// The run; `None` if there is none.
     pub run: Option<String>,
     /// Result of the check.
@@ -178,7 +178,7 @@ pub struct Summary {
     /// Way in which the files were read: `direct`, or the next best way.
     pub read: &'static str,
     /// The drive, if the result can be attributed to one.
-    pub device: Option<Device>,
+    pub device: Option<TestedDevice>,
     /// All that is kept of that drive, with this.
     pub cuts: Option<DriveHistory>,
     /// Reason why nothing is shown, or why the result is not attributed to a drive.

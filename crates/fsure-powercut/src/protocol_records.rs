@@ -9,15 +9,15 @@ use super::{Acknowledged, Stamp};
 use fsure_core::digest::hex;
 
 /// A run, by 16 random bytes.
-pub type Run = [u8; 16];
+pub type RunId = [u8; 16];
 
 /// Returns its name, as people and files use it.
-pub fn run_name(run: &Run) -> String {
+pub fn run_name(run: &RunId) -> String {
     hex(run)
 }
 
 /// Returns the run of a name; `None` if it is not the name of a run.
-pub fn run_of(name: &str) -> Option<Run> {
+pub fn run_of(name: &str) -> Option<RunId> {
     let digit = |at: usize| u8::from_str_radix(name.get(at..at + 2)?, 16).ok();
     let bytes: Option<Vec<_>> = (0..name.len()).step_by(2).map(digit).collect();
     bytes?.try_into().ok().filter(|run| run_name(run) == name)
@@ -25,7 +25,7 @@ pub fn run_of(name: &str) -> Option<Run> {
 
 /// Description of a run by its writer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Opened {
+pub struct RunDescription {
     /// Its name.
     pub run: String,
     /// The writer's program.
@@ -35,12 +35,12 @@ pub struct Opened {
     /// The folder, as text.
     pub folder: String,
     /// The drive, if it is a single one and known.
-    pub device: Option<super::Device>,
+    pub device: Option<super::TestedDevice>,
     /// Identifier of the file system, if it has one.
     pub volume: Option<String>,
-    /// The life of the mount, [`fsure_os::stack::life`].
+    /// The life of the mount, [`fsure_os::storage_stack::life`].
     pub life: Option<String>,
-    /// The boot of the system, [`fsure_os::stack::boot`]; older writers do not send it.
+    /// The boot of the system, [`fsure_os::storage_stack::boot`]; older writers do not send it.
     #[serde(default)]
     pub boot: Option<String>,
     /// Time at which it began, RFC 3339.
@@ -61,7 +61,7 @@ pub(super) struct RunQuery {
 /// Response of a witness about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RunInfo {
-    pub(super) opened: Opened,
+    pub(super) opened: RunDescription,
     /// Writes acknowledged, by method.
     pub(super) acked: BTreeMap<u32, u64>,
     /// Time for which the writer was heard, in milliseconds.
@@ -71,7 +71,7 @@ pub(super) struct RunInfo {
 
 /// One record of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Record {
+pub(super) enum LogRecord {
     Begin(Write),
     Ack(u64),
     Forget(u32),
@@ -125,7 +125,7 @@ impl<'a> SplitOff<'a> for &'a [u8] {
     }
 }
 
-impl Record {
+impl LogRecord {
     /// Appends it as it is sent and stored.
     pub(super) fn put(self, to: &mut Vec<u8>) {
         match self {
@@ -180,7 +180,7 @@ pub(super) fn put_owed(write: &Acknowledged, to: &mut Vec<u8>) {
 }
 
 /// Parses the owed writes of a body; `None` if it does not consist of whole ones.
-pub(super) fn owed(run: Run, mut body: &[u8]) -> Option<Vec<Acknowledged>> {
+pub(super) fn owed(run: RunId, mut body: &[u8]) -> Option<Vec<Acknowledged>> {
     let mut all = Vec::with_capacity(body.len() / OWED);
     while !body.is_empty() {
         let Write { number, file, method, offset } = Write::take(&mut body)?;
@@ -213,18 +213,18 @@ impl AckedWrites {
     }
 
     /// Takes the new ones of some records, of which the first has this number.
-    pub(super) fn take(&mut self, at_ms: u64, first: u64, records: &[Record]) {
+    pub(super) fn take(&mut self, at_ms: u64, first: u64, records: &[LogRecord]) {
         self.heard_ms = at_ms;
         let known = usize::try_from(self.next - first).unwrap_or(usize::MAX);
         for record in records.iter().skip(known) {
             self.next += 1;
             match *record {
-                Record::Begin(write) => {
+                LogRecord::Begin(write) => {
                     self.begun.insert(write.number, write);
                 }
-                Record::Ack(number) => self.acknowledged(at_ms, number),
-                Record::Forget(file) => self.owed.retain(|place, _| place.0 != file),
-                Record::End => self.is_ended = true,
+                LogRecord::Ack(number) => self.acknowledged(at_ms, number),
+                LogRecord::Forget(file) => self.owed.retain(|place, _| place.0 != file),
+                LogRecord::End => self.is_ended = true,
             }
         }
     }
@@ -240,7 +240,7 @@ impl AckedWrites {
     }
 
     /// Returns all owed writes, each with its age when the writer was last heard.
-    pub(super) fn owed(&self, run: Run) -> impl Iterator<Item = Acknowledged> {
+    pub(super) fn owed(&self, run: RunId) -> impl Iterator<Item = Acknowledged> {
         self.owed.values().map(move |(write, at_ms)| {
             let Write { number, file, method, offset } = *write;
             let stamp = Stamp { run, file, method, offset, number };
@@ -253,18 +253,18 @@ impl AckedWrites {
 mod tests {
     use super::*;
 
-    fn begin(number: u64, offset: u64) -> Record {
-        Record::Begin(Write { number, file: 3, method: 1, offset })
+    fn begin(number: u64, offset: u64) -> LogRecord {
+        LogRecord::Begin(Write { number, file: 3, method: 1, offset })
     }
 
     #[test]
     fn records_come_back_as_they_were() {
-        let records = [begin(7, 4096), Record::Ack(7), Record::Forget(3), Record::End];
+        let records = [begin(7, 4096), LogRecord::Ack(7), LogRecord::Forget(3), LogRecord::End];
         let mut body = Vec::new();
         records.iter().for_each(|record| record.put(&mut body));
-        assert_eq!(Record::all(&body).unwrap(), records);
+        assert_eq!(LogRecord::all(&body).unwrap(), records);
         for length in 1..body.len() {
-            let whole = Record::all(&body[..length]).map(|all| all.len());
+            let whole = LogRecord::all(&body[..length]).map(|all| all.len());
             assert_eq!(
                 whole,
                 [(25, 1), (34, 2), (39, 3)]
@@ -272,22 +272,23 @@ mod tests {
                     .find_map(|(at, count)| (at == length).then_some(count))
             );
         }
-        assert_eq!(Record::all(&[9]), None);
+        assert_eq!(LogRecord::all(&[9]), None);
     }
 
     #[test]
     fn the_last_acknowledged_write_of_a_block_is_owed_until_it_is_forgotten() {
         let mut memory = AckedWrites::default();
-        let records = [begin(1, 0), begin(2, 4096), Record::Ack(1), begin(3, 0), Record::Ack(2)];
+        let records =
+            [begin(1, 0), begin(2, 4096), LogRecord::Ack(1), begin(3, 0), LogRecord::Ack(2)];
         memory.take(10, 0, &records);
-        memory.take(30, 5, &[Record::Ack(3), Record::Ack(77), begin(4, 0)]);
+        memory.take(30, 5, &[LogRecord::Ack(3), LogRecord::Ack(77), begin(4, 0)]);
         // Sent again, as after a new connection.
-        memory.take(40, 2, &[Record::Ack(1), begin(3, 0), Record::Ack(2), Record::Ack(3)]);
+        memory.take(40, 2, &[LogRecord::Ack(1), begin(3, 0), LogRecord::Ack(2), LogRecord::Ack(3)]);
         assert_eq!((memory.next, memory.acked[&1]), (8, 3));
         let owed: Vec<_> = memory.owed([0; 16]).map(|o| (o.stamp.number, o.age_ms)).collect();
         assert_eq!(owed, [(3, 10), (2, 30)]);
         assert!(memory.can_take(8) && !memory.can_take(9));
-        memory.take(50, 8, &[Record::Forget(3), Record::End]);
+        memory.take(50, 8, &[LogRecord::Forget(3), LogRecord::End]);
         assert_eq!(memory.owed([0; 16]).count(), 0);
         assert!(memory.is_ended && !memory.can_take(10));
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use fsure_os::append::AppendFile;
-use fsure_os::{path as os_path, plain};
+use fsure_os::append_file::AppendFile;
+use fsure_os::{path as os_path, user_file};
 use serde::{Deserialize, Serialize};
 
-use super::Device;
+use super::TestedDevice;
 use super::messages::DriveHistory;
 
 /// The version of a line.
@@ -22,7 +22,7 @@ pub(super) struct StoredCut {
     pub(super) run: String,
     pub(super) checked: String,
     #[serde(flatten)]
-    pub(super) device: Device,
+    pub(super) device: TestedDevice,
     pub(super) acked: u64,
     pub(super) failed: u64,
 }
@@ -31,7 +31,7 @@ impl StoredCut {
     pub(super) fn new(
         run: String,
         checked: String,
-        device: Device,
+        device: TestedDevice,
         acked: u64,
         failed: u64,
     ) -> Self {
@@ -56,12 +56,12 @@ pub(super) fn keep(file: &Path, cut: &StoredCut) -> io::Result<()> {
 
 /// Returns all that is known of a drive with its firmware. A run is one cut, however
 /// often it was checked.
-pub fn kept(file: &Path, device: &Device) -> io::Result<DriveHistory> {
+pub fn kept(file: &Path, device: &TestedDevice) -> io::Result<DriveHistory> {
     if !os_path::exists(file) {
         return Ok(DriveHistory::default());
     }
     let mut text = Vec::new();
-    plain::open(file)?.read_to_end(&mut text)?;
+    user_file::open(file)?.read_to_end(&mut text)?;
     let mut runs = BTreeMap::<String, StoredCut>::new();
     for line in text.split(|byte| *byte == b'\n') {
         let Ok(cut) = serde_json::from_slice::<StoredCut>(line) else { continue };
@@ -86,9 +86,9 @@ pub fn kept(file: &Path, device: &Device) -> io::Result<DriveHistory> {
 mod tests {
     use super::*;
 
-    fn device(serial: &str, firmware: Option<&str>) -> Device {
+    fn device(serial: &str, firmware: Option<&str>) -> TestedDevice {
         let firmware = firmware.map(str::to_owned);
-        Device { serial: serial.to_owned(), firmware, model: Some("M".to_owned()) }
+        TestedDevice { serial: serial.to_owned(), firmware, model: Some("M".to_owned()) }
     }
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
         let file = folder.path().join("powercut.jsonl");
         let one = device("S1", Some("F1"));
         assert_eq!(kept(&file, &one).unwrap(), DriveHistory::default());
-        let cut = |run: &str, device: &Device, failed| {
+        let cut = |run: &str, device: &TestedDevice, failed| {
             StoredCut::new(run.to_owned(), "2026".to_owned(), device.clone(), 100, failed)
         };
         keep(&file, &cut("a", &one, 0)).unwrap();

@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fsure_os::buffer::Buffer;
-use fsure_os::durable::{self, Names, Writer};
+use fsure_os::durable_write::{self, Names, Writer};
 use fsure_os::lock::{self, Attempt, Lock};
-use fsure_os::{path as os_path, plain};
+use fsure_os::{path as os_path, user_file};
 
-use super::protocol_records::{self, Record, Run, Write};
+use super::protocol_records::{self, LogRecord, RunId, Write};
 use super::test_plan::{Pattern, Way};
 use super::witness_link::Link;
 use super::{BLOCK, Stamp};
@@ -37,7 +37,7 @@ const ENDED: &str = "ended";
 const WRITING: &str = "writing";
 
 /// Returns the folder of a run.
-pub(super) fn folder_of(folder: &Path, run: &Run) -> PathBuf {
+pub(super) fn folder_of(folder: &Path, run: &RunId) -> PathBuf {
     folder_named(folder, &protocol_records::run_name(run))
 }
 
@@ -55,13 +55,13 @@ pub(super) fn file_of(name: &[u8]) -> Option<u32> {
 /// Marks a run as checked, so that the next may take its place. If the mark cannot be
 /// made, the next run only reports this one as unchecked.
 pub(super) fn mark_checked(run_folder: &Path) {
-    let _ = plain::create_new(&run_folder.join(CHECKED));
+    let _ = user_file::create_new(&run_folder.join(CHECKED));
 }
 
 /// Marks a run as ended without a cut. If the mark cannot be made, only the user knows
 /// it, as after any other stop.
 pub(super) fn mark_ended(run_folder: &Path) {
-    let _ = plain::create_new(&run_folder.join(ENDED));
+    let _ = user_file::create_new(&run_folder.join(ENDED));
 }
 
 /// Returns true if the writer has marked the run as ended.
@@ -89,13 +89,13 @@ pub(super) struct Earlier {
 /// Lists the earlier runs in a folder.
 pub(super) fn earlier(folder: &Path) -> io::Result<Earlier> {
     let mut earlier = Earlier::default();
-    for name in plain::names(folder)? {
+    for name in user_file::names(folder)? {
         let Some(rest) = name.strip_prefix(PREFIX.as_bytes()) else { continue };
         let run =
             std::str::from_utf8(rest).ok().filter(|run| protocol_records::run_of(run).is_some());
         let path = folder.join(os_path::from_bytes(&name));
         match run {
-            Some(run) if plain::is_own_folder(&path) => earlier.runs.push(run.to_owned()),
+            Some(run) if user_file::is_own_folder(&path) => earlier.runs.push(run.to_owned()),
             _ => earlier.others.push(path),
         }
     }
@@ -117,11 +117,11 @@ pub(super) fn is_checked(run_folder: &Path) -> bool {
 pub(super) fn remove(run_folder: &Path) -> io::Result<()> {
     let is_mark = |name: &[u8]| name == CHECKED.as_bytes();
     // The mark goes last, so that an interrupted removal can be repeated.
-    plain::remove_files(run_folder, &is_ours)?;
-    if !plain::names(run_folder)?.iter().all(|name| is_mark(name)) {
+    user_file::remove_files(run_folder, &is_ours)?;
+    if !user_file::names(run_folder)?.iter().all(|name| is_mark(name)) {
         return Ok(());
     }
-    plain::remove_files(run_folder, &is_mark)?;
+    user_file::remove_files(run_folder, &is_mark)?;
     os_path::remove_empty_folder(run_folder)
 }
 
@@ -134,7 +134,7 @@ fn is_ours(name: &[u8]) -> bool {
 
 /// The files of a run.
 pub(super) struct Files<'a> {
-    run: Run,
+    run: RunId,
     folder: PathBuf,
     /// `None` where the system has no flush of a folder.
     names: Option<Names>,
@@ -162,7 +162,7 @@ struct Lane {
 
 impl<'a> Files<'a> {
     /// Makes the folder of a run in another folder, durably.
-    pub(super) fn create(folder: &Path, run: Run, link: &'a Link<'a>) -> io::Result<Self> {
+    pub(super) fn create(folder: &Path, run: RunId, link: &'a Link<'a>) -> io::Result<Self> {
         let path = folder_of(folder, &run);
         os_path::make_folder(&path)?;
         let lock = match lock::try_lock(&path.join(WRITING)) {
@@ -175,7 +175,7 @@ impl<'a> Files<'a> {
         };
         let names = match flush(folder).and_then(|_| flush(&path)) {
             Ok(names) => Some(names),
-            Err(error) if durable::is_refusal(&error) => None,
+            Err(error) if durable_write::is_refusal(&error) => None,
             Err(error) => return Err(error),
         };
         Ok(Self {
@@ -214,7 +214,7 @@ impl<'a> Files<'a> {
                 self.lanes.push(Lane { way, overwritten, growing: None, renamed });
                 Ok(true)
             }
-            Err(error) if durable::is_refusal(&error) => Ok(false),
+            Err(error) if durable_write::is_refusal(&error) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -276,7 +276,7 @@ impl<'a> Files<'a> {
                 let write = self.begin(lane, file, 0);
                 let (path, new) = (self.path(file), self.folder.join(name_of(file) + ".new"));
                 self.put(lane, &new)?;
-                durable::rename(&new, &path)?;
+                durable_write::rename(&new, &path)?;
                 self.flush_names()?;
                 self.acknowledge(write);
             }
@@ -316,13 +316,13 @@ impl<'a> Files<'a> {
         let (number, method) = (self.number, self.lanes[lane].way.number);
         Stamp { run: self.run, file, method, offset, number }.fill(&mut self.block[..BLOCK]);
         let write = Write { number, file, method, offset };
-        self.link.tell(Record::Begin(write));
+        self.link.tell(LogRecord::Begin(write));
         write
     }
 
     fn acknowledge(&mut self, write: Write) {
         self.acknowledged += 1;
-        self.link.tell(Record::Ack(write.number));
+        self.link.tell(LogRecord::Ack(write.number));
     }
 
     /// Selects files that there are too many of, and reports them to the witness as
@@ -334,12 +334,12 @@ impl<'a> Files<'a> {
                 forgotten.extend(files.drain(..most / 2));
             }
         }
-        forgotten.iter().for_each(|file| self.link.tell(Record::Forget(*file)));
+        forgotten.iter().for_each(|file| self.link.tell(LogRecord::Forget(*file)));
         forgotten
     }
 
     /// Removes files that are forgotten.
     pub(super) fn drop(&self, files: &[u32]) -> io::Result<()> {
-        files.iter().try_for_each(|file| durable::remove(&self.path(*file)))
+        files.iter().try_for_each(|file| durable_write::remove(&self.path(*file)))
     }
 }

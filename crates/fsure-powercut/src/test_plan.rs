@@ -1,8 +1,8 @@
 //! The plan of a run: the ways to make a write durable, with the numbers by which blocks
 //! and the witness name them, and the patterns of writing.
 
-use fsure_os::durable::Method;
-use fsure_os::stack::Stack;
+use fsure_os::durable_write::Method;
+use fsure_os::storage_stack::Stack;
 
 /// A way to make a write durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,13 +102,13 @@ impl Pattern {
 
 #[cfg(test)]
 mod tests {
-    use fsure_os::stack::{Layer, Medium};
+    use fsure_os::storage_stack::{Medium, StorageLayer};
 
     use super::*;
 
     #[test]
     fn no_drive_is_blamed_for_what_xfs_loses() {
-        let layer = |(kind, name): &(&'static str, &str)| Layer {
+        let layer = |(kind, name): &(&'static str, &str)| StorageLayer {
             kind,
             name: (*name).to_owned(),
             facts: Vec::new(),

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fsure_os::net::Stream;
+use fsure_os::tcp::Stream;
 
 /// The version of the protocol.
 pub const VERSION: u32 = 1;
@@ -22,7 +22,7 @@ pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     Hello = 1,
     Challenge,
     Proof,
@@ -38,7 +38,7 @@ pub(super) enum Kind {
     Refused,
 }
 
-impl Kind {
+impl MessageKind {
     const ALL: [Self; 13] = [
         Self::Hello,
         Self::Challenge,
@@ -105,7 +105,7 @@ impl Half {
 
 impl Sender {
     /// Sends a frame.
-    pub(super) fn send(&mut self, kind: Kind, body: &[u8]) -> io::Result<()> {
+    pub(super) fn send(&mut self, kind: MessageKind, body: &[u8]) -> io::Result<()> {
         let mac = self.0.mac(kind as u8, body);
         self.0.number += 1;
         put(&self.0.stream, kind, body, &mac, Instant::now() + RESPONSE_TIMEOUT)
@@ -113,14 +113,14 @@ impl Sender {
 
     /// Sends a refusal with the reason. If that fails, the other side has gone.
     pub(super) fn refuse(&mut self, why: &str) {
-        let _ = self.send(Kind::Refused, why.as_bytes());
+        let _ = self.send(MessageKind::Refused, why.as_bytes());
     }
 }
 
 impl Receiver {
     /// Receives the next frame; waits until a moment, or without a limit if that is
     /// `None`.
-    pub(super) fn receive(&mut self, until: Option<Instant>) -> io::Result<(Kind, Vec<u8>)> {
+    pub(super) fn receive(&mut self, until: Option<Instant>) -> io::Result<(MessageKind, Vec<u8>)> {
         let (kind, mut body) = take(&self.0.stream, until)?;
         let at = body.len().checked_sub(MAC).ok_or_else(|| broken("a frame without its MAC"))?;
         let mac: [u8; MAC] = body[at..].try_into().expect("16 bytes");
@@ -135,10 +135,14 @@ impl Receiver {
 
     /// Receives the next frame, which must be of this type. A refusal is an error of the
     /// kind `PermissionDenied` with its text.
-    pub(super) fn expect(&mut self, expected: Kind, until: Option<Instant>) -> io::Result<Vec<u8>> {
+    pub(super) fn expect(
+        &mut self,
+        expected: MessageKind,
+        until: Option<Instant>,
+    ) -> io::Result<Vec<u8>> {
         match self.receive(until)? {
             (kind, body) if kind == expected => Ok(body),
-            (Kind::Refused, body) => Err(refused(&body)),
+            (MessageKind::Refused, body) => Err(refused(&body)),
             _ => Err(broken("a frame out of its turn")),
         }
     }
@@ -161,10 +165,10 @@ fn blake3_of(mac: [u8; MAC]) -> blake3::Hash {
 pub(super) fn call(stream: Stream, secret: &Secret) -> io::Result<(Sender, Receiver)> {
     let until = Instant::now() + RESPONSE_TIMEOUT;
     let nonce = nonce()?;
-    put(&stream, Kind::Hello, &greeting(nonce), &[], until)?;
-    let theirs = greeted(&stream, Kind::Challenge, until)?;
+    put(&stream, MessageKind::Hello, &greeting(nonce), &[], until)?;
+    let theirs = greeted(&stream, MessageKind::Challenge, until)?;
     let keys = Keys::new(secret, &nonce, &theirs);
-    put(&stream, Kind::Proof, &keys.client_proof, &[], until)?;
+    put(&stream, MessageKind::Proof, &keys.client_proof, &[], until)?;
     let proof = take(&stream, Some(until)).map_err(|error| match error.kind() {
         // That is not a refusal: a witness that is overloaded or killed hangs up, too.
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
@@ -185,18 +189,18 @@ pub(super) fn answer(
     secret: &Secret,
     until: Instant,
 ) -> io::Result<(Sender, Receiver)> {
-    let greeted = greeted(&stream, Kind::Hello, until);
+    let greeted = greeted(&stream, MessageKind::Hello, until);
     let nonce = nonce()?;
     // A caller with another version gets the version of this side, too.
     if greeted.as_ref().err().is_none_or(|error| error.kind() == io::ErrorKind::PermissionDenied) {
-        put(&stream, Kind::Challenge, &greeting(nonce), &[], until)?;
+        put(&stream, MessageKind::Challenge, &greeting(nonce), &[], until)?;
     }
     let theirs = greeted?;
     let keys = Keys::new(secret, &theirs, &nonce);
     if !is_proof(&take(&stream, Some(until))?, keys.client_proof) {
         return Err(refused(b"another token"));
     }
-    put(&stream, Kind::Proof, &keys.witness_proof, &[], until)?;
+    put(&stream, MessageKind::Proof, &keys.witness_proof, &[], until)?;
     Ok(halves(stream, keys.witness_frames, keys.client_frames))
 }
 
@@ -206,9 +210,9 @@ fn halves(stream: Stream, send: [u8; 32], receive: [u8; 32]) -> (Sender, Receive
     (Sender(half(send)), Receiver(half(receive)))
 }
 
-fn is_proof((kind, body): &(Kind, Vec<u8>), proof: [u8; 32]) -> bool {
+fn is_proof((kind, body): &(MessageKind, Vec<u8>), proof: [u8; 32]) -> bool {
     let body: Option<[u8; 32]> = body.as_slice().try_into().ok();
-    *kind == Kind::Proof && body.is_some_and(|body| blake3::Hash::from(body) == proof)
+    *kind == MessageKind::Proof && body.is_some_and(|body| blake3::Hash::from(body) == proof)
 }
 
 struct Keys {
@@ -240,7 +244,7 @@ fn greeting(nonce: [u8; 32]) -> Vec<u8> {
     [&MAGIC[..], &VERSION.to_le_bytes(), &nonce].concat()
 }
 
-fn greeted(stream: &Stream, expected: Kind, until: Instant) -> io::Result<[u8; 32]> {
+fn greeted(stream: &Stream, expected: MessageKind, until: Instant) -> io::Result<[u8; 32]> {
     let (kind, body) = take(stream, Some(until))?;
     let rest = body.strip_prefix(&MAGIC).filter(|_| kind == expected);
     let (version, nonce) = rest
@@ -256,14 +260,20 @@ fn greeted(stream: &Stream, expected: Kind, until: Instant) -> io::Result<[u8; 3
     nonce.try_into().map_err(|_| broken("what is there is no 'fsure powercut'"))
 }
 
-fn put(stream: &Stream, kind: Kind, body: &[u8], mac: &[u8], until: Instant) -> io::Result<()> {
+fn put(
+    stream: &Stream,
+    kind: MessageKind,
+    body: &[u8],
+    mac: &[u8],
+    until: Instant,
+) -> io::Result<()> {
     let length = 1 + body.len() + mac.len();
     assert!(length <= LENGTH_MAX, "{length} bytes are no frame");
     let head = [&(length as u32).to_le_bytes()[..], &[kind as u8]].concat();
     stream.write_until(&[&head, body, mac].concat(), until)
 }
 
-fn take(stream: &Stream, until: Option<Instant>) -> io::Result<(Kind, Vec<u8>)> {
+fn take(stream: &Stream, until: Option<Instant>) -> io::Result<(MessageKind, Vec<u8>)> {
     let mut head = [0; 5];
     stream.read_until(&mut head, until)?;
     let (length, kind) = head.split_first_chunk::<4>().expect("4 bytes and 1");
@@ -271,7 +281,7 @@ fn take(stream: &Stream, until: Option<Instant>) -> io::Result<(Kind, Vec<u8>)> 
     if !(1..=LENGTH_MAX).contains(&length) {
         return Err(broken("a frame of a length that none has"));
     }
-    let kind = Kind::of(kind[0]).ok_or_else(|| broken("a frame of a type that none has"))?;
+    let kind = MessageKind::of(kind[0]).ok_or_else(|| broken("a frame of a type that none has"))?;
     let mut body = vec![0; length - 1];
     stream.read_until(&mut body, until)?;
     Ok((kind, body))
@@ -291,10 +301,10 @@ pub(super) fn refused(why: &[u8]) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fsure_os::net::Listener;
+    use fsure_os::tcp::TcpServer;
 
     fn pair() -> (Stream, Stream) {
-        let listener = Listener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpServer::bind("127.0.0.1:0").unwrap();
         let ours = Stream::connect(&listener.address().unwrap(), RESPONSE_TIMEOUT).unwrap();
         loop {
             if let Some(theirs) = listener.accept().unwrap() {
@@ -325,11 +335,11 @@ mod tests {
         let (mut sender, _) = client.unwrap();
         let (mut back, mut receiver) = witness.unwrap();
         let long = vec![7; BODY_MAX];
-        sender.send(Kind::Ping, b"").unwrap();
+        sender.send(MessageKind::Ping, b"").unwrap();
         let sends = std::thread::scope(|scope| {
-            let sends = scope.spawn(|| sender.send(Kind::Records, &long));
-            assert_eq!(receiver.receive(soon()).unwrap(), (Kind::Ping, vec![]));
-            assert_eq!(receiver.receive(soon()).unwrap(), (Kind::Records, long.clone()));
+            let sends = scope.spawn(|| sender.send(MessageKind::Records, &long));
+            assert_eq!(receiver.receive(soon()).unwrap(), (MessageKind::Ping, vec![]));
+            assert_eq!(receiver.receive(soon()).unwrap(), (MessageKind::Records, long.clone()));
             sends.join().unwrap()
         });
         sends.unwrap();
@@ -353,8 +363,8 @@ mod tests {
             let (sender, _) = client.unwrap();
             let (_back, mut receiver) = witness.unwrap();
             let frame = |sender: &Sender, body: &[u8]| {
-                let mac = sender.0.mac(Kind::Records as u8, body);
-                put(&sender.0.stream, Kind::Records, body, &mac, soon().unwrap()).unwrap();
+                let mac = sender.0.mac(MessageKind::Records as u8, body);
+                put(&sender.0.stream, MessageKind::Records, body, &mac, soon().unwrap()).unwrap();
             };
             frame(&sender, b"one");
             assert!(receiver.receive(soon()).is_ok());
@@ -371,7 +381,7 @@ mod tests {
             }
             frame(&other, b"one");
             let heard = receiver.receive(soon()).map_err(|error| error.kind());
-            let expected = (Kind::Records, b"one".to_vec());
+            let expected = (MessageKind::Records, b"one".to_vec());
             let expected = if spoil == 0 { Ok(expected) } else { Err(io::ErrorKind::InvalidData) };
             assert_eq!(heard, expected, "{spoil}");
         }

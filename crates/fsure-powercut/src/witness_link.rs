@@ -7,10 +7,12 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fsure_os::net::Stream;
+use fsure_os::tcp::Stream;
 
-use super::protocol_records::{self, Opened, RECORD_MAX, Record};
-use super::wire::{self, BODY_MAX, Kind, RESPONSE_TIMEOUT, Receiver, Secret, Sender, broken};
+use super::protocol_records::{self, LogRecord, RECORD_MAX, RunDescription};
+use super::wire::{
+    self, BODY_MAX, MessageKind, RESPONSE_TIMEOUT, Receiver, Secret, Sender, broken,
+};
 
 /// Interval at which the writer sends a sign of life to the witness.
 const PING: Duration = Duration::from_millis(100);
@@ -24,7 +26,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 pub(super) struct Link<'a> {
     pub(super) address: &'a str,
     pub(super) secret: &'a Secret,
-    pub(super) opened: &'a Opened,
+    pub(super) opened: &'a RunDescription,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -33,12 +35,12 @@ pub(super) struct Link<'a> {
 struct Queue {
     /// Records that the witness has not recorded yet, each with the time at which it was
     /// handed over.
-    records: VecDeque<(Record, Instant)>,
+    records: VecDeque<(LogRecord, Instant)>,
     /// The number of the first of them.
     first: u64,
     /// The number of the first that was not sent.
     unsent: u64,
-    state: State,
+    state: LinkState,
     /// The current connection, to be ended.
     stream: Option<Stream>,
     is_closing: bool,
@@ -46,7 +48,7 @@ struct Queue {
 
 /// State of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum LinkState {
     /// The witness receives the records.
     Heard,
     /// It does not, with the reason; that may change.
@@ -55,7 +57,7 @@ pub(super) enum State {
     Refused(String),
 }
 
-impl Default for State {
+impl Default for LinkState {
     fn default() -> Self {
         Self::Away("no connection was tried yet".to_owned())
     }
@@ -101,7 +103,7 @@ impl Queue {
 
 impl<'a> Link<'a> {
     /// Creates a connection that no thread serves yet.
-    pub(super) fn new(address: &'a str, secret: &'a Secret, opened: &'a Opened) -> Self {
+    pub(super) fn new(address: &'a str, secret: &'a Secret, opened: &'a RunDescription) -> Self {
         Self { address, secret, opened, queue: Mutex::default(), changed: Condvar::new() }
     }
 
@@ -110,7 +112,7 @@ impl<'a> Link<'a> {
     }
 
     /// Hands over a record.
-    pub(super) fn tell(&self, record: Record) {
+    pub(super) fn tell(&self, record: LogRecord) {
         self.queue().records.push_back((record, Instant::now()));
         self.changed.notify_all();
     }
@@ -120,7 +122,7 @@ impl<'a> Link<'a> {
     /// missing.
     pub(super) fn wait(&self, count: usize, patience: Duration) -> bool {
         let is_more = |queue: &mut Queue| {
-            queue.records.len() > count && !matches!(queue.state, State::Refused(_))
+            queue.records.len() > count && !matches!(queue.state, LinkState::Refused(_))
         };
         let waited = self.changed.wait_timeout_while(self.queue(), patience, is_more);
         let (queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +131,7 @@ impl<'a> Link<'a> {
 
     /// Returns the state, and the time for which the oldest record has waited for the
     /// witness to record it; `None` if all are recorded.
-    pub(super) fn state(&self) -> (State, Option<Duration>) {
+    pub(super) fn state(&self) -> (LinkState, Option<Duration>) {
         let queue = self.queue();
         (queue.state.clone(), queue.records.front().map(|(_, since)| since.elapsed()))
     }
@@ -155,7 +157,7 @@ impl<'a> Link<'a> {
             let Err(error) = ended else { continue };
             let is_refused = error.kind() == io::ErrorKind::PermissionDenied;
             let why = error.to_string();
-            queue.state = if is_refused { State::Refused(why) } else { State::Away(why) };
+            queue.state = if is_refused { LinkState::Refused(why) } else { LinkState::Away(why) };
             queue.stream = None;
             self.changed.notify_all();
             if is_refused {
@@ -173,13 +175,13 @@ impl<'a> Link<'a> {
         let second = stream.second()?;
         let (mut sender, mut receiver) = wire::call(stream, self.secret)?;
         let opened = serde_json::to_vec(self.opened).map_err(io::Error::other)?;
-        sender.send(Kind::Open, &opened)?;
+        sender.send(MessageKind::Open, &opened)?;
         let welcome =
-            receiver.expect(Kind::Welcome, Some(Instant::now() + 2 * RESPONSE_TIMEOUT))?;
+            receiver.expect(MessageKind::Welcome, Some(Instant::now() + 2 * RESPONSE_TIMEOUT))?;
         let mut queue = self.queue();
         queue.unsent = queue.first;
         queue.recorded(number(&welcome)?)?;
-        queue.state = State::Heard;
+        queue.state = LinkState::Heard;
         queue.stream = Some(second);
         drop(queue);
         self.changed.notify_all();
@@ -203,7 +205,7 @@ impl<'a> Link<'a> {
 
     fn listen(&self, receiver: &mut Receiver) -> io::Result<()> {
         loop {
-            let body = receiver.expect(Kind::Recorded, Some(Instant::now() + SILENCE))?;
+            let body = receiver.expect(MessageKind::Recorded, Some(Instant::now() + SILENCE))?;
             self.queue().recorded(number(&body)?)?;
             self.changed.notify_all();
         }
@@ -223,10 +225,10 @@ impl<'a> Link<'a> {
             let body = queue.batch();
             drop(queue);
             if !is_all_sent {
-                sender.send(Kind::Records, &body)?;
+                sender.send(MessageKind::Records, &body)?;
             }
             if pinged.elapsed() >= PING {
-                sender.send(Kind::Ping, &[])?;
+                sender.send(MessageKind::Ping, &[])?;
                 pinged = Instant::now();
             }
         }

@@ -5,10 +5,10 @@ use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use fsure_os::append::{self, AppendFile};
-use fsure_os::plain;
+use fsure_os::append_file::{self, AppendFile};
+use fsure_os::user_file;
 
-use super::protocol_records::{self, AckedWrites, Opened, Record, Run};
+use super::protocol_records::{self, AckedWrites, LogRecord, RunDescription, RunId};
 use fsure_core::Clock;
 
 const MAGIC: [u8; 8] = *b"fsurelog";
@@ -25,7 +25,7 @@ const HEARD: u8 = 3;
 const AWAKE: u8 = 4;
 
 /// The file of a run.
-pub(super) fn path_of(folder: &Path, run: &Run) -> PathBuf {
+pub(super) fn path_of(folder: &Path, run: &RunId) -> PathBuf {
     folder.join(format!("{}.log", protocol_records::run_name(run)))
 }
 
@@ -43,8 +43,8 @@ impl Log {
     /// Opens the log of a run; creates it if there is none.
     pub(super) fn open(
         folder: &Path,
-        run: &Run,
-        opened: &Opened,
+        run: &RunId,
+        opened: &RunDescription,
         clock: &Clock,
     ) -> io::Result<Self> {
         let path = path_of(folder, run);
@@ -79,7 +79,7 @@ impl Log {
         &mut self,
         first: u64,
         body: &[u8],
-        records: &[Record],
+        records: &[LogRecord],
     ) -> io::Result<()> {
         let now = self.now_ms();
         self.append(now, RECORDS, &[&first.to_le_bytes(), body].concat())?;
@@ -113,18 +113,18 @@ impl Log {
 }
 
 /// Reads the log of a run without changing it.
-pub(super) fn read(folder: &Path, run: &Run) -> io::Result<(Opened, AckedWrites)> {
-    Read::of(run, append::read(&path_of(folder, run))?).map(|read| (read.opened, read.memory))
+pub(super) fn read(folder: &Path, run: &RunId) -> io::Result<(RunDescription, AckedWrites)> {
+    Read::of(run, append_file::read(&path_of(folder, run))?).map(|read| (read.opened, read.memory))
 }
 
 /// Lists the runs and what their writers reported of them, in the order in which this
 /// witness heard of them: the clock of a writer may be set back by its power cut. Files
 /// that are not logs are skipped.
-pub(super) fn runs(folder: &Path) -> io::Result<Vec<Opened>> {
+pub(super) fn runs(folder: &Path) -> io::Result<Vec<RunDescription>> {
     let name = |name: Vec<u8>| {
         protocol_records::run_of(std::str::from_utf8(&name).ok()?.strip_suffix(".log")?)
     };
-    let runs = plain::names(folder)?.into_iter().filter_map(name);
+    let runs = user_file::names(folder)?.into_iter().filter_map(name);
     let mut runs: Vec<_> =
         runs.filter_map(|run| first(&path_of(folder, &run), &run).ok()).collect();
     runs.sort_by_key(|(wall_ms, _)| *wall_ms);
@@ -133,13 +133,13 @@ pub(super) fn runs(folder: &Path) -> io::Result<Vec<Opened>> {
 
 /// Returns the time at which the witness heard of a run, in milliseconds by the system's
 /// clock, and what its writer reported of it.
-fn first(path: &Path, run: &Run) -> io::Result<(u64, Opened)> {
-    Read::begin(run, &mut plain::open(path)?).map(|read| (read.awake.1, read.opened))
+fn first(path: &Path, run: &RunId) -> io::Result<(u64, RunDescription)> {
+    Read::begin(run, &mut user_file::open(path)?).map(|read| (read.awake.1, read.opened))
 }
 
 /// A log as it was read.
 struct Read {
-    opened: Opened,
+    opened: RunDescription,
     memory: AckedWrites,
     /// Bytes that are whole.
     whole: u64,
@@ -149,7 +149,7 @@ struct Read {
 }
 
 impl Read {
-    fn of(run: &Run, input: impl io::Read) -> io::Result<Self> {
+    fn of(run: &RunId, input: impl io::Read) -> io::Result<Self> {
         let mut input = BufReader::with_capacity(1 << 20, input);
         let mut read = Self::begin(run, &mut input)?;
         loop {
@@ -178,7 +178,7 @@ impl Read {
     }
 
     /// Reads the head and the first entry.
-    fn begin(run: &Run, input: &mut impl io::Read) -> io::Result<Self> {
+    fn begin(run: &RunId, input: &mut impl io::Read) -> io::Result<Self> {
         let mut head = Vec::new();
         input.take(HEAD as u64).read_to_end(&mut head)?;
         if head != [&MAGIC[..], &VERSION.to_le_bytes(), run].concat() {
@@ -194,7 +194,7 @@ impl Read {
 
     fn take(&mut self, at_ms: u64, body: &[u8]) -> Option<()> {
         let (first, records) = protocol_records::numbered(body)?;
-        let records = Record::all(records).filter(|_| self.memory.can_take(first))?;
+        let records = LogRecord::all(records).filter(|_| self.memory.can_take(first))?;
         self.memory.take(at_ms, first, &records);
         Some(())
     }
@@ -267,10 +267,10 @@ mod tests {
     use super::super::protocol_records::Write;
     use super::*;
 
-    const RUN: Run = [3; 16];
+    const RUN: RunId = [3; 16];
 
-    fn opened() -> Opened {
-        Opened {
+    fn opened() -> RunDescription {
+        RunDescription {
             run: protocol_records::run_name(&RUN),
             program: "fsure".to_owned(),
             host: "host".to_owned(),
@@ -286,7 +286,7 @@ mod tests {
 
     fn put(log: &mut Log, number: u64) {
         let write = Write { number, file: 1, method: 1, offset: number * 4096 };
-        let records = [Record::Begin(write), Record::Ack(number)];
+        let records = [LogRecord::Begin(write), LogRecord::Ack(number)];
         let mut body = Vec::new();
         records.iter().for_each(|record| record.put(&mut body));
         log.records(log.memory.next, &body, &records).unwrap();
@@ -348,7 +348,8 @@ mod tests {
         for (number, started) in [(9, "2026"), (1, "1970"), (5, "2025")] {
             let run = [number; 16];
             let started = started.to_owned();
-            let opened = Opened { run: protocol_records::run_name(&run), started, ..opened() };
+            let opened =
+                RunDescription { run: protocol_records::run_name(&run), started, ..opened() };
             let seconds = i64::try_from(names.len()).unwrap();
             let clock = Clock::telling(move || seconds * 1_000_000_000);
             Log::open(folder.path(), &run, &opened, &clock).unwrap();

@@ -5,17 +5,17 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fsure_os::folder::Root;
-use fsure_os::shell::Running;
-use fsure_os::stack::{self, Medium, Stack};
-use fsure_os::{path as os_path, plain, volume};
+use fsure_os::root_dir::Root;
+use fsure_os::shell_command::Running;
+use fsure_os::storage_stack::{self, Medium, Stack};
+use fsure_os::{filesystem_id, path as os_path, user_file};
 
 use super::messages::{Message, PowercutMonitor, RunBegins};
-use super::protocol_records::{self, Opened, Record, Run};
+use super::protocol_records::{self, LogRecord, RunDescription, RunId};
 use super::run_files::{self, Files};
 use super::test_plan::{Pattern, Way};
-use super::witness_link::{Link, State};
-use super::{Device, Secret};
+use super::witness_link::{Link, LinkState};
+use super::{Secret, TestedDevice};
 use fsure_core::Random;
 use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result};
 
@@ -71,9 +71,10 @@ pub fn write(options: &WriteOptions, listener: &dyn PowercutMonitor) -> Result<E
     refuse_unchecked(&folder, &earlier)?;
     let options = &WriteOptions { ways: ways_on(options, &stack, listener), ..options.clone() };
     let run = random_run()?;
-    let device = Device::below(&stack);
+    let device = TestedDevice::below(&stack);
     let replaces = earlier.runs;
-    let opened = Opened { replaces, ..opened(options, &folder, &run, device.as_ref().ok()) };
+    let opened =
+        RunDescription { replaces, ..opened(options, &folder, &run, device.as_ref().ok()) };
     let link = Link::new(&options.witness, &options.secret, &opened);
     std::thread::scope(|scope| {
         scope.spawn(|| link.serve());
@@ -125,22 +126,27 @@ fn ways_on(options: &WriteOptions, stack: &Stack, listener: &dyn PowercutMonitor
     kept
 }
 
-fn random_run() -> Result<Run> {
-    let mut run = Run::default();
+fn random_run() -> Result<RunId> {
+    let mut run = RunId::default();
     getrandom::fill(&mut run).map_err(|error| Error::Internal(error.to_string()))?;
     Ok(run)
 }
 
-fn opened(options: &WriteOptions, folder: &Path, run: &Run, device: Option<&Device>) -> Opened {
-    Opened {
+fn opened(
+    options: &WriteOptions,
+    folder: &Path,
+    run: &RunId,
+    device: Option<&TestedDevice>,
+) -> RunDescription {
+    RunDescription {
         run: protocol_records::run_name(run),
         program: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
-        host: plain::host(),
+        host: user_file::host(),
         folder: folder.to_string_lossy().into_owned(),
         device: device.cloned(),
         volume: volume_of(folder),
-        life: stack::life(folder),
-        boot: stack::boot(),
+        life: storage_stack::life(folder),
+        boot: storage_stack::boot(),
         started: super::messages::timestamp(&options.clock),
         replaces: Vec::new(),
     }
@@ -148,7 +154,7 @@ fn opened(options: &WriteOptions, folder: &Path, run: &Run, device: Option<&Devi
 
 /// Returns the identifier of the file system that a folder is in.
 pub(super) fn volume_of(folder: &Path) -> Option<String> {
-    volume::of(&Root::open(folder).ok()?, b"").ok()?.uuid
+    filesystem_id::of(&Root::open(folder).ok()?, b"").ok()?.uuid
 }
 
 /// Makes the files of the run, and writes.
@@ -156,9 +162,9 @@ fn begin(
     options: &WriteOptions,
     listener: &dyn PowercutMonitor,
     folder: &Path,
-    run: Run,
+    run: RunId,
     link: &Link<'_>,
-    device: std::result::Result<Device, String>,
+    device: std::result::Result<TestedDevice, String>,
 ) -> Result<ExitCode> {
     wait_for_witness(options, listener, link)?;
     // The witness knows by now that nothing is owed of these.
@@ -201,8 +207,17 @@ fn begin(
     let mut random = Random::new(seed);
     let cutter = CutScheduler::new(options, &mut random);
     let began = Instant::now();
-    let mut writer =
-        Writer { options, listener, link, files, patterns, random, cutter, began, looked: began };
+    let mut writer = BlockWriter {
+        options,
+        listener,
+        link,
+        files,
+        patterns,
+        random,
+        cutter,
+        began,
+        looked: began,
+    };
     let ended = writer.write();
     writer.end(&protocol_records::run_name(&run), ended)
 }
@@ -215,9 +230,9 @@ fn wait_for_witness(
     let began = Instant::now();
     loop {
         let why = match link.state().0 {
-            State::Heard => return Ok(()),
-            State::Away(why) if began.elapsed() < FIRST_WAIT => why,
-            State::Away(why) | State::Refused(why) => {
+            LinkState::Heard => return Ok(()),
+            LinkState::Away(why) if began.elapsed() < FIRST_WAIT => why,
+            LinkState::Away(why) | LinkState::Refused(why) => {
                 return Err(no_witness(&options.witness, &why));
             }
         };
@@ -248,7 +263,7 @@ enum WriteEnd {
     Failed(Error),
 }
 
-struct Writer<'a> {
+struct BlockWriter<'a> {
     options: &'a WriteOptions,
     listener: &'a dyn PowercutMonitor,
     link: &'a Link<'a>,
@@ -260,7 +275,7 @@ struct Writer<'a> {
     looked: Instant,
 }
 
-impl Writer<'_> {
+impl BlockWriter<'_> {
     fn write(&mut self) -> WriteEnd {
         loop {
             let way = self.random.below(self.files.ways() as u64) as usize;
@@ -318,7 +333,7 @@ impl Writer<'_> {
     fn look(&mut self) -> std::result::Result<(), WriteEnd> {
         self.looked = Instant::now();
         let (state, oldest) = self.link.state();
-        if let State::Refused(why) = &state {
+        if let LinkState::Refused(why) = &state {
             return Err(WriteEnd::Failed(no_witness(&self.options.witness, why)));
         }
         if let Some(code) = self.listener.stop_requested() {
@@ -331,15 +346,15 @@ impl Writer<'_> {
         self.cut()
     }
 
-    fn tell(&self, state: &State, oldest: Option<Duration>) {
+    fn tell(&self, state: &LinkState, oldest: Option<Duration>) {
         let (count, seconds) = (self.files.acknowledged, self.began.elapsed().as_secs_f64());
         let rate = count as f64 / seconds.max(0.001);
         let mut words = format!("{count} writes acknowledged, {rate:.0} per second; ");
         let _ = match (state, oldest) {
-            (State::Away(why), Some(oldest)) => {
+            (LinkState::Away(why), Some(oldest)) => {
                 write!(words, "the witness is away for {} s: {why}", oldest.as_secs())
             }
-            (State::Away(why), None) => write!(words, "the witness is away: {why}"),
+            (LinkState::Away(why), None) => write!(words, "the witness is away: {why}"),
             (_, Some(oldest)) => {
                 write!(words, "the oldest not recorded: {} ms", oldest.as_millis())
             }
@@ -386,7 +401,7 @@ impl Writer<'_> {
         self.cutter = None;
         let may_be_cut = may_be_cut(&ended);
         if !may_be_cut {
-            self.link.tell(Record::End);
+            self.link.tell(LogRecord::End);
         }
         let is_asked = matches!(ended, WriteEnd::Asked(_));
         let patience = if is_asked { LAST_WAIT_ASKED } else { LAST_WAIT };

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fsure_os::ramdisk::{self, Disk};
-use fsure_os::{machine, path as os_path, plain, ramfs};
+use fsure_os::{machine, overmount, path as os_path, user_file};
 
 use fsure_core::{Error, IoContext as _, Result, units};
 
@@ -91,14 +91,14 @@ pub fn destroy_disk(what: &Path, home: &Path, discard: bool) -> Result<DestroyOu
         // It was made for this.
         let _ = os_path::remove_empty_folder(&disk.place);
     }
-    let words = |it: ramfs::Elsewhere| format!("process {} ({})", it.process, it.command);
+    let words = |it: overmount::Elsewhere| format!("process {} ({})", it.process, it.command);
     Ok(DestroyOutcome { disk, kept_by: elsewhere.into_iter().map(words).collect() })
 }
 
 /// Unmounts it, and returns the processes that have it mounted elsewhere.
-fn unmount(disk: &Disk, discard: bool) -> Result<Vec<ramfs::Elsewhere>> {
+fn unmount(disk: &Disk, discard: bool) -> Result<Vec<overmount::Elsewhere>> {
     let shown = disk.place.display();
-    let names = plain::names(&disk.place).context("list", &disk.place)?;
+    let names = user_file::names(&disk.place).context("list", &disk.place)?;
     let is_own = |name: &Vec<u8>| ramdisk::OWN.iter().any(|own| own.as_bytes() == name);
     if !discard && !names.iter().all(is_own) {
         let used = units::size(disk.used);
@@ -154,20 +154,21 @@ fn named(what: &Path, home: &Path) -> Result<(String, PathBuf)> {
 /// Fails if a folder cannot be covered: what is in it would not be found.
 fn free(place: &Path) -> Result<()> {
     let shown = place.display();
-    if !plain::names(place).context("list", place)?.is_empty() {
+    if !user_file::names(place).context("list", place)?.is_empty() {
         let message = format!("{shown} is not empty: a RAM disk would hide what is in it");
         let hint = "'fsure ram bind' puts a folder into memory with what is in it";
         return Err(usage(message, hint));
     }
     // If the mount is not known, no process is known to be in the way.
-    let Ok(mount) = ramfs::mount_at(place) else { return Ok(()) };
+    let Ok(mount) = overmount::mount_at(place) else { return Ok(()) };
     if mount.point == place {
         let message = format!("{} is mounted on {shown} already", mount.source);
         return Err(usage(message, "choose another folder"));
     }
-    let survey = ramfs::survey(place, "").context("look at", place)?;
+    let survey = overmount::survey(place, "").context("look at", place)?;
     let is_it = |device: u64, inode: u64| (device, inode) == (survey.device, survey.inode);
-    let holders = ramfs::holders(&[std::process::id()], &is_it).context("look who uses", place)?;
+    let holders =
+        overmount::holders(&[std::process::id()], &is_it).context("look who uses", place)?;
     let Some(holder) = holders.first() else { return Ok(()) };
     let message = format!("{shown} is in use: {holder}");
     Err(usage(message, "it would go on in the folder below, unseen: let it leave first"))

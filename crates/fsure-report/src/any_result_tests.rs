@@ -28,8 +28,8 @@ fn rung() -> Rung {
     }
 }
 
-fn method() -> Method {
-    Method {
+fn method() -> MethodLine {
+    MethodLine {
         name: "fsync".to_owned(),
         target: "/srv".to_owned(),
         ops: 46.0,
@@ -46,14 +46,17 @@ fn method() -> Method {
     }
 }
 
-fn header() -> Header {
-    Header {
+fn header() -> ResultHeader {
+    ResultHeader {
         kind: Measurement::Speed,
         version: VERSION,
         program: "fsure 0.1.0".to_owned(),
         started: "2026-11-20T12:00:00Z".to_owned(),
         machine: Machine { host: "h".to_owned(), cores: 2, ..Machine::default() },
-        targets: vec![Target { path: "/srv".to_owned(), path_bytes: Some("L3Nyd/8=".to_owned()) }],
+        targets: vec![ResultTarget {
+            path: "/srv".to_owned(),
+            path_bytes: Some("L3Nyd/8=".to_owned()),
+        }],
         setup: vec![("size".to_owned(), "450 MiB".to_owned())],
     }
 }
@@ -88,7 +91,7 @@ fn every_line() -> Vec<ResultLine> {
             percent: 97.0,
             limit: "the device".to_owned(),
         }),
-        ResultLine::Layer(Layer {
+        ResultLine::Layer(LayerLine {
             target: target.clone(),
             layer: "disk".to_owned(),
             name: "vda".to_owned(),
@@ -120,9 +123,9 @@ fn every_line() -> Vec<ResultLine> {
     ]
 }
 
-fn summary() -> Summary {
+fn summary() -> ResultSummary {
     let noise = Noise { load_before: Some(0.5), ..Noise::default() };
-    Summary { seconds: 60.5, noise, measured: 9, not_run: 1, exit_code: 0 }
+    ResultSummary { seconds: 60.5, noise, measured: 9, not_run: 1, exit_code: 0 }
 }
 
 /// A whole result, as it is stored.
@@ -137,15 +140,15 @@ fn stored() -> Vec<u8> {
 
 fn measured(bytes: &[u8]) -> StoredResult {
     match read_any(bytes).unwrap() {
-        Content::Measured(stored) => *stored,
-        Content::Checked(_) => panic!("a measurement"),
+        ResultContent::Measured(stored) => *stored,
+        ResultContent::Checked(_) => panic!("a measurement"),
     }
 }
 
 fn checked(text: &str) -> VerifyOutput {
     match read_any(text.as_bytes()).unwrap() {
-        Content::Checked(checked) => *checked,
-        Content::Measured(_) => panic!("no measurement"),
+        ResultContent::Checked(checked) => *checked,
+        ResultContent::Measured(_) => panic!("no measurement"),
     }
 }
 

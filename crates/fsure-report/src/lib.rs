@@ -9,9 +9,9 @@ pub mod page;
 pub mod rank;
 mod verify_output;
 
-pub use any_result::{Content, read_any};
+pub use any_result::{ResultContent, read_any};
 pub use verify_output::{
-    Age, Bar, Failure, FindingRow, Oldest, Reason, Stat, Totals, VerifyOutput,
+    Age, Bar, FindingRow, Oldest, OutputTotals, Reason, RunError, StatFields, VerifyOutput,
 };
 
 /// Compiles and runs the examples of the README.

@@ -30,13 +30,13 @@ pub struct VerifyOutput {
     /// Number of all findings, including those that are not kept.
     pub found_total: u64,
     /// Totals of each root.
-    pub roots: Vec<Totals>,
+    pub roots: Vec<OutputTotals>,
     /// Times at which the files of each root were verified.
     pub ages: Vec<Age>,
     /// Errors that ended the run.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<RunError>,
     /// The last line; `None` where the run was cut off.
-    pub summary: Option<Totals>,
+    pub summary: Option<OutputTotals>,
 }
 
 /// A finding about a path.
@@ -59,9 +59,9 @@ pub struct FindingRow {
     pub moved_from_bytes: Option<String>,
     /// Size and date of what is there, or else of what is recorded.
     #[serde(flatten)]
-    pub stat: Stat,
+    pub stat: StatFields,
     /// Size and date as recorded.
-    pub recorded: Option<Stat>,
+    pub recorded: Option<StatFields>,
     /// Damaged bytes: from the first up to, not including, the second.
     pub blocks: Vec<[u64; 2]>,
     /// Bytes that could not be read.
@@ -96,7 +96,7 @@ pub struct KnownDamage {
 /// Size and date.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Stat {
+pub struct StatFields {
     /// Bytes.
     pub size: u64,
     /// Time of the last modification, RFC 3339.
@@ -107,7 +107,7 @@ pub struct Stat {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[expect(missing_docs, reason = "the names are those of the summary, which report::text explains")]
-pub struct Totals {
+pub struct OutputTotals {
     pub command: Option<String>,
     pub root: Option<String>,
     pub verdicts: BTreeMap<String, u64>,
@@ -188,7 +188,7 @@ pub struct Oldest {
 /// An error that ended a run.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Failure {
+pub struct RunError {
     /// Description of the error.
     pub message: String,
     /// Advice on what to do now.
@@ -197,12 +197,12 @@ pub struct Failure {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-enum Row {
+enum OutputLine {
     Finding(Box<FindingRow>),
-    Root(Box<Totals>),
+    Root(Box<OutputTotals>),
     Age(Age),
-    Error(Failure),
-    Summary(Box<Totals>),
+    Error(RunError),
+    Summary(Box<OutputTotals>),
     #[serde(other)]
     Unknown,
 }
@@ -318,7 +318,7 @@ pub(super) fn read_on(
     mut rest: BoundedLines<impl BufRead>,
 ) -> Result<VerifyOutput, ReadError> {
     let first = serde_json::from_value(first).map_err(|_| ReadError::NotAResult)?;
-    if matches!(first, Row::Unknown) {
+    if matches!(first, OutputLine::Unknown) {
         return Err(whose(rest));
     }
     let (mut checked, mut gravest) = (VerifyOutput::default(), WorstFindings::default());
@@ -337,7 +337,7 @@ pub(super) fn read_on(
 fn whose(mut rest: BoundedLines<impl BufRead>) -> ReadError {
     while let Ok(Some(text)) = rest.next_line() {
         let row = text.parse().ok().flatten();
-        if let Some(Row::Root(totals) | Row::Summary(totals)) = row
+        if let Some(OutputLine::Root(totals) | OutputLine::Summary(totals)) = row
             && let Some(command) = totals.command
         {
             return ReadError::OtherCommand(command);
@@ -347,23 +347,23 @@ fn whose(mut rest: BoundedLines<impl BufRead>) -> ReadError {
 }
 
 impl VerifyOutput {
-    fn add(&mut self, row: Row, gravest: &mut WorstFindings) -> Result<(), ReadError> {
+    fn add(&mut self, row: OutputLine, gravest: &mut WorstFindings) -> Result<(), ReadError> {
         match row {
-            Row::Finding(found) => gravest.add(*found),
-            Row::Root(totals) => {
+            OutputLine::Finding(found) => gravest.add(*found),
+            OutputLine::Root(totals) => {
                 let totals = self.of_command(*totals)?;
                 self.roots.push(totals);
             }
-            Row::Summary(totals) => self.summary = Some(self.of_command(*totals)?),
-            Row::Age(age) => self.ages.push(age),
-            Row::Error(failure) => self.failures.push(failure),
-            Row::Unknown => {}
+            OutputLine::Summary(totals) => self.summary = Some(self.of_command(*totals)?),
+            OutputLine::Age(age) => self.ages.push(age),
+            OutputLine::Error(failure) => self.failures.push(failure),
+            OutputLine::Unknown => {}
         }
         Ok(())
     }
 
     /// Notes the command, which has to be one whose report is understood.
-    fn of_command(&mut self, totals: Totals) -> Result<Totals, ReadError> {
+    fn of_command(&mut self, totals: OutputTotals) -> Result<OutputTotals, ReadError> {
         const SHOWN: [&str; 4] = ["verify", "update", "scrub", "status"];
         if let Some(command) = &totals.command {
             if !SHOWN.contains(&command.as_str()) {

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::event_log::Recorder;
 use super::pending_writes::{PendingWrite, PendingWrites};
-use super::{Behavior, Change, CutVariant, History, Image, Latency, WriteEffect};
+use super::{Behavior, CutVariant, DriveChange, History, Image, Latency, WriteEffect};
 use fsure_core::Random;
 
 /// Bytes of the cache. Beyond them a drive makes the oldest changes durable by itself,
@@ -55,7 +55,7 @@ pub enum DriveError {
 
 /// Counts of the requests to a drive so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RequestCounts {
     /// Writes acknowledged.
     pub writes: u64,
     /// Bytes of them.
@@ -84,7 +84,7 @@ pub struct Drive {
     flush_due: Option<Duration>,
     flushed_at: Option<Duration>,
     recorder: Option<Recorder>,
-    counts: Counts,
+    counts: RequestCounts,
 }
 
 impl Drive {
@@ -99,7 +99,7 @@ impl Drive {
             flush_due: None,
             flushed_at: None,
             recorder: None,
-            counts: Counts::default(),
+            counts: RequestCounts::default(),
         }
     }
 
@@ -121,7 +121,7 @@ impl Drive {
     }
 
     /// Returns the counts of requests so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> RequestCounts {
         self.counts
     }
 
@@ -150,7 +150,7 @@ impl Drive {
         offset: u64,
         data: &[u8],
     ) -> Result<Duration, DriveError> {
-        self.take(now, Change { offset, what: WriteEffect::Data(data.into()) }, false)?;
+        self.take(now, DriveChange { offset, what: WriteEffect::Data(data.into()) }, false)?;
         self.count_write(data);
         Ok(self.traits.latency.write)
     }
@@ -165,7 +165,7 @@ impl Drive {
         data: &[u8],
     ) -> Result<Duration, DriveError> {
         let is_honest = self.traits.personality == Behavior::Honest;
-        self.take(now, Change { offset, what: WriteEffect::Data(data.into()) }, is_honest)?;
+        self.take(now, DriveChange { offset, what: WriteEffect::Data(data.into()) }, is_honest)?;
         self.count_write(data);
         let write = self.traits.latency.write;
         Ok(match self.traits.personality {
@@ -184,7 +184,7 @@ impl Drive {
         offset: u64,
         length: u64,
     ) -> Result<Duration, DriveError> {
-        self.take(now, Change { offset, what: WriteEffect::Zeroes(length) }, false)?;
+        self.take(now, DriveChange { offset, what: WriteEffect::Zeroes(length) }, false)?;
         self.counts.trims += 1;
         Ok(self.traits.latency.write)
     }
@@ -231,7 +231,12 @@ impl Drive {
         (self.traits.writes_before_error, self.traits.errors) = (Some(writes), errors);
     }
 
-    fn take(&mut self, now: Duration, change: Change, is_durable: bool) -> Result<(), DriveError> {
+    fn take(
+        &mut self,
+        now: Duration,
+        change: DriveChange,
+        is_durable: bool,
+    ) -> Result<(), DriveError> {
         self.settle(now);
         self.may_fail()?;
         change.make(&mut self.seen).ok_or(DriveError::OutOfRange)?;

@@ -12,42 +12,42 @@ const SIZE: u64 = 64 << 10;
 
 /// A request: a write of one value to some bytes, or a flush.
 #[derive(Clone, Debug)]
-enum Ask {
+enum DriveRequest {
     Write { offset: u64, length: usize, value: u8 },
     Flush,
     Wait(Duration),
 }
 
-fn asks() -> impl Strategy<Value = Vec<Ask>> {
+fn asks() -> impl Strategy<Value = Vec<DriveRequest>> {
     let write = (0..SIZE - 3 * PAGE as u64, 1..3 * PAGE, 1..=255_u8)
-        .prop_map(|(offset, length, value)| Ask::Write { offset, length, value });
-    let wait = (1..2_000_u64).prop_map(|ms| Ask::Wait(Duration::from_millis(ms)));
-    prop::collection::vec(prop_oneof![4 => write, 1 => Just(Ask::Flush), 1 => wait], 1..60)
+        .prop_map(|(offset, length, value)| DriveRequest::Write { offset, length, value });
+    let wait = (1..2_000_u64).prop_map(|ms| DriveRequest::Wait(Duration::from_millis(ms)));
+    prop::collection::vec(prop_oneof![4 => write, 1 => Just(DriveRequest::Flush), 1 => wait], 1..60)
 }
 
 /// The drive after all requests, the time by then, and what it held after each
 /// write, with the time and the number of flushes by then.
-struct Run {
+struct DriveRun {
     drive: Drive,
     now: Duration,
     after: Vec<(Duration, u64, Vec<u8>)>,
 }
 
-fn run(personality: Behavior, asks: &[Ask]) -> Run {
+fn run(personality: Behavior, asks: &[DriveRequest]) -> DriveRun {
     let mut drive = Drive::new(Traits::new(personality), Image::new(SIZE));
     drive.remember(tempfile::tempdir().unwrap().path()).unwrap();
     let (mut now, mut after) = (Duration::ZERO, vec![(Duration::ZERO, 0, vec![0; SIZE as usize])]);
     for ask in asks {
         match ask {
-            Ask::Write { offset, length, value } => {
+            DriveRequest::Write { offset, length, value } => {
                 drive.write(now, *offset, &vec![*value; *length]).unwrap();
                 after.push((now, drive.counts().flushes, seen(&drive)));
             }
-            Ask::Flush => drop(drive.flush(now).unwrap()),
-            Ask::Wait(time) => now += *time,
+            DriveRequest::Flush => drop(drive.flush(now).unwrap()),
+            DriveRequest::Wait(time) => now += *time,
         }
     }
-    Run { drive, now, after }
+    DriveRun { drive, now, after }
 }
 
 fn seen(drive: &Drive) -> Vec<u8> {
@@ -78,7 +78,7 @@ proptest! {
     /// On an honest drive a cut never takes what was flushed.
     #[test]
     fn what_was_flushed_survives(asks in asks(), seed: u64) {
-        let Run { mut drive, now, after } = run(Behavior::Honest, &asks);
+        let DriveRun { mut drive, now, after } = run(Behavior::Honest, &asks);
         let flushed = drive.counts().flushes;
         let durable = after.iter().rposition(|(_, flushes, _)| *flushes < flushed).unwrap_or(0);
         for cut in CutVariant::ALL {
@@ -102,12 +102,12 @@ proptest! {
     /// loses nothing if all survives.
     #[test]
     fn a_protected_cache_loses_nothing(asks in asks(), seed: u64) {
-        let Run { mut drive, now, after } = run(Behavior::Protected, &asks);
+        let DriveRun { mut drive, now, after } = run(Behavior::Protected, &asks);
         for cut in CutVariant::ALL {
             let image = content(&drive.cut(now, cut, &mut Random::new(seed)));
             prop_assert_eq!(&image, &after.last().unwrap().2);
         }
-        let Run { mut drive, now, after } = run(Behavior::Honest, &asks);
+        let DriveRun { mut drive, now, after } = run(Behavior::Honest, &asks);
         let image = content(&drive.cut(now, CutVariant::All, &mut Random::new(seed)));
         prop_assert_eq!(&image, &after.last().unwrap().2);
     }
@@ -116,10 +116,10 @@ proptest! {
     /// nothing that is older.
     #[test]
     fn a_liar_loses_what_is_younger_than_its_lag(asks in asks(), seed: u64) {
-        let Run { mut drive, now, .. } = run(Behavior::Lying { lag: None }, &asks);
+        let DriveRun { mut drive, now, .. } = run(Behavior::Lying { lag: None }, &asks);
         let image = drive.cut(now, CutVariant::None, &mut Random::new(seed));
         prop_assert_eq!(image.written().count(), 0);
-        let Run { mut drive, now, after } = run(Behavior::Lying { lag: Some(LAG) }, &asks);
+        let DriveRun { mut drive, now, after } = run(Behavior::Lying { lag: Some(LAG) }, &asks);
         let old = after.iter().rposition(|(at, _, _)| *at + LAG <= now).unwrap_or(0);
         let image = content(&drive.cut(now, CutVariant::None, &mut Random::new(seed)));
         prop_assert_eq!(&image, &after[old].2);
@@ -129,19 +129,19 @@ proptest! {
     /// defers.
     #[test]
     fn a_deferred_flush_is_done_in_time(asks in asks(), seed: u64) {
-        let Run { mut drive, now, after } = run(Behavior::Defer { longest: LONGEST }, &asks);
+        let DriveRun { mut drive, now, after } = run(Behavior::Defer { longest: LONGEST }, &asks);
         let mut flushed_by = Duration::ZERO;
         let (mut at, mut durable_flushes, mut flushes) = (Duration::ZERO, 0, 0);
         for ask in &asks {
             match ask {
-                Ask::Wait(time) => at += *time,
-                Ask::Flush => {
+                DriveRequest::Wait(time) => at += *time,
+                DriveRequest::Flush => {
                     flushes += 1;
                     if at + LONGEST <= now {
                         (flushed_by, durable_flushes) = (at, flushes);
                     }
                 }
-                Ask::Write { .. } => {}
+                DriveRequest::Write { .. } => {}
             }
         }
         let durable = after
@@ -157,7 +157,7 @@ proptest! {
     #[test]
     fn a_cut_is_made_of_what_was_written(asks in asks(), seed: u64) {
         let aligned: Vec<_> = asks.iter().cloned().map(whole_sectors).collect();
-        let Run { mut drive, now, after } = run(Behavior::Honest, &aligned);
+        let DriveRun { mut drive, now, after } = run(Behavior::Honest, &aligned);
         let flushed = drive.counts().flushes;
         let durable = after.iter().rposition(|(_, flushes, _)| *flushes < flushed).unwrap_or(0);
         for cut in CutVariant::ALL {
@@ -169,10 +169,10 @@ proptest! {
     }
 }
 
-fn whole_sectors(ask: Ask) -> Ask {
+fn whole_sectors(ask: DriveRequest) -> DriveRequest {
     let sector = SECTOR_BYTES as u64;
     match ask {
-        Ask::Write { offset, length, value } => Ask::Write {
+        DriveRequest::Write { offset, length, value } => DriveRequest::Write {
             offset: offset / sector * sector,
             length: length.next_multiple_of(SECTOR_BYTES),
             value,
@@ -227,7 +227,7 @@ fn a_drive_fails_when_told_and_recovers() {
     assert_eq!(answers.next().unwrap(), Err(DriveError::Told));
     assert!(answers.next().unwrap().is_ok());
     assert_eq!(drive.write(Duration::ZERO, SIZE, b"x"), Err(DriveError::OutOfRange));
-    let counts = Counts { writes: 3, bytes: 3, errors: 1, ..Counts::default() };
+    let counts = RequestCounts { writes: 3, bytes: 3, errors: 1, ..RequestCounts::default() };
     assert_eq!(drive.counts(), counts);
 }
 

@@ -8,10 +8,10 @@
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
 
-use fsure_os::spill::{Content, UnnamedFile};
+use fsure_os::unnamed_file::{UnnamedContent, UnnamedFile};
 
 use super::pending_writes::WriteEffect;
-use super::{Change, Image};
+use super::{DriveChange, Image};
 
 /// Bytes that are written to the file at once, except for one large write.
 const BUFFER: usize = 1 << 20;
@@ -25,9 +25,9 @@ const MARKED: u8 = 4;
 
 /// An event on a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum LogEvent {
     /// A write or a trim was acknowledged.
-    Changed(Change),
+    Changed(DriveChange),
     /// A flush was acknowledged.
     Flushed,
     /// Everything up to this number was acknowledged as safe.
@@ -60,7 +60,7 @@ impl Recorder {
         })
     }
 
-    pub(super) fn changed(&mut self, change: &Change) {
+    pub(super) fn changed(&mut self, change: &DriveChange) {
         let length = change.length();
         match &change.what {
             WriteEffect::Data(data) => self.note(DATA, [change.offset, length], data),
@@ -126,7 +126,7 @@ impl Recorder {
 #[derive(Clone, Debug)]
 pub struct History {
     begin: Image,
-    content: Content,
+    content: UnnamedContent,
     flushes: u64,
 }
 
@@ -148,14 +148,14 @@ impl History {
     }
 
     /// Returns the events in order.
-    pub fn events(&self) -> impl Iterator<Item = io::Result<Event>> + use<> {
-        let mut reader = Reader::new(self);
+    pub fn events(&self) -> impl Iterator<Item = io::Result<LogEvent>> + use<> {
+        let mut reader = LogReader::new(self);
         std::iter::from_fn(move || reader.next(true).transpose())
     }
 
     /// Returns the flush boundaries in order. Images share what they have in common.
     pub fn at_flushes(&self) -> impl Iterator<Item = io::Result<Boundary>> + use<> {
-        let (mut state, mut reader) = (self.beginning(), Reader::new(self));
+        let (mut state, mut reader) = (self.beginning(), LogReader::new(self));
         std::iter::from_fn(move || {
             let found = state.follow(&mut reader).transpose()?;
             Some(found.map(|()| state.clone()))
@@ -164,7 +164,7 @@ impl History {
 
     /// Returns the boundary with a number, from 1 on; `None` if there is none.
     pub fn at_flush(&self, number: u64) -> io::Result<Option<Boundary>> {
-        let (mut state, mut reader) = (self.beginning(), Reader::new(self));
+        let (mut state, mut reader) = (self.beginning(), LogReader::new(self));
         while state.follow(&mut reader)?.is_some() {
             if state.number == number {
                 return Ok(Some(state));
@@ -175,12 +175,12 @@ impl History {
 
     /// Returns what is owed at each boundary.
     pub fn marks(&self) -> io::Result<Vec<u64>> {
-        let (mut marks, mut marked, mut reader) = (Vec::new(), 0, Reader::new(self));
+        let (mut marks, mut marked, mut reader) = (Vec::new(), 0, LogReader::new(self));
         while let Some(event) = reader.next(false)? {
             match event {
-                Event::Changed(_) => {}
-                Event::Marked(mark) => marked = mark.max(marked),
-                Event::Flushed => marks.push(marked),
+                LogEvent::Changed(_) => {}
+                LogEvent::Marked(mark) => marked = mark.max(marked),
+                LogEvent::Flushed => marks.push(marked),
             }
         }
         Ok(marks)
@@ -193,14 +193,14 @@ impl History {
 
 impl Boundary {
     /// Advances to the next flush; `None` if there is none.
-    fn follow(&mut self, reader: &mut Reader) -> io::Result<Option<()>> {
+    fn follow(&mut self, reader: &mut LogReader) -> io::Result<Option<()>> {
         while let Some(event) = reader.next(true)? {
             match event {
-                Event::Changed(change) => {
+                LogEvent::Changed(change) => {
                     change.make(&mut self.image).expect("the drive has taken it");
                 }
-                Event::Marked(mark) => self.marked = self.marked.max(mark),
-                Event::Flushed => {
+                LogEvent::Marked(mark) => self.marked = self.marked.max(mark),
+                LogEvent::Flushed => {
                     self.number += 1;
                     return Ok(Some(()));
                 }
@@ -211,15 +211,15 @@ impl Boundary {
 }
 
 /// Reads the file.
-struct Reader(BufReader<Content>);
+struct LogReader(BufReader<UnnamedContent>);
 
-impl Reader {
+impl LogReader {
     fn new(history: &History) -> Self {
         Self(BufReader::with_capacity(BUFFER, history.content.clone()))
     }
 
     /// Returns the next event, without its data unless that is wanted; `None` at the end.
-    fn next(&mut self, with_data: bool) -> io::Result<Option<Event>> {
+    fn next(&mut self, with_data: bool) -> io::Result<Option<LogEvent>> {
         let mut head = Vec::with_capacity(HEAD);
         self.0.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
         if head.is_empty() {
@@ -230,8 +230,8 @@ impl Reader {
         let number = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("8 bytes"));
         let (first, length) = (number(1), number(9));
         let what = match head[0] {
-            FLUSHED => return Ok(Some(Event::Flushed)),
-            MARKED => return Ok(Some(Event::Marked(first))),
+            FLUSHED => return Ok(Some(LogEvent::Flushed)),
+            MARKED => return Ok(Some(LogEvent::Marked(first))),
             ZEROES => WriteEffect::Zeroes(length),
             DATA if with_data => {
                 let mut data = vec![0; usize::try_from(length).map_err(|_| broken())?];
@@ -244,6 +244,6 @@ impl Reader {
             }
             _ => return Err(broken()),
         };
-        Ok(Some(Event::Changed(Change { offset: first, what })))
+        Ok(Some(LogEvent::Changed(DriveChange { offset: first, what })))
     }
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 /// Bytes in a page.
 pub const PAGE: usize = 4096;
 
-type Page = Arc<[u8; PAGE]>;
+type SharedPage = Arc<[u8; PAGE]>;
 
 /// The content of a drive. What was never written is zero and takes no room.
 #[derive(Clone, Debug)]
 pub struct Image {
     size: u64,
-    pages: Vec<Option<Page>>,
+    pages: Vec<Option<SharedPage>>,
 }
 
 impl Image {

@@ -19,13 +19,13 @@ mod power_cut;
 mod reference_model_tests;
 
 pub use behavior::{Behavior, UnknownDrive};
-pub use drive::{CACHE, Counts, Drive, DriveError, Traits};
-pub use event_log::{Boundary, Event, History};
+pub use drive::{CACHE, Drive, DriveError, RequestCounts, Traits};
+pub use event_log::{Boundary, History, LogEvent};
 pub use image::{Image, PAGE};
 pub use latency::Latency;
 pub use live_drive::LiveDrive;
 pub use live_folder::{LiveFolder, MountedFolder, SYNCFS};
-pub use pending_writes::{Change, WriteEffect};
+pub use pending_writes::{DriveChange, WriteEffect};
 pub use power_cut::{CutVariant, UnknownCut};
 
 /// Compiles and runs the examples of the README.

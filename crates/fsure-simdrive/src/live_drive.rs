@@ -6,9 +6,9 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fsure_os::block::VirtualDisk;
+use fsure_os::fuse_disk::VirtualDisk;
 
-use crate::{Counts, CutVariant, Drive, DriveError, Image, Traits};
+use crate::{CutVariant, Drive, DriveError, Image, RequestCounts, Traits};
 use fsure_core::Random;
 
 /// Approximate overshoot of a sleep of the system; shorter times are spent in a busy
@@ -38,7 +38,7 @@ impl LiveDrive {
     }
 
     /// Returns the counts of requests so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> RequestCounts {
         self.lock().counts()
     }
 

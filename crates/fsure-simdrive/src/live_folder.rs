@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use fsure_os::family::{Lines, ProcessTree, Task};
-use fsure_os::files::{Clocked, ServedFs};
-use fsure_os::stand::MountArea;
+use fsure_os::fuse_files::{Clocked, ServedFs};
+use fsure_os::loop_mount::MountArea;
+use fsure_os::process_tree::{Lines, ProcessTree, Task};
 use fsure_os::user;
 
 use crate::files::{FileCounts, FileDrive, FileTraits, Mode, Origin};

@@ -8,7 +8,7 @@ use super::Image;
 
 /// A change of what a drive holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct DriveChange {
     /// Offset on the drive at which it begins, in bytes.
     pub offset: u64,
     /// Content from that offset on.
@@ -24,7 +24,7 @@ pub enum WriteEffect {
     Zeroes(u64),
 }
 
-impl Change {
+impl DriveChange {
     /// Returns its length in bytes.
     pub fn length(&self) -> u64 {
         match &self.what {
@@ -66,7 +66,7 @@ pub(super) struct PendingWrite {
     /// True if it was promised to survive: it waits only for its turn, since older
     /// changes of the same place must not come after it.
     pub(super) is_durable: bool,
-    pub(super) change: Change,
+    pub(super) change: DriveChange,
 }
 
 impl PendingWrite {

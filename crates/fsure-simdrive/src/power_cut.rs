@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 use super::Image;
-use super::pending_writes::{Change, PendingWrites};
+use super::pending_writes::{DriveChange, PendingWrites};
 use fsure_core::Random;
 use fsure_core::units::SECTOR_BYTES;
 
@@ -75,7 +75,7 @@ impl CutVariant {
 }
 
 /// Leaves each sector of a change to chance.
-fn tear(change: &Change, medium: &mut Image, random: &mut Random) {
+fn tear(change: &DriveChange, medium: &mut Image, random: &mut Random) {
     let sector = SECTOR_BYTES as u64;
     let end = change.offset + change.length();
     let mut from = change.offset;

@@ -17,20 +17,20 @@ const BEGIN: u8 = 255;
 
 /// A request. Each change leaves a value of its own.
 #[derive(Clone, Debug)]
-enum Ask {
+enum ModelRequest {
     Write { offset: usize, length: usize },
     Fua { offset: usize, length: usize },
     Trim { offset: usize, length: usize },
     Flush,
 }
 
-fn asks() -> impl Strategy<Value = Vec<Ask>> {
+fn asks() -> impl Strategy<Value = Vec<ModelRequest>> {
     let place = || (0..SIZE - 5000, 1..5000_usize);
     let ask = prop_oneof![
-        6 => place().prop_map(|(offset, length)| Ask::Write { offset, length }),
-        1 => place().prop_map(|(offset, length)| Ask::Fua { offset, length }),
-        1 => place().prop_map(|(offset, length)| Ask::Trim { offset, length }),
-        2 => Just(Ask::Flush),
+        6 => place().prop_map(|(offset, length)| ModelRequest::Write { offset, length }),
+        1 => place().prop_map(|(offset, length)| ModelRequest::Fua { offset, length }),
+        1 => place().prop_map(|(offset, length)| ModelRequest::Trim { offset, length }),
+        2 => Just(ModelRequest::Flush),
     ];
     prop::collection::vec(ask, 1..40)
 }
@@ -52,7 +52,7 @@ impl Naive {
 }
 
 /// Does all requests on both.
-fn run(personality: Behavior, asks: &[Ask]) -> (Drive, Vec<Naive>) {
+fn run(personality: Behavior, asks: &[ModelRequest]) -> (Drive, Vec<Naive>) {
     let mut begin = Image::new(SIZE as u64);
     begin.write(0, &[BEGIN; SIZE]).unwrap();
     let (mut drive, now) = (Drive::new(Traits::new(personality), begin), Duration::ZERO);
@@ -61,9 +61,11 @@ fn run(personality: Behavior, asks: &[Ask]) -> (Drive, Vec<Naive>) {
     let is_honest = personality == Behavior::Honest;
     for (number, ask) in (1..).zip(asks) {
         let (offset, length, value) = match *ask {
-            Ask::Write { offset, length } | Ask::Fua { offset, length } => (offset, length, number),
-            Ask::Trim { offset, length } => (offset, length, 0),
-            Ask::Flush => {
+            ModelRequest::Write { offset, length } | ModelRequest::Fua { offset, length } => {
+                (offset, length, number)
+            }
+            ModelRequest::Trim { offset, length } => (offset, length, 0),
+            ModelRequest::Flush => {
                 drive.flush(now).unwrap();
                 epoch += 1;
                 changes.iter_mut().for_each(|change| change.is_durable |= is_honest);
@@ -72,11 +74,11 @@ fn run(personality: Behavior, asks: &[Ask]) -> (Drive, Vec<Naive>) {
         };
         let (place, data) = (offset as u64, vec![value; length]);
         match ask {
-            Ask::Fua { .. } => drive.write_fua(now, place, &data).unwrap(),
-            Ask::Trim { .. } => drive.trim(now, place, length as u64).unwrap(),
+            ModelRequest::Fua { .. } => drive.write_fua(now, place, &data).unwrap(),
+            ModelRequest::Trim { .. } => drive.trim(now, place, length as u64).unwrap(),
             _ => drive.write(now, place, &data).unwrap(),
         };
-        let is_durable = is_honest && matches!(ask, Ask::Fua { .. });
+        let is_durable = is_honest && matches!(ask, ModelRequest::Fua { .. });
         changes.push(Naive { offset, length, value, epoch, is_durable });
     }
     (drive, changes)
@@ -180,7 +182,7 @@ proptest! {
             prop_assert_eq!(content(&all), made(&changes));
             let none = drive.cut(Duration::ZERO, CutVariant::None, &mut Random::new(seed));
             let durable = changes.iter().filter(|change| change.is_durable);
-            let is_flushed_only = !asks.iter().any(|ask| matches!(ask, Ask::Fua { .. }));
+            let is_flushed_only = !asks.iter().any(|ask| matches!(ask, ModelRequest::Fua { .. }));
             if is_flushed_only {
                 prop_assert_eq!(content(&none), made(durable));
             }

@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fsure_os::block::{self, ServedDisk};
-use fsure_os::control::Control;
-use fsure_os::files::ServedFs;
+use fsure_os::control_socket::Control;
+use fsure_os::fuse_disk::{self, ServedDisk};
+use fsure_os::fuse_files::ServedFs;
 
 use fsure_core::{Error, IoContext as _, Monitor, Result};
 use fsure_simdrive::files::Mode;
 use fsure_simdrive::{Behavior, Image, Latency, Traits};
 use fsure_simdrive::{LiveDrive, LiveFolder, SYNCFS};
-use requests::{Drive, answer, forgotten};
+use requests::{ServedDrive, answer, forgotten};
 
 /// Options of the service: the drive, and the paths at which it is served.
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ pub fn serve(
     // The socket comes first: a drive that has one is not served a second time.
     let control = Control::listen(&options.socket).context("listen on", &options.socket)?;
     let front = front(options, &drive)?;
-    if let Drive::Files(_) = &drive {
+    if let ServedDrive::Files(_) = &drive {
         monitor.warn(SYNCFS);
     }
     let (is_over, has_warned) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -111,7 +111,7 @@ pub fn serve(
     Ok(())
 }
 
-fn drive(options: &ServeOptions) -> Result<Drive> {
+fn drive(options: &ServeOptions) -> Result<ServedDrive> {
     if let ServeFront::Folder(_, mode) = options.front {
         if options.image.is_some() {
             return Err(Error::Usage {
@@ -120,7 +120,7 @@ fn drive(options: &ServeOptions) -> Result<Drive> {
             });
         }
         let folder = LiveFolder::new(options.drive, mode, options.latency, options.size);
-        return Ok(Drive::Files(folder));
+        return Ok(ServedDrive::Files(folder));
     }
     let traits = Traits { latency: options.latency, ..Traits::new(options.drive) };
     let content = match &options.image {
@@ -130,13 +130,13 @@ fn drive(options: &ServeOptions) -> Result<Drive> {
     let live = LiveDrive::new(traits, content);
     let remembers = live.with(|drive, _| drive.remember(&options.room));
     remembers.context("remember every write in", &options.room)?;
-    Ok(Drive::Blocks(Arc::new(live)))
+    Ok(ServedDrive::Blocks(Arc::new(live)))
 }
 
 /// Reads a file as the content of a drive, which is at least as long as the file.
 fn read(path: &Path, size: u64) -> Result<Image> {
     const READ_CHUNK_BYTES: usize = 1 << 20;
-    let mut file = fsure_os::plain::open(path).context("open", path)?;
+    let mut file = fsure_os::user_file::open(path).context("open", path)?;
     let mut image = Image::new(size);
     let (mut piece, mut offset) = (vec![0; READ_CHUNK_BYTES], 0_u64);
     loop {
@@ -157,13 +157,13 @@ fn read(path: &Path, size: u64) -> Result<Image> {
     Ok(image)
 }
 
-fn front(options: &ServeOptions, drive: &Drive) -> Result<Fronts> {
+fn front(options: &ServeOptions, drive: &ServedDrive) -> Result<Fronts> {
     match (&options.front, drive) {
-        (ServeFront::File(at), Drive::Blocks(drive)) => {
-            let served = block::publish(drive.clone(), at);
+        (ServeFront::File(at), ServedDrive::Blocks(drive)) => {
+            let served = fuse_disk::publish(drive.clone(), at);
             Ok(Fronts::File(served.context("serve a drive in", at)?))
         }
-        (ServeFront::Folder(at, _), Drive::Files(folder)) => {
+        (ServeFront::Folder(at, _), ServedDrive::Files(folder)) => {
             Ok(Fronts::Folder(folder.mount_at(at).context("serve a drive in", at)?))
         }
         _ => Ok(Fronts::Nowhere),

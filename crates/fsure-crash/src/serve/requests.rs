@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use fsure_os::block::VirtualDisk as _;
-use fsure_os::{files, plain};
+use fsure_os::fuse_disk::VirtualDisk as _;
+use fsure_os::{fuse_files, user_file};
 use serde::Deserialize;
 
 use super::responses::{ControlResponse, ResponseData};
@@ -19,7 +19,7 @@ const DATA_MAX: u64 = 8 << 20;
 
 /// The drive that is served.
 #[derive(Debug)]
-pub(super) enum Drive {
+pub(super) enum ServedDrive {
     Blocks(Arc<LiveDrive>),
     Files(LiveFolder),
 }
@@ -44,7 +44,7 @@ enum ControlRequest {
     End {},
 }
 
-impl Drive {
+impl ServedDrive {
     /// Returns an error if a drive that records its requests could not record all of them
     /// so far.
     pub(super) fn remembers_all(&self) -> std::io::Result<()> {
@@ -55,24 +55,28 @@ impl Drive {
     }
 }
 
-type Answer = Result<Option<ResponseData>, String>;
+type ServeResult = Result<Option<ResponseData>, String>;
 
 /// Responds to a line, and returns true if that was the last request. Files are never
 /// written below `place`, a folder that this process serves itself.
-pub(super) fn answer(drive: &Drive, place: Option<&Path>, line: Option<&str>) -> (String, bool) {
+pub(super) fn answer(
+    drive: &ServedDrive,
+    place: Option<&Path>,
+    line: Option<&str>,
+) -> (String, bool) {
     let asked = match line {
         Some(line) => serde_json::from_str(line).map_err(|error| format!("no request: {error}")),
         None => Err("no request: a line is UTF-8 and has 12 MiB at most".to_owned()),
     };
     let ends = matches!(asked, Ok(ControlRequest::End {}));
     let done = asked.and_then(|ask| match drive {
-        Drive::Blocks(live) => of_blocks(live, place, ask),
-        Drive::Files(folder) => of_files(folder, place, ask),
+        ServedDrive::Blocks(live) => of_blocks(live, place, ask),
+        ServedDrive::Files(folder) => of_files(folder, place, ask),
     });
     (done.map_or_else(ControlResponse::refused, ControlResponse::done).to_json(), ends)
 }
 
-fn of_blocks(live: &LiveDrive, place: Option<&Path>, ask: ControlRequest) -> Answer {
+fn of_blocks(live: &LiveDrive, place: Option<&Path>, ask: ControlRequest) -> ServeResult {
     let done = |done: std::io::Result<()>| match done {
         Ok(()) => Ok(None),
         Err(error) => Err(error.to_string()),
@@ -147,7 +151,7 @@ pub(super) fn forgotten(error: &std::io::Error) -> String {
     format!("flushes are not remembered any more: {error}")
 }
 
-fn of_files(folder: &LiveFolder, place: Option<&Path>, ask: ControlRequest) -> Answer {
+fn of_files(folder: &LiveFolder, place: Option<&Path>, ask: ControlRequest) -> ServeResult {
     match ask {
         ControlRequest::Status {} => Ok(Some(folder.with(|drive, _| {
             let (counts, traits) = (drive.counts(), drive.traits());
@@ -168,7 +172,7 @@ fn of_files(folder: &LiveFolder, place: Option<&Path>, ask: ControlRequest) -> A
         ControlRequest::Cut { variant, seed, to } => {
             let (cut, to) = (variant_of(&variant)?, outside(&to, place)?);
             let left = folder.cut(cut, &mut Random::new(seed));
-            files::copy_out(&left, to).map_err(|error| unwritten(to, &error))?;
+            fuse_files::copy_out(&left, to).map_err(|error| unwritten(to, &error))?;
             Ok(None)
         }
         ControlRequest::Personality { drive } => {
@@ -231,8 +235,8 @@ fn outside<'a>(to: &'a Path, place: Option<&Path>) -> Result<&'a Path, String> {
     }
 }
 
-fn keep(image: &Image, to: &Path) -> Answer {
-    let kept = plain::sparse(to, image.size(), image.written());
+fn keep(image: &Image, to: &Path) -> ServeResult {
+    let kept = user_file::sparse(to, image.size(), image.written());
     kept.map_err(|error| unwritten(to, &error))?;
     Ok(None)
 }

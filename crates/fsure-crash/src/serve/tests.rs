@@ -2,34 +2,34 @@
 
 use std::io::Write as _;
 
-use fsure_os::plain;
+use fsure_os::user_file;
 use serde_json::Value;
 
 use super::*;
 
-fn blocks() -> Drive {
+fn blocks() -> ServedDrive {
     let live = LiveDrive::new(Traits::new(Behavior::Honest), Image::new(1 << 20));
     live.with(|drive, _| drive.remember(tempfile::tempdir().unwrap().path())).unwrap();
-    Drive::Blocks(Arc::new(live))
+    ServedDrive::Blocks(Arc::new(live))
 }
 
-fn ask(drive: &Drive, line: &str) -> Value {
+fn ask(drive: &ServedDrive, line: &str) -> Value {
     serde_json::from_str(&answer(drive, Some(Path::new("/served")), Some(line)).0).unwrap()
 }
 
 fn content(path: &Path) -> Vec<u8> {
     let mut content = Vec::new();
-    plain::open(path).unwrap().read_to_end(&mut content).unwrap();
+    user_file::open(path).unwrap().read_to_end(&mut content).unwrap();
     content
 }
 
-fn done(drive: &Drive, line: &str) -> Value {
+fn done(drive: &ServedDrive, line: &str) -> Value {
     let told = ask(drive, line);
     assert_eq!(told["ok"], true, "{line}: {told}");
     told
 }
 
-fn refused(drive: &Drive, line: &str) -> String {
+fn refused(drive: &ServedDrive, line: &str) -> String {
     let told = ask(drive, line);
     assert_eq!(told["ok"], false, "{line}: {told}");
     told["error"].as_str().unwrap().to_owned()
@@ -76,7 +76,7 @@ fn a_drive_is_used_and_cut_by_requests() {
 fn what_cannot_be_done_is_said_and_ends_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let there = folder.path().join("there");
-    plain::create_new(&there).unwrap().write_all(b"kept").unwrap();
+    user_file::create_new(&there).unwrap().write_all(b"kept").unwrap();
     let drive = blocks();
     let cut = |to: &str| format!(r#"{{"do":"cut","variant":"none","seed":1,"to":"{to}"}}"#);
     for (line, why) in [
@@ -107,7 +107,7 @@ fn what_cannot_be_done_is_said_and_ends_nothing() {
     assert_eq!(content(&there), b"kept");
     assert!(answer(&drive, None, None).0.contains("12 MiB at most"));
     let room = LiveFolder::new(Behavior::Honest, Mode::Strict, Latency::NONE, 1 << 20);
-    let folder = Drive::Files(room);
+    let folder = ServedDrive::Files(room);
     assert!(refused(&folder, r#"{"do":"flush"}"#).contains("a folder has no blocks"));
     assert_eq!(done(&folder, r#"{"do":"status"}"#)["mode"], "strict");
 }

@@ -1,6 +1,6 @@
 //! The check of a whole catalog that comes before the first write to it.
 
-use super::root_row::Totals;
+use super::root_row::RecordTotals;
 use super::row::{self, StoredRow};
 use super::store::Catalog;
 use crate::model::Entry;
@@ -117,12 +117,12 @@ impl Catalog {
 
     /// Totals over all rows. A row that fails its seal counts as a row, with
     /// the seal that is stored.
-    fn count(&self, each: &mut dyn FnMut(&StoredRow, u64)) -> Result<Totals> {
+    fn count(&self, each: &mut dyn FnMut(&StoredRow, u64)) -> Result<RecordTotals> {
         let sql = concat!("SELECT ", row::columns!(), " FROM record ORDER BY path");
         let blame = |error: &rusqlite::Error| self.blame(error);
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| blame(&e))?;
         let mut rows = statement.query([]).map_err(|e| blame(&e))?;
-        let mut totals = Totals::default();
+        let mut totals = RecordTotals::default();
         let mut sealer = super::row_checksum::RowChecksum::new();
         while let Some(sql_row) = rows.next().map_err(|e| blame(&e))? {
             let (stored, seal) = row::read(sql_row, &mut sealer).map_err(|e| blame(&e))?;

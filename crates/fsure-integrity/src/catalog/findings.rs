@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Params, params};
 use super::row::StoredRow;
 use super::row_checksum::RowChecksum;
 use super::store::{Catalog, PAGE_ROWS};
-use super::table_total::Counted;
+use super::table_total::CountedTable;
 use crate::model::{KnownDamage, Verdict};
 use fsure_core::{RelPath, Result};
 
@@ -119,7 +119,7 @@ impl Catalog {
         let seal = row.seal(path, &mut self.sealer);
         let sql = "INSERT INTO finding VALUES (?1, ?2, ?3, ?4, ?5)";
         let values = params![path, row.verdict, row.found_s, row.seen_s, seal];
-        self.insert_counted(Counted::Finding, sql, values)
+        self.insert_counted(CountedTable::Finding, sql, values)
     }
 
     fn finding_row(&self, path: &RelPath) -> Result<Option<FindingRow>> {
@@ -135,11 +135,11 @@ impl Catalog {
     /// what it is.
     pub fn forget_finding(&mut self, path: &RelPath) -> Result<()> {
         self.begin()?;
-        if self.table_totals.of(Counted::Finding).rows() == 0 {
+        if self.table_totals.of(CountedTable::Finding).rows() == 0 {
             return Ok(());
         }
         let sql = "DELETE FROM finding WHERE path = ?1";
-        self.delete_counted(Counted::Finding, sql, [path.as_bytes()])
+        self.delete_counted(CountedTable::Finding, sql, [path.as_bytes()])
     }
 
     /// Takes what was found of a file to its new name.
@@ -228,7 +228,7 @@ impl Catalog {
 
     /// Tells whether anything was found wrong with any file and is not settled.
     pub(super) fn has_findings(&self) -> bool {
-        self.table_totals.of(Counted::Finding).rows() > 0
+        self.table_totals.of(CountedTable::Finding).rows() > 0
     }
 
     /// Forgets files that are not recorded under that name any more.
@@ -236,7 +236,7 @@ impl Catalog {
         self.begin()?;
         let is_stranger = "NOT EXISTS (SELECT 1 FROM record WHERE gone_s IS NULL AND record.path =";
         let findings = format!("DELETE FROM finding WHERE {is_stranger} finding.path)");
-        self.delete_counted(Counted::Finding, &findings, [])?;
+        self.delete_counted(CountedTable::Finding, &findings, [])?;
         let parts = format!("DELETE FROM part WHERE {is_stranger} part.path)");
         self.connection.execute(&parts, []).map(drop).map_err(|e| self.blame(&e))
     }

@@ -10,7 +10,7 @@
 use std::path::Path;
 
 use fsure_os::path::{self as os_path, FileKind};
-use fsure_os::plain;
+use fsure_os::user_file;
 
 use super::location::{OWN_CATALOG, OWN_FOLDER, RECOVERED};
 use fsure_core::{Error, IoContext as _, Result, shell_quoted};
@@ -61,7 +61,7 @@ pub(super) fn refuse_irregular(file: &Path) -> Result<()> {
 pub fn refuse_irregular_parity(catalog: &Path) -> Result<()> {
     refuse_irregular(catalog)?;
     let folder = os_path::with_suffix(catalog, PARITY);
-    match plain::irregular_entry(&folder).context("list", &folder)? {
+    match user_file::irregular_entry(&folder).context("list", &folder)? {
         None => Ok(()),
         // Beside the folder: in it, it would be refused by any name.
         Some((path, found)) => {

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension as _, Row as SqlRow, params};
 
 use super::row_checksum::RowChecksum;
 use super::store::{Catalog, MADE_BY, draw};
-use super::table_total::Counted;
+use super::table_total::CountedTable;
 use crate::model::{Changes, Generation, SignedStatement, Verification};
 use fsure_core::Result;
 
@@ -23,8 +23,8 @@ impl Catalog {
     /// All generations that are kept, in order; an error if any was lost, or if any
     /// row of what was accepted was.
     pub fn generations(&self) -> Result<Vec<Generation>> {
-        self.require_total(Counted::Generation)?;
-        self.require_total(Counted::Accepted)?;
+        self.require_total(CountedTable::Generation)?;
+        self.require_total(CountedTable::Accepted)?;
         let read = || -> rusqlite::Result<Vec<Generation>> {
             let mut statement =
                 self.connection.prepare(&format!("{GENERATION} ORDER BY number"))?;
@@ -99,17 +99,17 @@ impl Catalog {
                        WHERE statement IS NOT NULL)";
         let oldest = number.saturating_sub(UNSIGNED_MAX);
         self.delete_counted(
-            Counted::Generation,
+            CountedTable::Generation,
             "DELETE FROM generation WHERE number = ?1",
             [number],
         )?;
-        self.insert_counted(Counted::Generation, insert, values)?;
-        self.delete_counted(Counted::Generation, forget, [oldest])
+        self.insert_counted(CountedTable::Generation, insert, values)?;
+        self.delete_counted(CountedTable::Generation, forget, [oldest])
     }
 
     /// All verifications that are kept, in order; an error if any was lost.
     pub fn verifications(&self) -> Result<Vec<Verification>> {
-        self.require_total(Counted::Verification)?;
+        self.require_total(CountedTable::Verification)?;
         let sql = "SELECT at_s, command, generation, files, bytes, exit_code \
                    FROM verification ORDER BY number";
         let read = || -> rusqlite::Result<Vec<Verification>> {
@@ -135,8 +135,8 @@ impl Catalog {
             one.bytes.cast_signed(),
             one.exit_code,
         ];
-        self.insert_counted(Counted::Verification, insert, values)?;
-        self.delete_counted(Counted::Verification, forget, [VERIFICATIONS_MAX])
+        self.insert_counted(CountedTable::Verification, insert, values)?;
+        self.delete_counted(CountedTable::Verification, forget, [VERIFICATIONS_MAX])
     }
 
     /// The number of the newest verification, 0 where there is none.
@@ -149,7 +149,7 @@ impl Catalog {
     pub fn end_verification(&mut self, after: i64, one: &Verification) -> Result<()> {
         self.begin()?;
         let sql = "DELETE FROM verification WHERE number > ?1";
-        self.delete_counted(Counted::Verification, sql, [after])?;
+        self.delete_counted(CountedTable::Verification, sql, [after])?;
         self.note_verification(one)
     }
 
@@ -229,14 +229,14 @@ pub fn digest_of(generations: &[Generation]) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
-    use fsure_os::volume::Volume;
+    use fsure_os::filesystem_id::Volume;
 
     use super::*;
-    use crate::catalog::Settings;
+    use crate::catalog::RootSettings;
     use fsure_core::AlgorithmSet;
 
     fn empty() -> Catalog {
-        let settings = Settings { digests: AlgorithmSet::default(), cross_file_systems: false };
+        let settings = RootSettings { digests: AlgorithmSet::default(), cross_file_systems: false };
         let root = (Volume::unknown(), 1);
         Catalog::temporary(std::path::Path::new("none"), settings, root).unwrap()
     }

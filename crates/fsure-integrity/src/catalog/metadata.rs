@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension as _, params};
 use super::row::StoredRow;
 use super::row_checksum::RowChecksum;
 use super::store::Catalog;
-use super::table_total::Counted;
+use super::table_total::CountedTable;
 use crate::model::Metadata;
 use fsure_core::{RelPath, Result};
 
@@ -48,8 +48,8 @@ impl Catalog {
     /// Says what is wrong with the metadata taken together, and which rows of it
     /// fail their seal.
     pub(super) fn audit_metadata(&mut self) -> Result<Option<(String, Vec<RelPath>)>> {
-        let recorded = self.table_totals.of(Counted::Metadata);
-        let objection = Counted::Metadata.objection(&self.connection, recorded);
+        let recorded = self.table_totals.of(CountedTable::Metadata);
+        let objection = CountedTable::Metadata.objection(&self.connection, recorded);
         let Some(why) = objection.map_err(|e| self.blame(&e))? else { return Ok(None) };
         let bad = self.bad_metadata().map_err(|e| self.blame(&e))?;
         Ok(Some((why, bad)))
@@ -88,7 +88,7 @@ impl Catalog {
         }
         self.forget_metadata(path)?;
         let sql = "INSERT INTO metadata VALUES (?1, ?2, ?3)";
-        self.insert_counted(Counted::Metadata, sql, params![path.as_bytes(), value, seal])
+        self.insert_counted(CountedTable::Metadata, sql, params![path.as_bytes(), value, seal])
     }
 
     /// Takes the metadata of a name to another name. What fails its seal stays
@@ -112,25 +112,25 @@ impl Catalog {
             return Ok(());
         }
         let sql = "DELETE FROM metadata WHERE path = ?1";
-        self.delete_counted(Counted::Metadata, sql, [path.as_bytes()])
+        self.delete_counted(CountedTable::Metadata, sql, [path.as_bytes()])
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{RootOptions, Settings};
+    use super::super::{RootOptions, RootSettings};
     use super::*;
     use crate::model::{
         Entry, EntryKind, FileSystemId, MetadataField, MetadataFields, MetadataValue, Record,
     };
     use fsure_core::{Algorithm, AlgorithmSet, Digests};
-    use fsure_os::volume::Volume;
+    use fsure_os::filesystem_id::Volume;
     use std::path::Path;
 
     #[test]
     fn it_goes_to_another_name_with_its_record_and_away_with_it() {
         let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
-        let settings = Settings { digests, cross_file_systems: false };
+        let settings = RootSettings { digests, cross_file_systems: false };
         let root = (Volume::unknown(), 1);
         let mut catalog = Catalog::temporary(Path::new("list"), settings, root).unwrap();
         let aspects = MetadataFields::of(&[MetadataField::Mode]);

@@ -53,7 +53,7 @@ pub use move_candidates::{
 pub use recover::{Recovered, Sources, recover};
 pub use redated::RedatedFiles;
 pub use root_options::RootOptions;
-pub use root_row::{FileSystem, Settings};
+pub use root_row::{FileSystem, RootSettings};
 pub use row::{Row, StoredRow};
 pub use scrub_queue::{DueFile, DueTotals};
 pub use store::{Catalog, MADE_BY, PAGE_ROWS, PageStart};

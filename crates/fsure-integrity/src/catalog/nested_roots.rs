@@ -2,7 +2,7 @@
 //! disk might not be mounted.
 
 use super::store::Catalog;
-use super::table_total::Counted;
+use super::table_total::CountedTable;
 use fsure_core::{RelPath, Result};
 
 impl Catalog {
@@ -24,11 +24,11 @@ impl Catalog {
         match is_one {
             true => {
                 let sql = "INSERT OR IGNORE INTO nested VALUES (?1)";
-                self.insert_counted(Counted::Nested, sql, [path])
+                self.insert_counted(CountedTable::Nested, sql, [path])
             }
             false => {
                 let sql = "DELETE FROM nested WHERE path = ?1";
-                self.delete_counted(Counted::Nested, sql, [path])
+                self.delete_counted(CountedTable::Nested, sql, [path])
             }
         }
     }

@@ -10,19 +10,19 @@ use rusqlite::{Connection, OpenFlags, params_from_iter};
 
 use super::backup::{BackupState, Replayed, replay};
 use super::claims::claims_the_same;
-use super::root_row::{self, RootRow, Settings, Totals};
+use super::root_row::{self, RecordTotals, RootRow, RootSettings};
 use super::row::{self, Row, StoredRow};
 use super::row_checksum::RowChecksum;
 use super::salvage::{Pages, RawRow};
 use super::schema;
 use super::sqlite_error::{connect, map_sqlite_error};
 use super::store::{Catalog, MADE_BY, draw};
-use super::table_total::{Counted, TableTotal, TableTotals};
+use super::table_total::{CountedTable, TableTotal, TableTotals};
 use super::tables::Table;
 use super::unreadable::{ReadSeek, Unreadable};
 use crate::model::FileSystemId;
 use fsure_core::{AlgorithmSet, IoContext as _, Result};
-use fsure_os::volume::Volume;
+use fsure_os::filesystem_id::Volume;
 
 /// The files that a catalog is put together from.
 pub struct Sources<'a> {
@@ -80,7 +80,7 @@ pub fn recover(
     if let Some(content) = sources.damaged {
         pages = Some(Pages::read(content, sources.journal).context("read", damaged)?);
     }
-    let recovery = Recovery { connection, sealer: RowChecksum::new() };
+    let recovery = CatalogRecovery { connection, sealer: RowChecksum::new() };
     let (mut backup, mut bytes_unreadable) = (None, 0);
     let blame = |error: rusqlite::Error| map_sqlite_error(making, &error);
     recovery.begin().map_err(blame)?;
@@ -100,12 +100,12 @@ fn salvaged(table: Table) -> String {
     format!("salvaged_{}", table.name())
 }
 
-struct Recovery {
+struct CatalogRecovery {
     connection: Connection,
     sealer: RowChecksum,
 }
 
-impl Recovery {
+impl CatalogRecovery {
     fn begin(&self) -> rusqlite::Result<()> {
         self.connection.execute_batch("BEGIN")?;
         schema::create(&self.connection)?;
@@ -154,7 +154,7 @@ impl Recovery {
         let told_by_backup = root_row::read_root(&self.connection, &mut self.sealer)?;
         let found = match pages {
             Some(pages) => self.salvage(pages)?,
-            None => Found::default(),
+            None => SelfClaims::default(),
         };
         let is_current = backup.as_ref().zip(found.state).is_some_and(|(backup, state)| {
             // The row of the root was written with the state: it says the same.
@@ -190,10 +190,10 @@ impl Recovery {
         let root = found.root.or(told_by_backup).unwrap_or_else(|| RootRow {
             file_system: FileSystemId(0),
             inode: volume.has_stable_inodes.then_some(inode),
-            settings: Settings::default(),
+            settings: RootSettings::default(),
             made_by: MADE_BY.to_owned(),
             made_s: now_s,
-            totals: Totals::default(),
+            totals: RecordTotals::default(),
         });
         let id = found.state.map(|state| state.catalog).or(backup.as_ref().map(|b| b.catalog));
         let sequence = found.state.map_or(0, |state| state.sequence);
@@ -205,21 +205,21 @@ impl Recovery {
     /// Puts all rows of a damaged file into tables beside those that are put
     /// together, and the sound ones of `record`, the newest of each path, into one
     /// of their own.
-    fn salvage(&mut self, pages: &Pages) -> rusqlite::Result<Found> {
-        let mut found = Found::default();
+    fn salvage(&mut self, pages: &Pages) -> rusqlite::Result<SelfClaims> {
+        let mut found = SelfClaims::default();
         let mut outcome = Ok(());
         let mut totals = Vec::new();
         pages.each_row(&mut |row| {
             if outcome.is_err() {
                 return;
             }
-            outcome = match Kind::of(row) {
-                Some(Kind::Table(table, values)) => self.put_salvaged(table, &values),
-                Some(Kind::Total(values)) => {
+            outcome = match RowKind::of(row) {
+                Some(RowKind::Table(table, values)) => self.put_salvaged(table, &values),
+                Some(RowKind::Total(values)) => {
                     totals.push(values);
                     Ok(())
                 }
-                Some(Kind::State(values)) => {
+                Some(RowKind::State(values)) => {
                     found.state = BackupState::from_values(&values).or(found.state);
                     Ok(())
                 }
@@ -227,7 +227,7 @@ impl Recovery {
             };
         });
         outcome?;
-        found.totals = Counted::ALL.map(|table| TableTotals::from_values(table, &totals));
+        found.totals = CountedTable::ALL.map(|table| TableTotals::from_values(table, &totals));
         found.root = self.salvaged_root()?;
         self.choose_sound_records()?;
         Ok(found)
@@ -277,11 +277,11 @@ impl Recovery {
         Ok(())
     }
 
-    fn sound_totals(&self) -> rusqlite::Result<Totals> {
+    fn sound_totals(&self) -> rusqlite::Result<RecordTotals> {
         let sql = concat!("SELECT ", row::columns!(), " FROM sound_record");
         let mut statement = self.connection.prepare(sql)?;
         let (mut rows, mut sealer) = (statement.query([])?, RowChecksum::new());
-        let mut totals = Totals::default();
+        let mut totals = RecordTotals::default();
         while let Some(sql_row) = rows.next()? {
             if let (StoredRow::Sound(row), _) = row::read(sql_row, &mut sealer)? {
                 totals.add(&row);
@@ -338,11 +338,11 @@ impl Recovery {
     /// Returns those of which rows may be lacking.
     fn take_tables(
         &mut self,
-        totals: &[Option<TableTotal>; Counted::ALL.len()],
+        totals: &[Option<TableTotal>; CountedTable::ALL.len()],
         is_current: bool,
     ) -> rusqlite::Result<Vec<&'static str>> {
         let mut lost = Vec::new();
-        for counted in Counted::ALL {
+        for counted in CountedTable::ALL {
             let table = counted.table();
             let (name, salvaged) = (table.name(), salvaged(table));
             let found = counted.count_in(&self.connection, &salvaged)?;
@@ -407,7 +407,7 @@ impl Recovery {
         id: Option<[u8; 16]>,
         sequence: u64,
     ) -> rusqlite::Result<()> {
-        root.totals = Totals::default();
+        root.totals = RecordTotals::default();
         let mut digests_of_all = None;
         let sql = concat!("SELECT ", row::columns!(), " FROM record");
         let mut statement = self.connection.prepare(sql)?;
@@ -454,9 +454,9 @@ impl Recovery {
 
 /// Statements of a damaged file about itself.
 #[derive(Default)]
-struct Found {
+struct SelfClaims {
     root: Option<RootRow>,
-    totals: [Option<TableTotal>; Counted::ALL.len()],
+    totals: [Option<TableTotal>; CountedTable::ALL.len()],
     state: Option<BackupState>,
 }
 
@@ -466,7 +466,7 @@ struct Found {
 const CHANGE_TIME_NS_MIN: i64 = 1 << 40;
 
 /// The only table that a row can be of.
-enum Kind {
+enum RowKind {
     Table(Table, Vec<Value>),
     /// A row of `table_total`.
     Total(Vec<Value>),
@@ -474,7 +474,7 @@ enum Kind {
     State(Vec<Value>),
 }
 
-impl Kind {
+impl RowKind {
     fn of(row: RawRow) -> Option<Self> {
         use Value::{Blob, Integer, Null, Text};
         let RawRow { rowid, mut values } = row;

@@ -5,7 +5,7 @@
 use rusqlite::{OptionalExtension as _, params};
 
 use super::store::Catalog;
-use super::table_total::Counted;
+use super::table_total::CountedTable;
 use fsure_core::{RelPath, Result};
 
 /// Files with their recorded content under another date, recorded by updates that were
@@ -94,12 +94,12 @@ impl Catalog {
     fn insert_redated_row(&mut self, scope: &RelPath, files: u64) -> Result<()> {
         let sql = "INSERT INTO redated VALUES (?1, ?2)";
         let files = i64::try_from(files).unwrap_or(i64::MAX);
-        self.insert_counted(Counted::Redated, sql, params![scope.as_bytes(), files])
+        self.insert_counted(CountedTable::Redated, sql, params![scope.as_bytes(), files])
     }
 
     fn delete_redated_row(&mut self, scope: &RelPath) -> Result<()> {
         let sql = "DELETE FROM redated WHERE scope = ?1";
-        self.delete_counted(Counted::Redated, sql, [scope.as_bytes()])
+        self.delete_counted(CountedTable::Redated, sql, [scope.as_bytes()])
     }
 
     fn redated_row(&self, scope: &RelPath) -> Result<Option<u64>> {

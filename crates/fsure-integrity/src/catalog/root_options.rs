@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::row_checksum::RowChecksum;
 use super::store::Catalog;
-use super::table_total::Counted;
+use super::table_total::CountedTable;
 use crate::model::{MetadataFields, SidecarKind, SidecarKinds};
 use fsure_core::Result;
 
@@ -95,13 +95,13 @@ impl Catalog {
             let seal = value.as_ref().map(|value| seal(name, value, &mut self.sealer));
             (name, value, seal.map(u64::cast_signed))
         });
-        self.delete_counted(Counted::Choice, "DELETE FROM choice", [])?;
+        self.delete_counted(CountedTable::Choice, "DELETE FROM choice", [])?;
         for (name, value, seal) in rows.iter().filter(|row| row.1.is_some()) {
             let sql = "INSERT INTO choice VALUES (?1, ?2, ?3)";
-            self.insert_counted(Counted::Choice, sql, params![name, value, seal])?;
+            self.insert_counted(CountedTable::Choice, sql, params![name, value, seal])?;
         }
         if choices.meta.is_empty() {
-            self.delete_counted(Counted::Metadata, "DELETE FROM metadata", [])?;
+            self.delete_counted(CountedTable::Metadata, "DELETE FROM metadata", [])?;
         }
         Ok(())
     }

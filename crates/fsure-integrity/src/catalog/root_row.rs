@@ -1,7 +1,7 @@
 //! The catalog's data about its root as a whole: the single row of `root` and the rows of
 //! `file_system`, each with its seal.
 
-use fsure_os::volume::Volume;
+use fsure_os::filesystem_id::Volume;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
@@ -12,7 +12,7 @@ use fsure_core::{Algorithm, AlgorithmSet};
 
 /// Settings of a root that were last given to `update`, and that it keeps to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct RootSettings {
     /// Digests computed for new files.
     pub digests: AlgorithmSet,
     /// True if other file systems below the root are part of it.
@@ -33,14 +33,14 @@ pub struct FileSystem {
 
 /// Running totals of the `record` table, stored in the row of `root`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Totals {
+pub(super) struct RecordTotals {
     pub(super) rows: u64,
     pub(super) files: u64,
     pub(super) bytes: u64,
     pub(super) root_digest: u64,
 }
 
-impl Totals {
+impl RecordTotals {
     pub(super) fn add(&mut self, row: &Row) {
         self.rows += 1;
         self.root_digest = self.root_digest.wrapping_add(row.seal);
@@ -73,10 +73,10 @@ impl Totals {
 pub(super) struct RootRow {
     pub(super) file_system: FileSystemId,
     pub(super) inode: Option<u64>,
-    pub(super) settings: Settings,
+    pub(super) settings: RootSettings,
     pub(super) made_by: String,
     pub(super) made_s: i64,
-    pub(super) totals: Totals,
+    pub(super) totals: RecordTotals,
 }
 
 /// The row of `root`, or `None` where it is missing or fails its seal.
@@ -100,13 +100,13 @@ fn root_row(row: &SqlRow<'_>) -> Option<(RootRow, u64)> {
     let root = RootRow {
         file_system: FileSystemId(row.get(0).ok()?),
         inode: row.get::<_, Option<i64>>(1).ok()?.map(i64::cast_unsigned),
-        settings: Settings {
+        settings: RootSettings {
             digests: AlgorithmSet::of(&digests?),
             cross_file_systems: row.get(3).ok()?,
         },
         made_by: row.get(4).ok()?,
         made_s: row.get(5).ok()?,
-        totals: Totals {
+        totals: RecordTotals {
             rows: unsigned(6)?,
             files: unsigned(7)?,
             bytes: unsigned(8)?,

@@ -4,10 +4,10 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fsure_os::filesystem_id::Volume;
 use fsure_os::lock::{self, Attempt, Lock};
 use fsure_os::path as os_path;
-use fsure_os::plain::open_own;
-use fsure_os::volume::Volume;
+use fsure_os::user_file::open_own;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
@@ -16,14 +16,14 @@ use super::claims::claims_the_same;
 use super::guard::refuse_irregular;
 use super::location::is_lost;
 use super::root_options::{self, RootOptions};
-use super::root_row::{self, FileSystem, RootRow, Settings, Totals};
+use super::root_row::{self, FileSystem, RecordTotals, RootRow, RootSettings};
 use super::row::{self, Row, StoredRow};
 use super::row_checksum::RowChecksum;
 use super::schema::{self, HEAD_BYTES};
 use super::sqlite_error::{
     CACHE_KIB_TO_WRITE, connect, foreign, lost, map_sqlite_error, not_written, untrusted,
 };
-use super::table_total::{Counted, TableTotals};
+use super::table_total::{CountedTable, TableTotals};
 use super::tables::Table;
 use crate::model::{FileSystemId, Record};
 use fsure_core::{Algorithm, Error, IoContext as _, RelPath, Result};
@@ -58,7 +58,7 @@ pub struct Catalog {
     /// Of the tables beside `record`.
     pub(super) table_totals: TableTotals,
     /// Over all sound rows that were fetched page by page.
-    fetched: Totals,
+    fetched: RecordTotals,
     is_writing: bool,
     needs_recount: bool,
     /// True if a row of metadata was replaced that was not as it was written.
@@ -121,7 +121,12 @@ impl Catalog {
     /// Makes an empty catalog for a root. It comes to its name only when it is
     /// whole, so that a cut-off catalog is always damage. The caller holds its
     /// lock.
-    pub fn create(file: &Path, settings: Settings, root: (Volume, u64), now_s: i64) -> Result<()> {
+    pub fn create(
+        file: &Path,
+        settings: RootSettings,
+        root: (Volume, u64),
+        now_s: i64,
+    ) -> Result<()> {
         let making = os_path::with_suffix(file, ".making");
         os_path::remove(&making, false);
         let made = Self::make(&making, settings, root, now_s);
@@ -138,14 +143,14 @@ impl Catalog {
     /// A catalog of which nothing stays, for a list that is to be judged like
     /// one. `list` is the file that errors name. What does not fit into its
     /// cache lies in a file without a name.
-    pub fn temporary(list: &Path, settings: Settings, root: (Volume, u64)) -> Result<Self> {
-        let settings = Settings { digests: settings.digests.recordable(), ..settings };
+    pub fn temporary(list: &Path, settings: RootSettings, root: (Volume, u64)) -> Result<Self> {
+        let settings = RootSettings { digests: settings.digests.recordable(), ..settings };
         let mut catalog = Self::make(Path::new(""), settings, root, 0)?;
         catalog.file = list.to_owned();
         Ok(catalog)
     }
 
-    fn make(file: &Path, settings: Settings, root: (Volume, u64), now_s: i64) -> Result<Self> {
+    fn make(file: &Path, settings: RootSettings, root: (Volume, u64), now_s: i64) -> Result<Self> {
         let connection = connect(file, OpenFlags::SQLITE_OPEN_CREATE)?;
         let mut catalog = Self {
             connection,
@@ -156,13 +161,13 @@ impl Catalog {
                 settings,
                 made_by: MADE_BY.to_owned(),
                 made_s: now_s,
-                totals: Totals::default(),
+                totals: RecordTotals::default(),
             },
             file_systems: Vec::new(),
             sealer: RowChecksum::new(),
             choices: RootOptions::default(),
             table_totals: TableTotals::default(),
-            fetched: Totals::default(),
+            fetched: RecordTotals::default(),
             is_writing: false,
             needs_recount: false,
             needs_metadata_count: false,
@@ -203,7 +208,12 @@ impl Catalog {
         let Some(table_totals) = totals else {
             return Err(untrusted(file, "the totals of its tables fail their checksum".to_owned()));
         };
-        for table in [Counted::Choice, Counted::Nested, Counted::Finding, Counted::Redated] {
+        for table in [
+            CountedTable::Choice,
+            CountedTable::Nested,
+            CountedTable::Finding,
+            CountedTable::Redated,
+        ] {
             let objection = table.objection(&connection, table_totals.of(table));
             if let Some(why) = objection.map_err(|e| blame(&e))? {
                 return Err(untrusted(file, why));
@@ -234,7 +244,7 @@ impl Catalog {
             sealer,
             choices,
             table_totals,
-            fetched: Totals::default(),
+            fetched: RecordTotals::default(),
             is_writing: false,
             needs_recount: false,
             needs_metadata_count: false,
@@ -254,12 +264,12 @@ impl Catalog {
     }
 
     /// Returns the settings that `update` keeps to.
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self) -> RootSettings {
         self.root.settings
     }
 
     /// Changes the settings that `update` keeps to, durable with the next commit.
-    pub fn set_settings(&mut self, settings: Settings) -> Result<()> {
+    pub fn set_settings(&mut self, settings: RootSettings) -> Result<()> {
         if self.root.settings != settings {
             self.begin()?;
             self.has_changed |=
@@ -518,7 +528,7 @@ impl Catalog {
         };
         let sql = "INSERT INTO accepted VALUES (?1, ?2, ?3, ?4, ?5)";
         let values = params![at_s, path.as_bytes(), verdict, blake3(before), blake3(after)];
-        self.insert_counted(Counted::Accepted, sql, values)
+        self.insert_counted(CountedTable::Accepted, sql, values)
     }
 
     /// Holds the file open for reading until [`Catalog::release`], so that many
@@ -570,7 +580,7 @@ impl Catalog {
             self.recount()?;
         }
         if std::mem::take(&mut self.needs_metadata_count) {
-            self.recount_table(Counted::Metadata)?;
+            self.recount_table(CountedTable::Metadata)?;
         }
         let has_new_file_system = self.file_systems.iter().any(|known| !known.is_stored);
         let stored = root_row::store_file_systems(

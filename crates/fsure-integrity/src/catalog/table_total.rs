@@ -15,7 +15,7 @@ use fsure_core::Result;
 
 /// A table whose rows are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Counted {
+pub(super) enum CountedTable {
     Choice,
     Nested,
     Finding,
@@ -26,7 +26,7 @@ pub(super) enum Counted {
     Accepted,
 }
 
-impl Counted {
+impl CountedTable {
     pub(super) const ALL: [Self; 8] = [
         Self::Choice,
         Self::Nested,
@@ -125,10 +125,10 @@ impl TableTotal {
 
 /// The totals of all counted tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct TableTotals([TableTotal; Counted::ALL.len()]);
+pub(super) struct TableTotals([TableTotal; CountedTable::ALL.len()]);
 
 impl TableTotals {
-    pub(super) fn of(&self, table: Counted) -> TableTotal {
+    pub(super) fn of(&self, table: CountedTable) -> TableTotal {
         self.0[table as usize]
     }
 
@@ -140,7 +140,7 @@ impl TableTotals {
     /// Counts all tables as they are, for a catalog that has no totals yet.
     pub(super) fn count(connection: &Connection) -> rusqlite::Result<Self> {
         let mut totals = Self::default();
-        for table in Counted::ALL {
+        for table in CountedTable::ALL {
             totals.0[table as usize] = table.count(connection)?;
         }
         Ok(totals)
@@ -148,7 +148,7 @@ impl TableTotals {
 
     /// The total of a table in rows of `table_total`; `None` where it is missing or
     /// fails its checksum.
-    pub(super) fn from_values(table: Counted, rows: &[Vec<Value>]) -> Option<TableTotal> {
+    pub(super) fn from_values(table: CountedTable, rows: &[Vec<Value>]) -> Option<TableTotal> {
         let is_of_table = |row: &&Vec<Value>| row[0] == Value::Text(table.name().to_owned());
         rows.iter().filter(is_of_table).find_map(|row| {
             let number = |place: usize| match row.get(place)? {
@@ -166,10 +166,10 @@ impl TableTotals {
         let sql = "SELECT rows, digest, seal FROM table_total WHERE name = ?1";
         let mut statement = connection.prepare(sql)?;
         let (mut totals, mut sealer) = (Self::default(), RowChecksum::new());
-        for table in Counted::ALL {
+        for table in CountedTable::ALL {
             let mut rows = statement.query([table.name()])?;
             let Some(row) = rows.next()? else {
-                if table != Counted::Accepted {
+                if table != CountedTable::Accepted {
                     return Ok(None);
                 }
                 totals.0[table as usize] = table.count(connection)?;
@@ -189,7 +189,7 @@ impl TableTotals {
     pub(super) fn store(&self, connection: &Connection) -> rusqlite::Result<()> {
         let sql = "INSERT OR REPLACE INTO table_total VALUES (?1, ?2, ?3, ?4)";
         let (mut statement, mut sealer) = (connection.prepare_cached(sql)?, RowChecksum::new());
-        for table in Counted::ALL {
+        for table in CountedTable::ALL {
             let total = self.of(table);
             let seal = seal(table, total, &mut sealer).cast_signed();
             let (rows, digest) = (total.rows.cast_signed(), total.digest.cast_signed());
@@ -199,7 +199,7 @@ impl TableTotals {
     }
 }
 
-fn seal(table: Counted, total: TableTotal, sealer: &mut RowChecksum) -> u64 {
+fn seal(table: CountedTable, total: TableTotal, sealer: &mut RowChecksum) -> u64 {
     sealer
         .bytes(Some(table.name().as_bytes()))
         .integer(Some(total.rows.cast_signed()))
@@ -222,7 +222,7 @@ impl Catalog {
     /// not replace rows: those have to be deleted first, to leave the total.
     pub(super) fn insert_counted(
         &mut self,
-        table: Counted,
+        table: CountedTable,
         sql: &str,
         values: impl Params,
     ) -> Result<()> {
@@ -235,7 +235,7 @@ impl Catalog {
     /// Deletes rows from a counted table, in the open transaction.
     pub(super) fn delete_counted(
         &mut self,
-        table: Counted,
+        table: CountedTable,
         sql: &str,
         values: impl Params,
     ) -> Result<()> {
@@ -252,7 +252,7 @@ impl Catalog {
 
     fn change_counted(
         &mut self,
-        table: Counted,
+        table: CountedTable,
         sql: &str,
         values: impl Params,
         each: &mut EachChanged<'_>,
@@ -275,14 +275,14 @@ impl Catalog {
     }
 
     /// Takes the rows of a table as they are for the truth.
-    pub(super) fn recount_table(&mut self, table: Counted) -> Result<()> {
+    pub(super) fn recount_table(&mut self, table: CountedTable) -> Result<()> {
         let counted = table.count(&self.connection).map_err(|e| self.blame(&e))?;
         self.table_totals.0[table as usize] = counted;
         Ok(())
     }
 
     /// Refuses a catalog of which this table is not as it was written.
-    pub(super) fn require_total(&self, table: Counted) -> Result<()> {
+    pub(super) fn require_total(&self, table: CountedTable) -> Result<()> {
         let objection = table.objection(&self.connection, self.table_totals.of(table));
         match objection.map_err(|e| self.blame(&e))? {
             None => Ok(()),

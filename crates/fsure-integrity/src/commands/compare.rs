@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::path::PathBuf;
 
 use super::Options;
-use super::compare_side::{CompareInput, Item, Opened, SideRecord};
+use super::compare_side::{CompareInput, OpenedSide, SideEntry, SideRecord};
 use crate::catalog::MoveCandidates;
 use crate::manifest::ManifestFormat;
 use crate::model::{ComparedPath, Comparison, Difference, Entry, EntryKind, Record, ScanMonitor};
@@ -36,7 +36,7 @@ pub fn compare(
     let (here, there) = (CompareInput::of(here, monitor)?, CompareInput::of(there, monitor)?);
     // What is read is read for a digest that the other side has.
     let wanted = wanted([&here, &there])?;
-    let open = |given: &CompareInput, other: Option<&mut Opened>| {
+    let open = |given: &CompareInput, other: Option<&mut OpenedSide>| {
         given.open(wanted, by_records, other, options, monitor)
     };
     // A list is read last: how it spells a name may depend on what is there.
@@ -112,7 +112,7 @@ struct Merge<'a> {
 }
 
 impl Merge<'_> {
-    fn run(&mut self, mut here: Opened, mut there: Opened) -> Result<()> {
+    fn run(&mut self, mut here: OpenedSide, mut there: OpenedSide) -> Result<()> {
         let (mut one, mut other) = (here.next()?, there.next()?);
         loop {
             if let Some(code) = self.monitor.stop_requested() {
@@ -146,13 +146,13 @@ impl Merge<'_> {
         self.tell(Difference::Unknown, path, None, EntryKind::File);
     }
 
-    fn settle(&mut self, here: Option<Item>, there: Option<Item>) -> Result<()> {
+    fn settle(&mut self, here: Option<SideEntry>, there: Option<SideEntry>) -> Result<()> {
         let mut records = [None, None];
         for (place, item) in records.iter_mut().zip([here, there]) {
             match item {
                 None => {}
-                Some(Item { what: SideRecord::Record(record), .. }) => *place = Some(record),
-                Some(Item { path, what }) => {
+                Some(SideEntry { what: SideRecord::Record(record), .. }) => *place = Some(record),
+                Some(SideEntry { path, what }) => {
                     self.found.bad_records += u64::from(matches!(what, SideRecord::BadRecord));
                     self.unknown(path);
                     return Ok(());

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io::Read as _;
 use std::path::PathBuf;
 
-use fsure_os::volume::Volume;
-use fsure_os::{input, path as os_path, plain};
+use fsure_os::filesystem_id::Volume;
+use fsure_os::{input, path as os_path, user_file};
 
 use super::compare::CompareSide;
 use super::list_catalog::{ListCatalog, expected_where};
@@ -15,7 +15,7 @@ use super::open_root::{open_root, require_record};
 use super::snapshot::{look, warn_of_known_damage};
 use super::{Options, list_records};
 use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow, locate};
-use crate::manifest::{ManifestEntry, Source};
+use crate::manifest::{ManifestEntry, ManifestSource};
 use crate::model::{KnownDamage, Record, ScanMonitor, VerdictCounts};
 use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, NullMonitor, RelPath, Result};
 
@@ -26,7 +26,7 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 pub(super) enum CompareInput {
     Folder(RootLocation),
     Catalog(PathBuf),
-    List(Source),
+    List(ManifestSource),
 }
 
 impl CompareInput {
@@ -35,14 +35,14 @@ impl CompareInput {
             return locate(&side.path, None).map(Self::Folder);
         }
         if input::is_stream(&side.path) {
-            return Source::open(&side.path, side.format, monitor).map(Self::List);
+            return ManifestSource::open(&side.path, side.format, monitor).map(Self::List);
         }
         let mut head = Vec::new();
-        let file = plain::open(&side.path).context("open", &side.path)?;
+        let file = user_file::open(&side.path).context("open", &side.path)?;
         file.take(SQLITE.len() as u64).read_to_end(&mut head).context("read", &side.path)?;
         Ok(match head == SQLITE {
             true => Self::Catalog(side.path.clone()),
-            false => Self::List(Source::open(&side.path, side.format, monitor)?),
+            false => Self::List(ManifestSource::open(&side.path, side.format, monitor)?),
         })
     }
 
@@ -83,23 +83,23 @@ impl CompareInput {
         &self,
         wanted: Algorithm,
         by_records: bool,
-        other: Option<&mut Opened>,
+        other: Option<&mut OpenedSide>,
         options: &Options,
         monitor: &dyn ScanMonitor,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedSide> {
         match self {
             Self::Folder(place) if by_records => {
                 require_record(place)?;
-                Opened::recorded(place.clone(), monitor)
+                OpenedSide::recorded(place.clone(), monitor)
             }
-            Self::Folder(place) => Opened::look(place, wanted, options, monitor),
+            Self::Folder(place) => OpenedSide::look(place, wanted, options, monitor),
             Self::Catalog(file) => {
                 // A catalog does not name its root: its commands need any folder.
                 let (root, scope) = (PathBuf::from("."), RelPath::root());
                 let catalog = os_path::without_links(file).context("find", file)?;
-                Opened::recorded(RootLocation { root, catalog, scope }, monitor)
+                OpenedSide::recorded(RootLocation { root, catalog, scope }, monitor)
             }
-            Self::List(source) => Opened::read(source, wanted, other, monitor),
+            Self::List(source) => OpenedSide::read(source, wanted, other, monitor),
         }
     }
 }
@@ -110,7 +110,7 @@ fn as_written(listed: &ManifestEntry) -> ResolvedEntry {
 }
 
 /// One of the two trees as records, page by page.
-pub(super) struct Opened {
+pub(super) struct OpenedSide {
     catalog: Catalog,
     scope: RelPath,
     /// Paths below the scope that could not be read. Their records are not those of the
@@ -131,7 +131,7 @@ pub(super) struct Opened {
     after: Option<Vec<u8>>,
 }
 
-impl Opened {
+impl OpenedSide {
     fn of(catalog: Catalog, scope: RelPath) -> Self {
         Self {
             catalog,
@@ -180,7 +180,7 @@ impl Opened {
 
     /// Reads a list. Its names are spelled as on the other side, if that is open.
     fn read(
-        source: &Source,
+        source: &ManifestSource,
         wanted: Algorithm,
         mut other: Option<&mut Self>,
         monitor: &dyn ScanMonitor,
@@ -215,7 +215,7 @@ impl Opened {
     }
 
     /// Returns the next item that is not a tombstone; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Item>> {
+    pub(super) fn next(&mut self) -> Result<Option<SideEntry>> {
         let (first, end) = self.scope.below();
         loop {
             if self.page.is_empty() {
@@ -233,13 +233,13 @@ impl Opened {
                     SideRecord::Record(Box::new(Record { path: path.clone(), ..row.record }))
                 }
             };
-            return Ok(Some(Item { path, what }));
+            return Ok(Some(SideEntry { path, what }));
         }
     }
 }
 
 /// A path on one side.
-pub(super) struct Item {
+pub(super) struct SideEntry {
     pub(super) path: RelPath,
     pub(super) what: SideRecord,
 }

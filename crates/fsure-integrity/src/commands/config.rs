@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fsure_os::folder::Root;
+use fsure_os::root_dir::Root;
 use toml::de::{DeTable, DeValue};
 
 use crate::scan::{DEPTH_MAX, IoOptions, RateLimiter, THREADS_MAX};

@@ -5,12 +5,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fsure_os::folder::Root;
+use fsure_os::root_dir::Root;
 use fsure_os::{Kind, Stat};
 
 use super::Options;
 use crate::catalog::OWN_FOLDER;
-use crate::manifest::{Item, Problem, ProblemKind, Source, cshatag};
+use crate::manifest::{ManifestItem, ManifestSource, Problem, ProblemKind, cshatag};
 use crate::model::ScanMonitor;
 use crate::tree::{LISTERS, Patterns, Walk, WalkBounds, WalkEvent, WalkOptions};
 use fsure_core::{Error, IoContext as _, RelPath, Result};
@@ -20,9 +20,9 @@ const VALUE_MAX: usize = 256;
 
 /// Passes the items that the attributes of the files below a folder give to `each`.
 pub(super) fn read(
-    source: &Source,
+    source: &ManifestSource,
     monitor: &dyn ScanMonitor,
-    each: &mut dyn FnMut(&Path, Item) -> Result<()>,
+    each: &mut dyn FnMut(&Path, ManifestItem) -> Result<()>,
 ) -> Result<()> {
     let folder = &source.folder;
     let root = Arc::new(Root::open(folder).context("open", folder)?);
@@ -60,7 +60,7 @@ pub(super) fn read(
 /// Reads the attributes of a file as an item of the list; `None` if it is not a
 /// regular file or has no attribute with a digest. A file whose attributes cannot be
 /// read is a problem; a file system without attributes is an error.
-fn of_file(root: &Root, folder: &Path, path: RelPath, stat: &Stat) -> Result<Option<Item>> {
+fn of_file(root: &Root, folder: &Path, path: RelPath, stat: &Stat) -> Result<Option<ManifestItem>> {
     if stat.kind != Kind::File {
         return Ok(None);
     }
@@ -76,7 +76,7 @@ fn of_file(root: &Root, folder: &Path, path: RelPath, stat: &Stat) -> Result<Opt
     }
 }
 
-fn unread(path: &RelPath, why: &str) -> Item {
+fn unread(path: &RelPath, why: &str) -> ManifestItem {
     let reason = format!("{}: its attributes cannot be read: {why}", path.display());
-    Item::Problem(Problem { line: 0, reason, trouble: ProblemKind::Unsupported })
+    ManifestItem::Problem(Problem { line: 0, reason, trouble: ProblemKind::Unsupported })
 }

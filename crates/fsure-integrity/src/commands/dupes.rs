@@ -2,7 +2,7 @@
 //! a file without one is read if any other file has its size; nothing is
 //! written. Then equal files are one query.
 
-use fsure_os::folder::Root;
+use fsure_os::root_dir::Root;
 use fsure_os::{Kind, Stat};
 
 use super::Options;

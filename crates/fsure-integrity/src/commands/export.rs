@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fsure_os::output::Output;
 use fsure_os::path as os_path;
-use fsure_os::plain::{self, AtomicFile};
+use fsure_os::user_file::{self, AtomicFile};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha512};
 
@@ -145,7 +145,7 @@ fn about() -> ManifestHeader {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     ManifestHeader {
         made_s: since.map_or(0, |since| since.as_secs()).cast_signed(),
-        host: plain::host(),
+        host: user_file::host(),
     }
 }
 

@@ -10,10 +10,10 @@ use fsure_os::path as os_path;
 
 use super::Options;
 use super::list_catalog::broken_rules;
-use super::list_records::{self, ListProblems, Refusal, named, record};
+use super::list_records::{self, ListProblem, ListProblems, named, record};
 use super::open_root::{OpenRoot, keep_backup, lock, open_root, root_identity};
-use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, Row, Settings, StoredRow};
-use crate::manifest::{ManifestEntry, ManifestFormat, ProblemKind, Source};
+use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, RootSettings, Row, StoredRow};
+use crate::manifest::{ManifestEntry, ManifestFormat, ManifestSource, ProblemKind};
 use crate::model::{Changes, Entry, EntryKind, Record, ScanMonitor};
 use fsure_core::{Algorithm, AlgorithmSet, Clock, Digests, Error, ExitCode, RelPath, Result};
 
@@ -69,7 +69,7 @@ impl Imported {
 /// Records the files below `place` as a list has them.
 pub fn import(
     place: &RootLocation,
-    source: &Source,
+    source: &ManifestSource,
     options: &Options,
     monitor: &dyn ScanMonitor,
 ) -> Result<Imported> {
@@ -108,7 +108,7 @@ pub fn import(
 
 /// Reports the problems of a list that has no entry. No record is made for it: a list that
 /// was lost in a power cut must not pass for one of an empty folder.
-fn nothing(source: &Source, monitor: &dyn ScanMonitor) -> Result<Imported> {
+fn nothing(source: &ManifestSource, monitor: &dyn ScanMonitor) -> Result<Imported> {
     let ListProblems { malformed, unusable } =
         list_records::read(source, monitor, true, &mut |_| Ok(Ok(())))?;
     let is_empty = unusable == 0;
@@ -129,7 +129,7 @@ pub(super) struct Import<'a> {
 
 impl Import<'_> {
     /// Records all entries of the list.
-    fn take_all(&mut self, source: &Source, monitor: &dyn ScanMonitor) -> Result<()> {
+    fn take_all(&mut self, source: &ManifestSource, monitor: &dyn ScanMonitor) -> Result<()> {
         let troubles = list_records::read(source, monitor, true, &mut |listed| match monitor
             .stop_requested()
         {
@@ -144,8 +144,8 @@ impl Import<'_> {
         Ok(())
     }
 
-    fn take(&mut self, listed: ManifestEntry) -> Result<std::result::Result<(), Refusal>> {
-        let refuse = |trouble, reason| Ok(Err(Refusal::new(trouble, reason)));
+    fn take(&mut self, listed: ManifestEntry) -> Result<std::result::Result<(), ListProblem>> {
+        let refuse = |trouble, reason| Ok(Err(ListProblem::new(trouble, reason)));
         let named = named(&self.open.root, &self.place.scope, &listed);
         let shown = named.path.display().to_string();
         if named.path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes())) {
@@ -184,7 +184,7 @@ impl Import<'_> {
         &mut self,
         row: &Row,
         digests: &Digests,
-    ) -> Result<std::result::Result<(), Refusal>> {
+    ) -> Result<std::result::Result<(), ListProblem>> {
         let shown = row.record.path.display();
         let (trouble, reason) = match row.record.digests.agree(digests) {
             Some(true) => {
@@ -201,7 +201,7 @@ impl Import<'_> {
                 (ProblemKind::Note, format!("{shown} is recorded with other kinds of digests only"))
             }
         };
-        Ok(Err(Refusal::new(trouble, reason)))
+        Ok(Err(ListProblem::new(trouble, reason)))
     }
 
     /// Records the folders that a file is in, as they are: otherwise each would
@@ -267,7 +267,7 @@ fn open_or_create(
     let lock = lock(&place.catalog, monitor)?;
     if !place.is_recorded() {
         let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
-        let settings = Settings { digests, cross_file_systems: false };
+        let settings = RootSettings { digests, cross_file_systems: false };
         let root = root_identity(place, open);
         Catalog::create(&place.catalog, settings, root, Clock::default().now_s())?;
     }

@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use super::Options;
 use super::import::Import;
 use super::list_catalog::{ListCatalog, expected};
-use super::list_records::Refusal;
+use super::list_records::ListProblem;
 use super::open_root::plan;
 use crate::catalog::{Catalog, PageStart, Row, StoredRow};
-use crate::manifest::Source;
+use crate::manifest::ManifestSource;
 use crate::model::{FileSystemId, Finding, Progress, Record, ScanMonitor, StopReason, Verdict};
 use crate::scan::{Accept, Forget, Purpose, UpdateRules, scan};
 use fsure_core::{Algorithm, Digests, Error, ExitCode, Monitor, RelPath, Result, timeout_error};
@@ -23,7 +23,7 @@ impl Import<'_> {
     /// says.
     pub(super) fn prove(
         &mut self,
-        source: &Source,
+        source: &ManifestSource,
         options: &Options,
         monitor: &dyn ScanMonitor,
     ) -> Result<()> {
@@ -103,7 +103,7 @@ impl Import<'_> {
         row: &Row,
         file_system: FileSystemId,
         blocks: &[[u8; 32]],
-    ) -> Result<std::result::Result<(), Refusal>> {
+    ) -> Result<std::result::Result<(), ListProblem>> {
         let mut digests = Digests::default();
         for algorithm in Algorithm::RECORDED {
             if let Some(value) = row.record.digests.get(algorithm) {

@@ -1,12 +1,12 @@
 //! Turns a list into a temporary catalog of the files that it expects in a folder, so
 //! that a list is judged like a record.
 
-use fsure_os::volume::Volume;
+use fsure_os::filesystem_id::Volume;
 
-use super::list_records::{self, ListProblems, Refusal, ResolvedEntry, named, record};
+use super::list_records::{self, ListProblem, ListProblems, ResolvedEntry, named, record};
 use super::open_root::OpenRoot;
-use crate::catalog::{Catalog, RootLocation, Settings, StoredRow};
-use crate::manifest::{ManifestEntry, ManifestFormat, ProblemKind, Source};
+use crate::catalog::{Catalog, RootLocation, RootSettings, StoredRow};
+use crate::manifest::{ManifestEntry, ManifestFormat, ManifestSource, ProblemKind};
 use crate::model::{FileSystemId, Record, ScanMonitor};
 use crate::scan::LISTED_SIZE;
 use fsure_core::{AlgorithmSet, RelPath, Result};
@@ -27,7 +27,7 @@ pub(super) struct ListCatalog {
 pub(super) fn expected(
     place: &RootLocation,
     open: &OpenRoot,
-    source: &Source,
+    source: &ManifestSource,
     digests: AlgorithmSet,
     monitor: &dyn ScanMonitor,
 ) -> Result<ListCatalog> {
@@ -39,12 +39,12 @@ pub(super) fn expected(
 /// Reads a list for files of which `find` knows.
 pub(super) fn expected_where(
     root: (Volume, u64),
-    source: &Source,
+    source: &ManifestSource,
     digests: AlgorithmSet,
     find: &mut dyn FnMut(&ManifestEntry) -> Result<ResolvedEntry>,
     monitor: &dyn ScanMonitor,
 ) -> Result<ListCatalog> {
-    let settings = Settings { digests, cross_file_systems: false };
+    let settings = RootSettings { digests, cross_file_systems: false };
     let mut catalog = Catalog::temporary(source.label(), settings, root)?;
     let file_system = catalog.root_identity().0.id;
     // A list is of one moment, whatever happens to its files later; attributes are
@@ -108,13 +108,13 @@ fn marked(
 pub(super) fn broken_rules(
     place: &RootLocation,
     open: &OpenRoot,
-    source: &Source,
+    source: &ManifestSource,
     monitor: &dyn ScanMonitor,
 ) -> Result<u64> {
     if source.bag.is_none() {
         return Ok(0);
     }
-    let settings = Settings { digests: AlgorithmSet::default(), cross_file_systems: false };
+    let settings = RootSettings { digests: AlgorithmSet::default(), cross_file_systems: false };
     let root = (open.volume.clone(), open.inode);
     let mut catalog = Catalog::temporary(source.label(), settings, root)?;
     let file_system = catalog.root_identity().0.id;
@@ -134,23 +134,23 @@ pub(super) fn broken_rules(
 
 fn put(
     catalog: &mut Catalog,
-    source: &Source,
+    source: &ManifestSource,
     record: Record,
-) -> Result<std::result::Result<(), Refusal>> {
+) -> Result<std::result::Result<(), ListProblem>> {
     let Some(StoredRow::Sound(row)) = catalog.get(&record.path)? else {
         return catalog.put(None, record, &[]).map(Ok);
     };
     let has_size = |record: &Record| record.verified_s & LISTED_SIZE != 0;
     if has_size(&row.record) && has_size(&record) && row.record.entry.size != record.entry.size {
         let reason = format!("{} is listed twice, with different sizes", record.path.display());
-        return Ok(Err(Refusal::contradiction(reason)));
+        return Ok(Err(ListProblem::contradiction(reason)));
     }
     let has = row.record.digests.algorithms();
     let is_twice = has.covers(record.digests.algorithms());
     let joined = list_records::join(catalog, &row, &record)?;
     Ok(match &source.bag {
         // A manifest has one kind of digest.
-        Some(bag) if is_twice && joined.is_ok() => Err(Refusal {
+        Some(bag) if is_twice && joined.is_ok() => Err(ListProblem {
             trouble: if bag.is_strict { ProblemKind::Malformed } else { ProblemKind::Note },
             reason: format!("{} is listed twice", record.path.display()),
             is_contradiction: false,

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use fsure_os::Kind;
-use fsure_os::folder::Root;
+use fsure_os::root_dir::Root;
 
 use super::cshatag_source;
 use crate::catalog::{Catalog, PageStart, StoredRow};
-use crate::manifest::{Item, ListedMtime, ManifestEntry, ManifestFormat, ProblemKind, Source};
+use crate::manifest::{
+    ListedMtime, ManifestEntry, ManifestFormat, ManifestItem, ManifestSource, ProblemKind,
+};
 use crate::model::{Entry, EntryKind, FileSystemId, Record, ScanMonitor, UNDATED};
 use crate::scan::LISTED_SIZE;
 use fsure_core::{Error, RelPath, Result};
@@ -26,14 +28,14 @@ pub(super) struct ListProblems {
 }
 
 /// The reason why an entry was not taken.
-pub(super) struct Refusal {
+pub(super) struct ListProblem {
     pub(super) trouble: ProblemKind,
     pub(super) reason: String,
     /// True if two entries of one file contradict each other.
     pub(super) is_contradiction: bool,
 }
 
-impl Refusal {
+impl ListProblem {
     pub(super) fn new(trouble: ProblemKind, reason: String) -> Self {
         Self { trouble, reason, is_contradiction: false }
     }
@@ -47,18 +49,18 @@ impl Refusal {
 /// entry to `each`. Problems with the lines themselves are reported the first time
 /// only.
 pub(super) fn read(
-    source: &Source,
+    source: &ManifestSource,
     monitor: &dyn ScanMonitor,
     is_first_time: bool,
-    each: &mut dyn FnMut(ManifestEntry) -> Result<std::result::Result<(), Refusal>>,
+    each: &mut dyn FnMut(ManifestEntry) -> Result<std::result::Result<(), ListProblem>>,
 ) -> Result<ListProblems> {
     let mut troubles = ListProblems::default();
     let mut told = 0;
     let mut take = |file: &Path, item| {
         let (line, trouble, reason) = match item {
-            Item::Problem(_) if !is_first_time => return Ok(()),
-            Item::Problem(problem) => (problem.line, problem.trouble, problem.reason),
-            Item::Listed(listed) => {
+            ManifestItem::Problem(_) if !is_first_time => return Ok(()),
+            ManifestItem::Problem(problem) => (problem.line, problem.trouble, problem.reason),
+            ManifestItem::Listed(listed) => {
                 let line = listed.line;
                 match each(listed)? {
                     Ok(()) => return Ok(()),
@@ -84,9 +86,9 @@ pub(super) fn read(
 
 /// Passes every item of a list to `each`, with the file that it is in.
 fn each_item(
-    source: &Source,
+    source: &ManifestSource,
     monitor: &dyn ScanMonitor,
-    each: &mut dyn FnMut(&Path, Item) -> Result<()>,
+    each: &mut dyn FnMut(&Path, ManifestItem) -> Result<()>,
 ) -> Result<()> {
     match source.format {
         ManifestFormat::Cshatag => cshatag_source::read(source, monitor, each),
@@ -96,15 +98,18 @@ fn each_item(
 
 /// Returns the first entry of a list that can be used, if it has any. Problems with the
 /// list are not reported.
-pub(super) fn first(source: &Source, monitor: &dyn ScanMonitor) -> Result<Option<ManifestEntry>> {
+pub(super) fn first(
+    source: &ManifestSource,
+    monitor: &dyn ScanMonitor,
+) -> Result<Option<ManifestEntry>> {
     let mut found = None;
     let read = each_item(source, monitor, &mut |_, item| match item {
-        Item::Listed(listed) => {
+        ManifestItem::Listed(listed) => {
             found = Some(listed);
             // Which ends the reading.
             Err(Error::Internal(String::new()))
         }
-        Item::Problem(_) => Ok(()),
+        ManifestItem::Problem(_) => Ok(()),
     });
     if found.is_none() {
         read?;
@@ -192,7 +197,7 @@ fn is_of(date: ListedMtime, mtime_ns: i64) -> bool {
 /// Reports the files of a strict bag at `below` that are not in each of its payload
 /// manifests, and returns their number; 0 if the list is not a strict bag.
 pub(super) fn require_all_manifests(
-    source: &Source,
+    source: &ManifestSource,
     below: &RelPath,
     catalog: &mut Catalog,
     monitor: &dyn ScanMonitor,
@@ -229,11 +234,11 @@ pub(super) fn join(
     catalog: &mut Catalog,
     row: &crate::catalog::Row,
     record: &Record,
-) -> Result<std::result::Result<(), Refusal>> {
+) -> Result<std::result::Result<(), ListProblem>> {
     let known = &row.record.digests;
     if known.agree(&record.digests) == Some(false) {
         let reason = format!("{} is listed twice, with different digests", record.path.display());
-        return Ok(Err(Refusal::contradiction(reason)));
+        return Ok(Err(ListProblem::contradiction(reason)));
     }
     let mut both = row.record.clone();
     for algorithm in record.digests.algorithms().iter() {

@@ -37,7 +37,7 @@ pub use heal::{HealOptions, ProtectOptions, heal, protect};
 pub use import::{Imported, import};
 pub use log::{History, SignedGeneration, log};
 pub use options::{Options, nested_place};
-pub use recover::{RecoverOptions, Recovery, locate_backup, recover};
+pub use recover::{CatalogRepair, RecoverOptions, locate_backup, recover};
 pub use scrub::{ScrubOptions, scrub};
 pub use sign::{SealOptions, SignOutcome, seal};
 pub use status::status;

@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fsure_os::folder::Root;
+use fsure_os::filesystem_id::{self, Volume};
 use fsure_os::lock::Lock;
 use fsure_os::path as os_path;
-use fsure_os::place::LocateFiles;
+use fsure_os::physical_order::LocateFiles;
 use fsure_os::read::ReadMode;
-use fsure_os::volume::{self, Volume};
+use fsure_os::root_dir::Root;
 
 use super::Options;
 use super::config::{self, Config};
@@ -36,7 +36,7 @@ pub(super) struct OpenRoot {
 pub(super) fn open_root(place: &RootLocation) -> Result<OpenRoot> {
     let path = &place.root;
     let root = Root::open(path).context("open", path)?;
-    let volume = volume::of(&root, b"").context("ask for the file system of", path)?;
+    let volume = filesystem_id::of(&root, b"").context("ask for the file system of", path)?;
     let inode = root.stat(b"").context("look at", path)?.inode;
     let config = config::read(&root)?;
     Ok(OpenRoot { root: Arc::new(root), volume, inode, config })
@@ -48,7 +48,7 @@ pub(super) fn open_root(place: &RootLocation) -> Result<OpenRoot> {
 pub(super) fn root_identity(place: &RootLocation, open: &OpenRoot) -> (Volume, u64) {
     let is_inside = place.is_inside();
     let folder = if is_inside { OWN_FOLDER.as_bytes() } else { b"" };
-    let mtime_granularity_ns = volume::measure_granularity_ns(&open.root, folder, is_inside);
+    let mtime_granularity_ns = filesystem_id::measure_granularity_ns(&open.root, folder, is_inside);
     (Volume { mtime_granularity_ns, ..open.volume.clone() }, open.inode)
 }
 
@@ -147,7 +147,7 @@ pub(super) fn require_scope(
 ) -> Result<()> {
     let scope = &place.scope;
     let stat = open.root.stat(scope.as_bytes());
-    if !stat.is_err_and(|error| fsure_os::folder::is_gone(&error)) {
+    if !stat.is_err_and(|error| fsure_os::root_dir::is_gone(&error)) {
         return Ok(());
     }
     let (first, end) = scope.below();

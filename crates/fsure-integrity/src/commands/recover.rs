@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use fsure_os::lock::Lock;
 use fsure_os::path::{self as os_path, with_suffix};
-use fsure_os::plain::{self, open_own};
+use fsure_os::user_file::{self, open_own};
 
 use super::open_root::{OpenRoot, keep_backup, lock_any, open_root, plan, root_identity};
 use super::{Options, verify_sidecars};
 use crate::catalog::{
-    Catalog, OWN_CATALOG, PageStart, RECOVERED, ReadSeek, Recovered, RootLocation, Row, Settings,
-    Sources, StoredRow, is_recorded,
+    Catalog, OWN_CATALOG, PageStart, RECOVERED, ReadSeek, Recovered, RootLocation, RootSettings,
+    Row, Sources, StoredRow, is_recorded,
 };
 use crate::model::{Changes, Generation, ScanMonitor, Verdict};
 use crate::scan::{Purpose, are_proven};
@@ -37,7 +37,7 @@ pub struct RecoverOptions {
 
 /// The result of `recover`.
 #[derive(Clone, Debug, Default)]
-pub struct Recovery {
+pub struct CatalogRepair {
     /// The damage; `None` if the record is sound and was left alone.
     pub damage: Option<String>,
     /// The result of putting it together.
@@ -55,7 +55,7 @@ pub struct Recovery {
     pub is_dry_run: bool,
 }
 
-impl Recovery {
+impl CatalogRepair {
     /// Rows that are known to be lost.
     pub fn lost(&self) -> u64 {
         let before = self.recovered.rows_before.unwrap_or(0);
@@ -96,7 +96,7 @@ pub fn recover(
     place: &RootLocation,
     options: &RecoverOptions,
     monitor: &dyn ScanMonitor,
-) -> Result<Recovery> {
+) -> Result<CatalogRepair> {
     let open = open_root(place)?;
     let lock_file = Catalog::lock_file(&place.catalog);
     let had_lock_file = os_path::exists(&lock_file);
@@ -115,14 +115,17 @@ fn recover_locked(
     lock: Lock,
     options: &RecoverOptions,
     monitor: &dyn ScanMonitor,
-) -> Result<Recovery> {
+) -> Result<CatalogRepair> {
     let Some(damage) = damage(place)? else {
-        return Ok(Recovery::default());
+        return Ok(CatalogRepair::default());
     };
     let making = with_suffix(&place.catalog, RECOVERING);
     os_path::remove(&making, false);
-    let mut recovery =
-        Recovery { damage: Some(damage), is_dry_run: options.is_dry_run, ..Recovery::default() };
+    let mut recovery = CatalogRepair {
+        damage: Some(damage),
+        is_dry_run: options.is_dry_run,
+        ..CatalogRepair::default()
+    };
     let kept = kept_name(&place.catalog);
     let made = put_together(place, open, (&making, &kept), options, &mut recovery, monitor);
     let is_kept = made.is_ok() && !options.is_dry_run;
@@ -166,7 +169,7 @@ fn put_together(
     open: &OpenRoot,
     (making, kept): (&Path, &Path),
     options: &RecoverOptions,
-    recovery: &mut Recovery,
+    recovery: &mut CatalogRepair,
     monitor: &dyn ScanMonitor,
 ) -> Result<()> {
     let present = |file: &dyn Fn(&Path) -> PathBuf| {
@@ -245,7 +248,7 @@ fn take_sidecars(
     catalog: &mut Catalog,
     monitor: &dyn ScanMonitor,
 ) -> Result<u64> {
-    let settings = Settings { digests: AlgorithmSet::default(), ..catalog.settings() };
+    let settings = RootSettings { digests: AlgorithmSet::default(), ..catalog.settings() };
     let identity = (open.volume.clone(), open.inode);
     let mut travelled = Catalog::temporary(&place.catalog, settings, identity)?;
     let options = Options::default();
@@ -336,7 +339,7 @@ fn last_kept(catalog: &Path) -> u64 {
 pub(super) fn damaged_names(catalog: &Path) -> Vec<Vec<u8>> {
     let start = damaged_start(catalog);
     let mut names =
-        catalog.parent().and_then(|folder| plain::names(folder).ok()).unwrap_or_default();
+        catalog.parent().and_then(|folder| user_file::names(folder).ok()).unwrap_or_default();
     names.retain(|name| name.starts_with(&start));
     names
 }

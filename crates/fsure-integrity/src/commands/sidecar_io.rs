@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::io;
 
-use fsure_os::folder::{Root, is_gone};
+use fsure_os::root_dir::{Root, is_gone};
 
 use crate::catalog::{Catalog, PageStart, StoredRow};
 use crate::manifest::{ManifestEntry, carried};

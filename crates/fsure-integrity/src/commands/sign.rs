@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use fsure_os::path as os_path;
-use fsure_os::plain::AtomicFile;
+use fsure_os::user_file::AtomicFile;
 
 use super::open_root::{keep_backup, lock, open_root, require_record};
 use crate::catalog::{Catalog, MADE_BY, RootLocation, digest_of};

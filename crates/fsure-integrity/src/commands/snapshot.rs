@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Options;
 use super::open_root::{OpenRoot, plan};
-use crate::catalog::{Catalog, RootLocation, Settings};
+use crate::catalog::{Catalog, RootLocation, RootSettings};
 use crate::model::{Finding, Progress, ScanMonitor, StopReason, Verdict, VerdictCounts};
 use crate::scan::{Accept, Forget, Purpose, SizeFilter, UpdateRules, scan};
 use fsure_core::{AlgorithmSet, Error, ExitCode, Monitor, RelPath, Result, timeout_error};
@@ -50,7 +50,7 @@ pub(super) fn look(
         faults = Catalog::open(&place.catalog, None)?.audit()?.faults();
         Catalog::temporary_copy(&place.catalog)?
     } else {
-        let settings = Settings { digests, cross_file_systems: false };
+        let settings = RootSettings { digests, cross_file_systems: false };
         Catalog::temporary(&place.root, settings, (open.volume.clone(), open.inode))?
     };
     let rules = UpdateRules {
@@ -67,7 +67,7 @@ pub(super) fn look(
         sizes = Some(Arc::new(SizeFilter::of(&open.root, &plan.walk, monitor)?));
         plan.purpose = Purpose::Update(UpdateRules { only_sizes: sizes.clone(), ..rules });
     }
-    let listener = Listener { inner: monitor, heard: Mutex::default() };
+    let listener = SnapshotMonitor { inner: monitor, heard: Mutex::default() };
     let outcome = scan(&plan, &mut catalog, &listener)?;
     if let Some(why) = outcome.record_untrusted {
         let hint = format!("'{}' tells more", place.command("verify"));
@@ -125,12 +125,12 @@ struct SnapshotErrors {
 }
 
 /// Collects the paths that could not be read, and does not pass findings on.
-struct Listener<'a> {
+struct SnapshotMonitor<'a> {
     inner: &'a dyn ScanMonitor,
     heard: Mutex<SnapshotErrors>,
 }
 
-impl Monitor for Listener<'_> {
+impl Monitor for SnapshotMonitor<'_> {
     fn warn(&self, message: &str) {
         self.inner.warn(message);
     }
@@ -140,7 +140,7 @@ impl Monitor for Listener<'_> {
     }
 }
 
-impl ScanMonitor for Listener<'_> {
+impl ScanMonitor for SnapshotMonitor<'_> {
     fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
         self.inner.progress(progress, current);
     }

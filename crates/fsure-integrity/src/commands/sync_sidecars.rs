@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
 
-use fsure_os::attribute::Node;
-use fsure_os::folder::{Root, is_gone};
+use fsure_os::file_attributes::Node;
+use fsure_os::root_dir::{Root, is_gone};
 
 use super::sidecar_io::{
     FOLDER_FILE_MAX, ProblemReporter, each_folder, read_carrier, read_folder_file,

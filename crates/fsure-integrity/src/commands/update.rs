@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fsure_os::attribute::{HAS_ACCESS_LISTS, HAS_ATTRIBUTES, HAS_OWNERS};
+use fsure_os::file_attributes::{HAS_ACCESS_LISTS, HAS_ATTRIBUTES, HAS_OWNERS};
 use fsure_os::path as os_path;
 
 use super::heal::refresh;
@@ -14,7 +14,7 @@ use super::open_root::{
 };
 use super::{Options, sync_sidecars, verify_sidecars};
 use crate::catalog::{
-    Catalog, OWN_FOLDER, RootLocation, RootOptions, Settings, refuse_irregular_parity,
+    Catalog, OWN_FOLDER, RootLocation, RootOptions, RootSettings, refuse_irregular_parity,
 };
 use crate::model::{
     MetadataField, MetadataFields, Outcome, ParityUpdate, ScanMonitor, SidecarKind,
@@ -178,11 +178,11 @@ fn keep_parity(
     }
 }
 
-fn settings(recorded: Option<Settings>, options: &UpdateOptions) -> Settings {
+fn settings(recorded: Option<RootSettings>, options: &UpdateOptions) -> RootSettings {
     let digests = options.first_digests.unwrap_or(AlgorithmSet::of(&[Algorithm::Blake3]));
-    let first = Settings { digests, cross_file_systems: false };
+    let first = RootSettings { digests, cross_file_systems: false };
     let recorded = recorded.unwrap_or(first);
-    Settings {
+    RootSettings {
         digests: options.digests.unwrap_or(recorded.digests),
         cross_file_systems: options
             .common

@@ -5,13 +5,13 @@
 
 use std::path::Path;
 
-use fsure_os::{path as os_path, plain};
+use fsure_os::{path as os_path, user_file};
 
 use super::Options;
 use super::list_catalog::{ListCatalog, expected};
 use super::open_root::{open_root, plan};
 use crate::catalog::{Catalog, PageStart, RootLocation};
-use crate::manifest::Source;
+use crate::manifest::ManifestSource;
 use crate::model::{Outcome, ScanMonitor};
 use crate::scan::{Purpose, scan};
 use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, RelPath, Result};
@@ -19,7 +19,7 @@ use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, RelPath, Result};
 /// Reads and judges every file of a list. `place` is a folder without a catalog.
 pub fn verify_against(
     place: &RootLocation,
-    source: &Source,
+    source: &ManifestSource,
     options: &Options,
     monitor: &dyn ScanMonitor,
 ) -> Result<Outcome> {
@@ -55,12 +55,12 @@ pub fn verify_against(
 
 /// Returns the paths beside the payload of a bag that are in none of its tag manifests,
 /// which need not list everything. Empty if the list is not a bag.
-fn around_payload(source: &Source, catalog: &mut Catalog) -> Result<Vec<RelPath>> {
+fn around_payload(source: &ManifestSource, catalog: &mut Catalog) -> Result<Vec<RelPath>> {
     let mut unlisted = Vec::new();
     if source.bag.is_none() {
         return Ok(unlisted);
     }
-    for name in plain::names(&source.folder).context("list", &source.folder)? {
+    for name in user_file::names(&source.folder).context("list", &source.folder)? {
         let path = RelPath::from_bytes(name);
         let (first, end) = path.below();
         let is_listed = catalog.get(&path)?.is_some()
@@ -73,7 +73,7 @@ fn around_payload(source: &Source, catalog: &mut Catalog) -> Result<Vec<RelPath>
 }
 
 /// Returns the list's own files, if they are in the folder that it is about.
-fn own(place: &RootLocation, source: &Source) -> Vec<RelPath> {
+fn own(place: &RootLocation, source: &ManifestSource) -> Vec<RelPath> {
     let below = |file: &std::path::PathBuf| {
         let rest = file.strip_prefix(&place.root).ok()?;
         let bytes = os_path::bytes(rest);

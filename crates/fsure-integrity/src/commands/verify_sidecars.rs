@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use fsure_os::Kind;
-use fsure_os::attribute::{HAS_ATTRIBUTES, Node};
-use fsure_os::place::LocateFiles;
+use fsure_os::file_attributes::{HAS_ATTRIBUTES, Node};
+use fsure_os::physical_order::LocateFiles;
 
 use super::open_root::{OpenRoot, open_root, plan};
 use super::sidecar_io::{ProblemReporter, read_folder_file};
 use super::{Options, list_records};
-use crate::catalog::{Catalog, OWN_CATALOG, OWN_FOLDER, RootLocation, Settings, StoredRow};
+use crate::catalog::{Catalog, OWN_CATALOG, OWN_FOLDER, RootLocation, RootSettings, StoredRow};
 use crate::manifest::{ManifestEntry, contradicts, read_attribute, read_folder};
 use crate::model::{Changes, FILE_ATTRIBUTE, FOLDER_FILE, Outcome, ScanMonitor, SidecarCounts};
 use crate::scan::{Purpose, scan};
@@ -30,7 +30,7 @@ pub(super) fn verify(
     monitor: &dyn ScanMonitor,
 ) -> Result<Option<Outcome>> {
     let open = open_root(place)?;
-    let settings = Settings {
+    let settings = RootSettings {
         digests: AlgorithmSet::of(&[Algorithm::Blake3]),
         cross_file_systems: options.cross_file_systems.unwrap_or(false),
     };

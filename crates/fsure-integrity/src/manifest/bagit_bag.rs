@@ -6,12 +6,12 @@ use std::io::BufReader;
 use std::path::Path;
 
 use fsure_os::path as os_path;
-use fsure_os::plain;
+use fsure_os::user_file;
 
 use super::bagit_manifest;
-use super::entry::{EntrySink, Item};
+use super::entry::{EntrySink, ManifestItem};
 use super::escaping;
-use super::lines::{Line, Lines};
+use super::lines::{Lines, NumberedLine};
 use fsure_core::{AlgorithmSet, IoContext as _, RelPath, Result};
 
 /// The declaration of a bag.
@@ -45,16 +45,16 @@ impl Bag {
 pub(super) fn check(
     folder: &Path,
     declaration: Option<&[u8]>,
-    each: &mut dyn FnMut(&Path, Item) -> Result<()>,
+    each: &mut dyn FnMut(&Path, ManifestItem) -> Result<()>,
 ) -> Result<()> {
     let file = folder.join(DECLARATION);
     let reason = declaration.map_or(Some("there is no bagit.txt: this is no bag"), objection);
     if let Some(reason) = reason {
-        each(&file, Item::malformed(u64::from(declaration.is_some()), reason))?;
+        each(&file, ManifestItem::malformed(u64::from(declaration.is_some()), reason))?;
     }
     let file = folder.join(TO_FETCH);
     if os_path::exists(&file) {
-        let mut input = BufReader::new(plain::open_regular(&file).context("open", &file)?);
+        let mut input = BufReader::new(user_file::open_regular(&file).context("open", &file)?);
         to_fetch(&mut Lines::new(&mut input, &file, b'\n'), &mut |item| each(&file, item))?;
     }
     Ok(())
@@ -89,8 +89,8 @@ fn objection(text: &[u8]) -> Option<&'static str> {
 fn to_fetch(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()> {
     while let Some(line) = lines.next()? {
         let number = lines.number();
-        let Line::Bytes(line) = line else {
-            sink(Item::malformed(number, "a line of more than a mebibyte"))?;
+        let NumberedLine::Bytes(line) = line else {
+            sink(ManifestItem::malformed(number, "a line of more than a mebibyte"))?;
             continue;
         };
         if line.trim_ascii().is_empty() {
@@ -106,7 +106,7 @@ fn to_fetch(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()> {
             _ => Some("not 'URL LENGTH PATH'".to_owned()),
         };
         if let Some(reason) = reason {
-            sink(Item::malformed(number, reason))?;
+            sink(ManifestItem::malformed(number, reason))?;
         }
     }
     Ok(())

@@ -5,9 +5,9 @@
 use std::io::{self, Write};
 
 use super::bagit_bag;
-use super::entry::{EntrySink, Item, ManifestEntry};
+use super::entry::{EntrySink, ManifestEntry, ManifestItem};
 use super::escaping;
-use super::lines::{Line, Lines};
+use super::lines::{Lines, NumberedLine};
 use fsure_core::digest::hex;
 use fsure_core::{Algorithm, Digests, RelPath, Result};
 
@@ -47,20 +47,23 @@ pub(super) fn read(
 ) -> Result<()> {
     while let Some(line) = lines.next()? {
         let number = lines.number();
-        let Line::Bytes(line) = line else {
-            sink(Item::malformed(number, "a line of more than a mebibyte"))?;
+        let NumberedLine::Bytes(line) = line else {
+            sink(ManifestItem::malformed(number, "a line of more than a mebibyte"))?;
             continue;
         };
         if line.is_empty() {
             continue;
         }
         sink(match (parse(&line, manifest), manifest.algorithm) {
-            (Ok(listed), Some(_)) => Item::Listed(ManifestEntry { line: number, ..listed }),
+            (Ok(listed), Some(_)) => ManifestItem::Listed(ManifestEntry { line: number, ..listed }),
             (Ok(listed), None) => {
                 let path = listed.path.display();
-                Item::unsupported(number, format!("the digest of {path} is of an unknown kind"))
+                ManifestItem::unsupported(
+                    number,
+                    format!("the digest of {path} is of an unknown kind"),
+                )
             }
-            (Err(reason), _) => Item::malformed(number, reason),
+            (Err(reason), _) => ManifestItem::malformed(number, reason),
         })?;
     }
     Ok(())

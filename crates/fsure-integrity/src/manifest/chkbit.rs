@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::entry::{EntrySink, Item, ListedMtime, ManifestEntry};
+use super::entry::{EntrySink, ListedMtime, ManifestEntry, ManifestItem};
 use super::escaping;
 use fsure_core::digest::hex;
 use fsure_core::{Digests, Error, Result};
@@ -19,7 +19,7 @@ use fsure_core::{Digests, Error, Result};
 const MILLISECOND_NS: i64 = 1_000_000;
 
 #[derive(Deserialize)]
-struct Stored {
+struct StoredIndex {
     /// Milliseconds since 1970.
     r#mod: i64,
     a: String,
@@ -32,27 +32,28 @@ struct Stored {
 pub(super) fn read(input: &mut dyn BufRead, sink: &mut EntrySink<'_>) -> Result<()> {
     let mut failure = None;
     let mut json = serde_json::Deserializer::from_reader(input);
-    let top = Top { sink: &mut *sink, failure: &mut failure };
+    let top = IndexVisitor { sink: &mut *sink, failure: &mut failure };
     let parsed = top.deserialize(&mut json).and_then(|()| json.end());
     match (parsed, failure) {
         (_, Some(error)) => Err(error),
         (Ok(()), None) => Ok(()),
-        (Err(error), None) => {
-            sink(Item::malformed(error.line() as u64, format!("no index of chkbit: {error}")))
-        }
+        (Err(error), None) => sink(ManifestItem::malformed(
+            error.line() as u64,
+            format!("no index of chkbit: {error}"),
+        )),
     }
 }
 
 /// The outermost object: an index of one folder, or all of them under `data`,
 /// one at a time.
-struct Top<'a, 's> {
+struct IndexVisitor<'a, 's> {
     sink: &'a mut EntrySink<'s>,
     failure: &'a mut Option<Error>,
 }
 
-struct Folders<'a, 't, 's>(&'t mut Top<'a, 's>);
+struct Folders<'a, 't, 's>(&'t mut IndexVisitor<'a, 's>);
 
-impl<'de> DeserializeSeed<'de> for Top<'_, '_> {
+impl<'de> DeserializeSeed<'de> for IndexVisitor<'_, '_> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'de>>(
@@ -63,7 +64,7 @@ impl<'de> DeserializeSeed<'de> for Top<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Top<'_, '_> {
+impl<'de> Visitor<'de> for IndexVisitor<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -152,17 +153,18 @@ impl<'de> Visitor<'de> for Folders<'_, '_, '_> {
     }
 }
 
-impl Top<'_, '_> {
+impl IndexVisitor<'_, '_> {
     fn folder(&mut self, folder: &str, index: &Index) -> std::result::Result<(), String> {
         let shown = if folder.is_empty() { "." } else { folder };
         let Some(idx) = &index.idx else {
-            return self.hand_over(Item::malformed(0, format!("{shown:?}: it has no 'idx'")));
+            return self
+                .hand_over(ManifestItem::malformed(0, format!("{shown:?}: it has no 'idx'")));
         };
         if !index.has_hash_of(idx.get()) {
             let reason = format!("{shown:?}: its idx_hash is not that of its entries");
-            self.hand_over(Item::malformed(0, reason))?;
+            self.hand_over(ManifestItem::malformed(0, reason))?;
         }
-        let files: BTreeMap<String, Stored> =
+        let files: BTreeMap<String, StoredIndex> =
             serde_json::from_str(idx.get()).map_err(|error| error.to_string())?;
         let slash = if folder.is_empty() { "" } else { "/" };
         for (name, stored) in files {
@@ -171,7 +173,7 @@ impl Top<'_, '_> {
         Ok(())
     }
 
-    fn hand_over(&mut self, item: Item) -> std::result::Result<(), String> {
+    fn hand_over(&mut self, item: ManifestItem) -> std::result::Result<(), String> {
         (self.sink)(item).map_err(|error| {
             *self.failure = Some(error);
             "the reader has ended".to_owned()
@@ -179,28 +181,34 @@ impl Top<'_, '_> {
     }
 }
 
-fn item(name: &str, stored: &Stored) -> Item {
+fn item(name: &str, stored: &StoredIndex) -> ManifestItem {
     let path = match escaping::path(name.as_bytes()) {
         Ok(path) => path,
-        Err(reason) => return Item::malformed(0, format!("{name:?}: {reason}")),
+        Err(reason) => return ManifestItem::malformed(0, format!("{name:?}: {reason}")),
     };
     let shown = path.display();
     // What chkbit makes of every name that is not UTF-8: whose it was is lost.
     if name.contains('\u{fffd}') {
-        return Item::unsupported(0, format!("{shown}: the name was lost when it was written"));
+        return ManifestItem::unsupported(
+            0,
+            format!("{shown}: the name was lost when it was written"),
+        );
     }
     let Some(algorithm) = escaping::algorithm(&stored.a) else {
-        return Item::unsupported(0, format!("{shown}: fsure does not compute {:?}", stored.a));
+        return ManifestItem::unsupported(
+            0,
+            format!("{shown}: fsure does not compute {:?}", stored.a),
+        );
     };
     let value = match escaping::digest(algorithm, stored.h.as_bytes()) {
         Ok(value) => value,
-        Err(reason) => return Item::malformed(0, format!("{shown}: {reason}")),
+        Err(reason) => return ManifestItem::malformed(0, format!("{shown}: {reason}")),
     };
     let mut digests = Digests::default();
     digests.insert(algorithm, &value);
     let time_ns = stored.r#mod.checked_mul(MILLISECOND_NS);
     let modified = time_ns.map(|time_ns| ListedMtime { time_ns, unit_ns: MILLISECOND_NS });
-    Item::Listed(ManifestEntry {
+    ManifestItem::Listed(ManifestEntry {
         path,
         digests,
         size: stored.s,

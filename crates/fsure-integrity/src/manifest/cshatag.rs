@@ -1,7 +1,7 @@
 //! The data that cshatag writes into the attributes of a file: its SHA-256, and the
 //! modification time it had then.
 
-use super::entry::{Item, ListedMtime, ManifestEntry};
+use super::entry::{ListedMtime, ManifestEntry, ManifestItem};
 use super::escaping;
 use fsure_core::{Algorithm, Digests, RelPath};
 
@@ -15,7 +15,7 @@ pub const TIME: &str = "user.shatag.ts";
 const UNIT_NS: i64 = 100;
 
 /// The entry of a file, from its attributes.
-pub fn item(path: RelPath, sha256: &[u8], time: Option<&[u8]>) -> Item {
+pub fn item(path: RelPath, sha256: &[u8], time: Option<&[u8]>) -> ManifestItem {
     // Old versions wrote the NUL behind their text, too.
     let text = |value: &[u8]| value.strip_suffix(b"\0").unwrap_or(value).to_vec();
     let parsed = escaping::digest(Algorithm::Sha256, &text(sha256)).and_then(|sha256| {
@@ -26,10 +26,15 @@ pub fn item(path: RelPath, sha256: &[u8], time: Option<&[u8]>) -> Item {
         Ok((sha256, modified)) => {
             let mut digests = Digests::default();
             digests.insert(Algorithm::Sha256, &sha256);
-            Item::Listed(ManifestEntry { path, digests, modified, ..ManifestEntry::default() })
+            ManifestItem::Listed(ManifestEntry {
+                path,
+                digests,
+                modified,
+                ..ManifestEntry::default()
+            })
         }
         Err(reason) => {
-            Item::malformed(0, format!("{}: in its attributes: {reason}", path.display()))
+            ManifestItem::malformed(0, format!("{}: in its attributes: {reason}", path.display()))
         }
     }
 }
@@ -55,8 +60,8 @@ mod tests {
     fn read(sha256: &str, time: Option<&str>) -> Result<Option<ListedMtime>, String> {
         let path = RelPath::from_bytes(*b"a");
         match item(path, sha256.as_bytes(), time.map(str::as_bytes)) {
-            Item::Listed(listed) => Ok(listed.modified),
-            Item::Problem(problem) => Err(problem.reason),
+            ManifestItem::Listed(listed) => Ok(listed.modified),
+            ManifestItem::Problem(problem) => Err(problem.reason),
         }
     }
 

@@ -55,14 +55,14 @@ pub enum ProblemKind {
 
 /// An item that a reader passes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum ManifestItem {
     /// A file.
     Listed(ManifestEntry),
     /// A problem.
     Problem(Problem),
 }
 
-impl Item {
+impl ManifestItem {
     pub(super) fn malformed(line: u64, reason: impl Into<String>) -> Self {
         Self::Problem(Problem { line, reason: reason.into(), trouble: ProblemKind::Malformed })
     }
@@ -77,4 +77,4 @@ impl Item {
 }
 
 /// Receives the items that a reader passes on. An error ends the reading.
-pub type EntrySink<'a> = dyn FnMut(Item) -> Result<()> + 'a;
+pub type EntrySink<'a> = dyn FnMut(ManifestItem) -> Result<()> + 'a;

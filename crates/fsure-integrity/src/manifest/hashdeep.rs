@@ -3,9 +3,9 @@
 
 use std::io::{self, Write};
 
-use super::entry::{EntrySink, Item, ManifestEntry};
+use super::entry::{EntrySink, ManifestEntry, ManifestItem};
 use super::escaping;
-use super::lines::{Line, Lines};
+use super::lines::{Lines, NumberedLine};
 use fsure_core::digest::hex;
 use fsure_core::{Algorithm, Digests, RelPath, Result};
 
@@ -17,30 +17,36 @@ pub(super) fn read(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()
     let mut columns: Option<Vec<Option<Algorithm>>> = None;
     while let Some(line) = lines.next()? {
         let number = lines.number();
-        let Line::Bytes(line) = line else {
-            sink(Item::malformed(number, "a line of more than a mebibyte"))?;
+        let NumberedLine::Bytes(line) = line else {
+            sink(ManifestItem::malformed(number, "a line of more than a mebibyte"))?;
             continue;
         };
         match (number, line.strip_prefix(b"%%%% "), &columns) {
             (1, _, _) if line == MAGIC.as_bytes() => {}
             (1, _, _) => {
-                sink(Item::malformed(number, format!("the first line is not '{MAGIC}'")))?;
+                sink(ManifestItem::malformed(number, format!("the first line is not '{MAGIC}'")))?;
                 return Ok(());
             }
             (_, Some(header), None) => match columns_of(header) {
                 Ok(named) => {
                     let unknown = named.iter().filter(|(_, known)| known.is_none());
                     for (name, _) in unknown {
-                        sink(Item::note(number, format!("{name}: fsure cannot compute it")))?;
+                        sink(ManifestItem::note(
+                            number,
+                            format!("{name}: fsure cannot compute it"),
+                        ))?;
                     }
                     columns = Some(named.into_iter().map(|(_, known)| known).collect());
                 }
-                Err(reason) => return sink(Item::malformed(number, reason)),
+                Err(reason) => return sink(ManifestItem::malformed(number, reason)),
             },
             _ if line.is_empty() || line.starts_with(b"#") => {}
             (_, _, Some(columns)) => sink(item(&line, columns, number))?,
             (_, _, None) => {
-                sink(Item::malformed(number, "an entry before the line that names the columns"))?;
+                sink(ManifestItem::malformed(
+                    number,
+                    "an entry before the line that names the columns",
+                ))?;
                 return Ok(());
             }
         }
@@ -57,14 +63,14 @@ fn columns_of(header: &[u8]) -> std::result::Result<Columns, String> {
     Ok(middle.split(',').map(|name| (name.to_owned(), escaping::algorithm(name))).collect())
 }
 
-fn item(line: &[u8], columns: &[Option<Algorithm>], number: u64) -> Item {
+fn item(line: &[u8], columns: &[Option<Algorithm>], number: u64) -> ManifestItem {
     match parse(line, columns) {
         Ok(listed) if listed.digests.algorithms() == Default::default() => {
             let reason = format!("{} has no digest that fsure can compute", listed.path.display());
-            Item::unsupported(number, reason)
+            ManifestItem::unsupported(number, reason)
         }
-        Ok(listed) => Item::Listed(ManifestEntry { line: number, ..listed }),
-        Err(reason) => Item::malformed(number, reason),
+        Ok(listed) => ManifestItem::Listed(ManifestEntry { line: number, ..listed }),
+        Err(reason) => ManifestItem::malformed(number, reason),
     }
 }
 

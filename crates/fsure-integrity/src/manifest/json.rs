@@ -8,9 +8,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 
-use super::entry::{EntrySink, Item, ListedMtime, ManifestEntry};
+use super::entry::{EntrySink, ListedMtime, ManifestEntry, ManifestItem};
 use super::escaping;
-use super::lines::{Line, Lines};
+use super::lines::{Lines, NumberedLine};
 use fsure_core::digest::hex;
 use fsure_core::{Algorithm, Digests, Result};
 
@@ -19,7 +19,7 @@ pub(super) const HEAD: &str = r#"{"type":"fsure-list","version":1}"#;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct JsonEntry {
     path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path_bytes: Option<String>,
@@ -54,39 +54,42 @@ pub(super) fn read(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()
     let mut has_ended = false;
     while let Some(line) = lines.next()? {
         let number = lines.number();
-        let Line::Bytes(line) = line else {
-            sink(Item::malformed(number, "a line of more than a mebibyte"))?;
+        let NumberedLine::Bytes(line) = line else {
+            sink(ManifestItem::malformed(number, "a line of more than a mebibyte"))?;
             continue;
         };
         if number == 1 {
             if line != HEAD.as_bytes() {
-                sink(Item::malformed(number, format!("the first line is not {HEAD}")))?;
+                sink(ManifestItem::malformed(number, format!("the first line is not {HEAD}")))?;
                 return Ok(());
             }
         } else if has_ended {
-            sink(Item::malformed(number, "a line behind the last one"))?;
+            sink(ManifestItem::malformed(number, "a line behind the last one"))?;
         } else if let Ok(end) = serde_json::from_slice::<End>(&line) {
             has_ended = end.r#type == "end";
             if !has_ended || end.files != entries {
                 let reason = format!("{entries} entries where {} were written", end.files);
-                sink(Item::malformed(number, reason))?;
+                sink(ManifestItem::malformed(number, reason))?;
             }
         } else {
             entries += 1;
             sink(match parse(&line) {
-                Ok(listed) => Item::Listed(ManifestEntry { line: number, ..listed }),
-                Err(reason) => Item::malformed(number, reason),
+                Ok(listed) => ManifestItem::Listed(ManifestEntry { line: number, ..listed }),
+                Err(reason) => ManifestItem::malformed(number, reason),
             })?;
         }
     }
     if !has_ended {
-        sink(Item::malformed(lines.number(), "the list is cut off: its last line is missing"))?;
+        sink(ManifestItem::malformed(
+            lines.number(),
+            "the list is cut off: its last line is missing",
+        ))?;
     }
     Ok(())
 }
 
 pub(super) fn parse(line: &[u8]) -> std::result::Result<ManifestEntry, String> {
-    let entry: Entry = serde_json::from_slice(line).map_err(|error| {
+    let entry: JsonEntry = serde_json::from_slice(line).map_err(|error| {
         // The line is told by its number in the list.
         let text = error.to_string();
         let reason = text.split(" at line ").next().unwrap_or_default().to_owned();
@@ -126,7 +129,7 @@ pub(super) fn begin(out: &mut dyn Write) -> io::Result<()> {
 pub(super) fn write(out: &mut dyn Write, listed: &ManifestEntry) -> io::Result<()> {
     let bytes = listed.path.as_bytes();
     let digest = |algorithm| listed.digests.get(algorithm).map(hex);
-    let entry = Entry {
+    let entry = JsonEntry {
         path: String::from_utf8_lossy(bytes).into_owned(),
         path_bytes: listed.path.as_text().is_none().then(|| BASE64.encode(bytes)),
         size: listed.size,

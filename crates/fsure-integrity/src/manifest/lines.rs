@@ -12,7 +12,7 @@ pub(super) const LINE_MAX: usize = 1 << 20;
 
 /// A line, without its end.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum NumberedLine {
     /// Its bytes.
     Bytes(Vec<u8>),
     /// It is longer than [`LINE_MAX`].
@@ -45,7 +45,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The next line.
-    pub(super) fn next(&mut self) -> Result<Option<Line>> {
+    pub(super) fn next(&mut self) -> Result<Option<NumberedLine>> {
         let mut line = Vec::new();
         let limit = LINE_MAX as u64 + 1;
         let mut limited = (&mut *self.input).take(limit);
@@ -57,7 +57,7 @@ impl<'a> Lines<'a> {
         let has_end = line.last() == Some(&self.end);
         if !has_end && line.len() > LINE_MAX {
             self.skip_rest()?;
-            return Ok(Some(Line::TooLong));
+            return Ok(Some(NumberedLine::TooLong));
         }
         if has_end {
             line.pop();
@@ -69,7 +69,7 @@ impl<'a> Lines<'a> {
         if self.number == 1 && line.starts_with(BYTE_ORDER_MARK) {
             line.drain(..BYTE_ORDER_MARK.len());
         }
-        Ok(Some(Line::Bytes(line)))
+        Ok(Some(NumberedLine::Bytes(line)))
     }
 
     fn skip_rest(&mut self) -> Result<()> {
@@ -97,13 +97,13 @@ mod tests {
         let text = [b"\xef\xbb\xbfa\r\n", &vec![b'x'; 3 * LINE_MAX][..], b"\nb\r"].concat();
         let mut input = &text[..];
         let mut lines = Lines::new(&mut input, Path::new("list"), b'\n');
-        assert_eq!(lines.next().unwrap(), Some(Line::Bytes(b"a".to_vec())));
-        assert_eq!(lines.next().unwrap(), Some(Line::TooLong));
-        assert_eq!(lines.next().unwrap(), Some(Line::Bytes(b"b".to_vec())));
+        assert_eq!(lines.next().unwrap(), Some(NumberedLine::Bytes(b"a".to_vec())));
+        assert_eq!(lines.next().unwrap(), Some(NumberedLine::TooLong));
+        assert_eq!(lines.next().unwrap(), Some(NumberedLine::Bytes(b"b".to_vec())));
         assert_eq!((lines.number(), lines.next().unwrap()), (3, None));
         let mut input = &b"a\r\0b\nc"[..];
         let mut lines = Lines::new(&mut input, Path::new("list"), 0);
-        assert_eq!(lines.next().unwrap(), Some(Line::Bytes(b"a\r".to_vec())));
-        assert_eq!(lines.next().unwrap(), Some(Line::Bytes(b"b\nc".to_vec())));
+        assert_eq!(lines.next().unwrap(), Some(NumberedLine::Bytes(b"a\r".to_vec())));
+        assert_eq!(lines.next().unwrap(), Some(NumberedLine::Bytes(b"b\nc".to_vec())));
     }
 }

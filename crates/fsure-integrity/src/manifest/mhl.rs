@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion, escape::escape};
 
-use super::entry::{EntrySink, Item, ListedMtime, ManifestEntry};
+use super::entry::{EntrySink, ListedMtime, ManifestEntry, ManifestItem};
 use super::escaping;
 use fsure_core::digest::hex;
 use fsure_core::{Algorithm, Digests, Error, Result};
@@ -24,9 +24,9 @@ const C4_DIGITS: usize = 88;
 /// Reads a manifest.
 pub(super) fn read(input: &mut dyn BufRead, file: &Path, sink: &mut EntrySink<'_>) -> Result<()> {
     let line = Cell::new(1);
-    let counted = Counted { input, line: &line };
+    let counted = CountedInput { input, line: &line };
     let mut reader = Reader::from_reader(counted);
-    let mut state = State::default();
+    let mut state = ParserState::default();
     let mut buffer = Vec::new();
     loop {
         buffer.clear();
@@ -37,31 +37,33 @@ pub(super) fn read(input: &mut dyn BufRead, file: &Path, sink: &mut EntrySink<'_
                 let source = io::Error::new(source.kind(), source.to_string());
                 return Err(Error::Io { doing: "read", path: file.to_owned(), source });
             }
-            Err(error) => return sink(Item::malformed(line.get(), format!("no XML: {error}"))),
+            Err(error) => {
+                return sink(ManifestItem::malformed(line.get(), format!("no XML: {error}")));
+            }
         };
         match state.take(&event, line.get()) {
             Ok(Some(item)) => sink(item)?,
             Ok(None) => {}
             Err(Fault::Entry(reason)) => {
                 state.entry = None;
-                sink(Item::malformed(line.get(), reason))?;
+                sink(ManifestItem::malformed(line.get(), reason))?;
             }
-            Err(Fault::List(reason)) => return sink(Item::malformed(line.get(), reason)),
+            Err(Fault::List(reason)) => return sink(ManifestItem::malformed(line.get(), reason)),
         }
     }
     if !state.has_ended {
-        sink(Item::malformed(line.get(), "the list is cut off, or no media hash list"))?;
+        sink(ManifestItem::malformed(line.get(), "the list is cut off, or no media hash list"))?;
     }
     Ok(())
 }
 
 /// Counts lines on their way to the XML reader, which does not.
-struct Counted<'a> {
+struct CountedInput<'a> {
     input: &'a mut dyn BufRead,
     line: &'a Cell<u64>,
 }
 
-impl Read for Counted<'_> {
+impl Read for CountedInput<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.fill_buf()?.read(buffer)?;
         self.consume(read);
@@ -69,7 +71,7 @@ impl Read for Counted<'_> {
     }
 }
 
-impl BufRead for Counted<'_> {
+impl BufRead for CountedInput<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.input.fill_buf()
     }
@@ -95,15 +97,15 @@ impl From<String> for Fault {
 }
 
 #[derive(Default)]
-struct State {
+struct ParserState {
     depth: usize,
     has_ended: bool,
-    entry: Option<Entry>,
+    entry: Option<MhlEntry>,
     text: String,
 }
 
 #[derive(Default)]
-struct Entry {
+struct MhlEntry {
     listed: ManifestEntry,
     name: Option<String>,
     /// True if the list marks the digest at hand as failed: files are not compared with it.
@@ -111,8 +113,12 @@ struct Entry {
     foreign: Option<String>,
 }
 
-impl State {
-    fn take(&mut self, event: &Event<'_>, line: u64) -> std::result::Result<Option<Item>, Fault> {
+impl ParserState {
+    fn take(
+        &mut self,
+        event: &Event<'_>,
+        line: u64,
+    ) -> std::result::Result<Option<ManifestItem>, Fault> {
         match event {
             // A second document, or what is left of one: what the list says ends before.
             event if self.has_ended && is_content(event) => {
@@ -167,7 +173,7 @@ impl State {
         match (start.local_name().as_ref(), &mut self.entry) {
             ("hash", None) => {
                 let listed = ManifestEntry { line, ..ManifestEntry::default() };
-                self.entry = Some(Entry { listed, ..Entry::default() });
+                self.entry = Some(MhlEntry { listed, ..MhlEntry::default() });
             }
             ("path", Some(entry)) => {
                 if let Some(size) = attribute(start, "size")? {
@@ -186,7 +192,7 @@ impl State {
         Ok(())
     }
 
-    fn close(&mut self, name: &str) -> std::result::Result<Option<Item>, Fault> {
+    fn close(&mut self, name: &str) -> std::result::Result<Option<ManifestItem>, Fault> {
         self.has_ended |= self.depth == 0;
         let Some(entry) = &mut self.entry else { return Ok(None) };
         let text = self.text.trim();
@@ -234,17 +240,17 @@ impl From<&str> for Fault {
     }
 }
 
-fn finished(entry: Entry) -> std::result::Result<Item, String> {
+fn finished(entry: MhlEntry) -> std::result::Result<ManifestItem, String> {
     let name = entry.name.ok_or("an entry without a path")?;
     let path = escaping::path(name.as_bytes())?;
     if entry.listed.digests != Digests::default() {
-        return Ok(Item::Listed(ManifestEntry { path, ..entry.listed }));
+        return Ok(ManifestItem::Listed(ManifestEntry { path, ..entry.listed }));
     }
     let why = match entry.foreign {
         Some(name) => format!("{name} only, which fsure cannot compute"),
         None => "no digest that was found right".to_owned(),
     };
-    Ok(Item::unsupported(entry.listed.line, format!("{} has {why}", path.display())))
+    Ok(ManifestItem::unsupported(entry.listed.line, format!("{} has {why}", path.display())))
 }
 
 fn attribute(start: &BytesStart<'_>, name: &str) -> std::result::Result<Option<String>, String> {

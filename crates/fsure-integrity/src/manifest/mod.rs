@@ -32,12 +32,12 @@ mod utf16;
 mod writer;
 
 pub use bagit_bag::Bag;
-pub use entry::{EntrySink, Item, ListedMtime, ManifestEntry, Problem, ProblemKind};
+pub use entry::{EntrySink, ListedMtime, ManifestEntry, ManifestItem, Problem, ProblemKind};
 pub use formats::ManifestFormat;
 pub use mhl::chain as mhl_chain;
 pub use sidecar::{
     carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute, read_folder,
     says_more, write_attribute, write_folder,
 };
-pub use source::{Source, read};
+pub use source::{ManifestSource, read};
 pub use writer::{ListWriter, ManifestHeader, bag_files, writer};

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::entry::{EntrySink, Item, ListedMtime, ManifestEntry};
+use super::entry::{EntrySink, ListedMtime, ManifestEntry, ManifestItem};
 use super::escaping;
-use super::lines::{LINE_MAX, Line, Lines};
+use super::lines::{LINE_MAX, Lines, NumberedLine};
 use fsure_core::digest::hex;
 use fsure_core::{Algorithm, Digests, RelPath, Result};
 
@@ -33,7 +33,7 @@ type Keywords = BTreeMap<String, String>;
 
 /// Reads a list.
 pub(super) fn read(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()> {
-    let mut reader = Reader::default();
+    let mut reader = MtreeReader::default();
     while let Some((line, number)) = logical_line(lines, sink)? {
         let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|w| !w.is_empty());
         let Some(first) = words.next().filter(|first| !first.starts_with(b"#")) else {
@@ -50,12 +50,12 @@ pub(super) fn read(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()
             }
             b".." => {
                 if reader.folders.pop().is_none() {
-                    sink(Item::malformed(number, "'..' leads out of the root"))?;
+                    sink(ManifestItem::malformed(number, "'..' leads out of the root"))?;
                 }
             }
             name => match reader.entry(name, keywords, number) {
                 Ok(item) => item.map_or(Ok(()), &mut *sink)?,
-                Err(reason) => sink(Item::malformed(number, reason))?,
+                Err(reason) => sink(ManifestItem::malformed(number, reason))?,
             },
         }
     }
@@ -68,8 +68,8 @@ fn logical_line(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<Optio
     let mut first = None;
     while let Some(line) = lines.next()? {
         let number = *first.get_or_insert(lines.number());
-        let Line::Bytes(mut line) = line else {
-            sink(Item::malformed(number, "a line of more than a mebibyte"))?;
+        let NumberedLine::Bytes(mut line) = line else {
+            sink(ManifestItem::malformed(number, "a line of more than a mebibyte"))?;
             return Ok(Some((Vec::new(), number)));
         };
         let goes_on = line.ends_with(b"\\") && !line.starts_with(b"#");
@@ -79,7 +79,7 @@ fn logical_line(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<Optio
         }
         whole.extend_from_slice(&line);
         if whole.len() > LINE_MAX {
-            sink(Item::malformed(number, "a line of more than a mebibyte"))?;
+            sink(ManifestItem::malformed(number, "a line of more than a mebibyte"))?;
             return Ok(Some((Vec::new(), number)));
         }
         if !goes_on {
@@ -96,19 +96,19 @@ fn keyword(word: &[u8]) -> (String, String) {
 }
 
 #[derive(Default)]
-struct Reader {
+struct MtreeReader {
     defaults: Keywords,
     /// The folders entered, outermost first; the root's own `.` counts.
     folders: Vec<Vec<u8>>,
 }
 
-impl Reader {
+impl MtreeReader {
     fn entry(
         &mut self,
         word: &[u8],
         own: Keywords,
         line: u64,
-    ) -> std::result::Result<Option<Item>, String> {
+    ) -> std::result::Result<Option<ManifestItem>, String> {
         let name = escaping::octal_unescape(word).ok_or("an escape that mtree does not have")?;
         let mut keywords = self.defaults.clone();
         keywords.extend(own);
@@ -147,9 +147,9 @@ impl Reader {
         Ok(Some(Self::item(listed, &keywords)))
     }
 
-    fn item(listed: ManifestEntry, keywords: &Keywords) -> Item {
+    fn item(listed: ManifestEntry, keywords: &Keywords) -> ManifestItem {
         if listed.digests != Digests::default() {
-            return Item::Listed(listed);
+            return ManifestItem::Listed(listed);
         }
         let path = listed.path.display();
         let foreign = FOREIGN.iter().find(|name| keywords.contains_key(**name));
@@ -157,7 +157,7 @@ impl Reader {
             Some(name) => format!("{path} has {name} only, which fsure cannot compute"),
             None => format!("{path} has no digest"),
         };
-        Item::unsupported(listed.line, reason)
+        ManifestItem::unsupported(listed.line, reason)
     }
 }
 

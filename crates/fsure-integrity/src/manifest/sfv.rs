@@ -1,25 +1,25 @@
 //! SFV: names with their CRC-32. A CRC-32 detects accidents but not intent, so a file
 //! is compared with it and never recorded by it: `docs/exchange.md`.
 
-use super::entry::{EntrySink, Item, ManifestEntry};
+use super::entry::{EntrySink, ManifestEntry, ManifestItem};
 use super::escaping;
-use super::lines::{Line, Lines};
+use super::lines::{Lines, NumberedLine};
 use fsure_core::{Algorithm, Digests, Result};
 
 /// Reads a list.
 pub(super) fn read(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()> {
     while let Some(line) = lines.next()? {
         let number = lines.number();
-        let Line::Bytes(line) = line else {
-            sink(Item::malformed(number, "a line of more than a mebibyte"))?;
+        let NumberedLine::Bytes(line) = line else {
+            sink(ManifestItem::malformed(number, "a line of more than a mebibyte"))?;
             continue;
         };
         if line.trim_ascii().is_empty() || line.starts_with(b";") {
             continue;
         }
         sink(match parse(&line) {
-            Ok(listed) => Item::Listed(ManifestEntry { line: number, ..listed }),
-            Err(reason) => Item::malformed(number, reason),
+            Ok(listed) => ManifestItem::Listed(ManifestEntry { line: number, ..listed }),
+            Err(reason) => ManifestItem::malformed(number, reason),
         })?;
     }
     Ok(())

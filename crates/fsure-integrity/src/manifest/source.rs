@@ -4,12 +4,12 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use fsure_os::path as os_path;
-use fsure_os::spill::Content;
-use fsure_os::{input, plain};
+use fsure_os::unnamed_file::UnnamedContent;
+use fsure_os::{input, user_file};
 
 use super::bagit_bag::{self, Bag};
 use super::detect::recognise;
-use super::entry::{EntrySink, Item};
+use super::entry::{EntrySink, ManifestItem};
 use super::formats::ManifestFormat;
 use super::lines::Lines;
 use super::utf16::Utf16;
@@ -21,7 +21,7 @@ const HEAD: usize = 1 << 16;
 
 /// A list to be read.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct ManifestSource {
     /// The form it has.
     pub format: ManifestFormat,
     /// The folder its names are relative to, unless the user names another one.
@@ -36,10 +36,10 @@ pub struct Source {
     /// Properties of its manifests taken together, if it is a bag.
     pub bag: Option<Bag>,
     /// A copy of the list, if it came as a stream.
-    copy: Option<Content>,
+    copy: Option<UnnamedContent>,
 }
 
-impl Source {
+impl ManifestSource {
     /// Finds a list: a file, a folder that is a bag, or a stream, of which `-` is
     /// standard input. `format` is what the user says it is; otherwise it is recognised.
     /// A stream is read to its end here, as long as the monitor does not ask to stop.
@@ -62,7 +62,7 @@ impl Source {
         let name = name.unwrap_or_default();
         let format = match format {
             Some(format) => format,
-            None => recognise(&name, &head(plain::open(path).context("open", path)?, path)?),
+            None => recognise(&name, &head(user_file::open(path).context("open", path)?, path)?),
         };
         let parent = path.parent().unwrap_or(path);
         // A manifest of a history speaks of the folder that the history is in.
@@ -85,7 +85,7 @@ impl Source {
     }
 
     /// Reads it from end to end. Each item comes with the file it is in.
-    pub fn read(&self, each: &mut dyn FnMut(&Path, Item) -> Result<()>) -> Result<()> {
+    pub fn read(&self, each: &mut dyn FnMut(&Path, ManifestItem) -> Result<()>) -> Result<()> {
         if self.bag.is_some() {
             bagit_bag::check(&self.folder, declaration(&self.folder).as_deref(), each)?;
         }
@@ -93,9 +93,9 @@ impl Source {
             let input: Box<dyn Read> = match &self.copy {
                 Some(copy) => Box::new(copy.clone()),
                 None if self.bag.is_some() => {
-                    Box::new(plain::open_regular(file).context("open", file)?)
+                    Box::new(user_file::open_regular(file).context("open", file)?)
                 }
-                None => Box::new(plain::open(file).context("open", file)?),
+                None => Box::new(user_file::open(file).context("open", file)?),
             };
             let mut input = BufReader::with_capacity(HEAD, input);
             self.read_file(file, &mut input, &mut |item| each(file, item))?;
@@ -152,7 +152,7 @@ pub fn read(
         ManifestFormat::AscMhl => return mhl::read(input, file, sink),
         ManifestFormat::Chkbit => return chkbit::read(input, sink),
         ManifestFormat::Cshatag => {
-            return sink(Item::malformed(1, "attributes of files are no list"));
+            return sink(ManifestItem::malformed(1, "attributes of files are no list"));
         }
         _ => {}
     }
@@ -190,12 +190,16 @@ fn head(input: impl Read, file: &Path) -> Result<Vec<u8>> {
 /// Reads the declaration of a bag; `None` if it cannot be read.
 fn declaration(folder: &Path) -> Option<Vec<u8>> {
     let file = folder.join(bagit_bag::DECLARATION);
-    head(plain::open_regular(&file).ok()?, &file).ok()
+    head(user_file::open_regular(&file).ok()?, &file).ok()
 }
 
 /// A list that can be read only once, copied. Its names are relative to the working
 /// folder, as there is no other that it could lie in.
-fn of_stream(path: &Path, format: Option<ManifestFormat>, monitor: &dyn Monitor) -> Result<Source> {
+fn of_stream(
+    path: &Path,
+    format: Option<ManifestFormat>,
+    monitor: &dyn Monitor,
+) -> Result<ManifestSource> {
     if format == Some(ManifestFormat::Cshatag) {
         return Err(no_folder(path));
     }
@@ -213,7 +217,7 @@ fn of_stream(path: &Path, format: Option<ManifestFormat>, monitor: &dyn Monitor)
     let is_standard = path == Path::new(input::STANDARD_INPUT);
     let label = if is_standard { Path::new("standard input") } else { path };
     let here = Path::new(".");
-    Ok(Source {
+    Ok(ManifestSource {
         format,
         folder: os_path::resolve(here).context("find", here)?,
         files: vec![label.to_owned()],
@@ -232,8 +236,8 @@ fn no_folder(path: &Path) -> Error {
 }
 
 /// A folder whose files speak for themselves.
-fn attributes(folder: &Path) -> Source {
-    Source {
+fn attributes(folder: &Path) -> ManifestSource {
+    ManifestSource {
         format: ManifestFormat::Cshatag,
         folder: folder.to_owned(),
         files: Vec::new(),
@@ -245,8 +249,8 @@ fn attributes(folder: &Path) -> Source {
 }
 
 /// The manifests of a bag.
-fn of_bag(folder: &Path) -> Result<Source> {
-    let names = plain::names(folder).context("list", folder)?;
+fn of_bag(folder: &Path) -> Result<ManifestSource> {
+    let names = user_file::names(folder).context("list", folder)?;
     let is_manifest = |name: &&Vec<u8>| bagit_manifest::algorithm_of(name).is_some();
     let manifests: Vec<_> = names.iter().filter(is_manifest).collect();
     let place = |name: &Vec<u8>| folder.join(os_path::from_bytes(name));
@@ -262,7 +266,7 @@ fn of_bag(folder: &Path) -> Result<Source> {
     }
     let (tags, _): (Vec<&Vec<u8>>, Vec<_>) =
         manifests.iter().copied().partition(|name| name.starts_with(b"tag"));
-    Ok(Source {
+    Ok(ManifestSource {
         format: ManifestFormat::Bagit,
         folder: folder.to_owned(),
         files: manifests.iter().map(|name| place(name)).collect(),

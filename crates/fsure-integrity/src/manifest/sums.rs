@@ -4,9 +4,9 @@
 
 use std::io::{self, Write};
 
-use super::entry::{EntrySink, Item, ManifestEntry};
+use super::entry::{EntrySink, ManifestEntry, ManifestItem};
 use super::escaping;
-use super::lines::{Line, Lines};
+use super::lines::{Lines, NumberedLine};
 use fsure_core::digest::hex;
 use fsure_core::{Algorithm, Digests, RelPath, Result};
 
@@ -30,8 +30,8 @@ pub(super) fn read(
     let mut is_reversed = None;
     while let Some(line) = lines.next()? {
         let number = lines.number();
-        let Line::Bytes(line) = line else {
-            sink(Item::malformed(number, "a line of more than a mebibyte"))?;
+        let NumberedLine::Bytes(line) = line else {
+            sink(ManifestItem::malformed(number, "a line of more than a mebibyte"))?;
             continue;
         };
         // Programs on Windows begin comments with a semicolon.
@@ -41,17 +41,17 @@ pub(super) fn read(
             continue;
         }
         let item = match parse(&line, manner, &mut is_reversed) {
-            Ok((path, Some(digests))) => Item::Listed(ManifestEntry {
+            Ok((path, Some(digests))) => ManifestItem::Listed(ManifestEntry {
                 path,
                 digests,
                 line: number,
                 ..ManifestEntry::default()
             }),
-            Ok((path, None)) => Item::unsupported(
+            Ok((path, None)) => ManifestItem::unsupported(
                 number,
                 format!("the digest of {} is of a kind that fsure cannot compute", path.display()),
             ),
-            Err(reason) => Item::malformed(number, reason),
+            Err(reason) => ManifestItem::malformed(number, reason),
         };
         sink(item)?;
     }

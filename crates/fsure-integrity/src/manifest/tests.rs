@@ -9,7 +9,7 @@ use super::source::read;
 use super::*;
 use fsure_core::{Algorithm, Digests, RelPath};
 
-fn items(format: ManifestFormat, text: &[u8]) -> Vec<Item> {
+fn items(format: ManifestFormat, text: &[u8]) -> Vec<ManifestItem> {
     let mut items = Vec::new();
     let mut take = |item| {
         items.push(item);
@@ -21,8 +21,8 @@ fn items(format: ManifestFormat, text: &[u8]) -> Vec<Item> {
 
 fn listed(format: ManifestFormat, text: &[u8]) -> Vec<ManifestEntry> {
     let of = |item| match item {
-        Item::Listed(listed) => listed,
-        Item::Problem(problem) => panic!("{problem:?} in {}", text.escape_ascii()),
+        ManifestItem::Listed(listed) => listed,
+        ManifestItem::Problem(problem) => panic!("{problem:?} in {}", text.escape_ascii()),
     };
     items(format, text).into_iter().map(of).collect()
 }
@@ -30,8 +30,8 @@ fn listed(format: ManifestFormat, text: &[u8]) -> Vec<ManifestEntry> {
 /// Problems as `line: reason`.
 fn problems(format: ManifestFormat, text: &[u8]) -> Vec<String> {
     let of = |item| match item {
-        Item::Listed(_) => None,
-        Item::Problem(problem) => Some(format!("{}: {}", problem.line, problem.reason)),
+        ManifestItem::Listed(_) => None,
+        ManifestItem::Problem(problem) => Some(format!("{}: {}", problem.line, problem.reason)),
     };
     items(format, text).into_iter().filter_map(of).collect()
 }
@@ -149,7 +149,7 @@ proptest! {
                 text[place] = *byte;
             }
             for item in items(format, &text) {
-                if let Item::Listed(entry) = item {
+                if let ManifestItem::Listed(entry) = item {
                     let components: Vec<_> =
                         entry.path.as_bytes().split(|byte| *byte == b'/').collect();
                     let bad = |name: &&[u8]| [&b""[..], b".", b".."].contains(name);
@@ -352,7 +352,7 @@ fn an_index_of_chkbit_has_the_md5_of_its_entries() {
         let problems = problems(ManifestFormat::Chkbit, index.as_bytes());
         assert_eq!(problems.is_empty(), is_sound, "{index}: {problems:?}");
         let entries = items(ManifestFormat::Chkbit, index.as_bytes());
-        let entries = entries.iter().filter(|item| matches!(item, Item::Listed(_))).count();
+        let entries = entries.iter().filter(|item| matches!(item, ManifestItem::Listed(_))).count();
         assert_eq!(entries, 1, "told, and read all the same: {index}");
     }
     let atom = format!("{{\"data\":{{\"d\":{{\"v\":2,\"idx\":{plain}}},\"e\":{{}}}}}}");
@@ -459,7 +459,7 @@ fn the_mark_of_md5sum_is_taken_off_in_any_manifest() {
         let mut found = Vec::new();
         let lines = &mut lines::Lines::new(&mut input, Path::new("list"), b'\n');
         bagit_manifest::read(lines, manifest, &mut |item| {
-            let Item::Listed(entry) = item else { panic!("{item:?}") };
+            let ManifestItem::Listed(entry) = item else { panic!("{item:?}") };
             found.push([&[entry.path][..], &entry.others].concat());
             Ok(())
         })

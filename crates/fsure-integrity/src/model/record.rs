@@ -1,6 +1,6 @@
 //! The record of one path in the catalog.
 
-use fsure_os::volume::date_unit_ns;
+use fsure_os::filesystem_id::date_unit_ns;
 
 use super::Entry;
 use fsure_core::{Digests, RelPath};

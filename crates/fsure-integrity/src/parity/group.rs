@@ -4,7 +4,7 @@
 use std::io::{self, BufReader, Read, Write as _};
 use std::path::Path;
 
-use fsure_os::plain::{self, AtomicFile};
+use fsure_os::user_file::{self, AtomicFile};
 use xxhash_rust::xxh3::xxh3_64;
 
 use fsure_core::RelPath;
@@ -44,7 +44,7 @@ pub struct Member {
 
 /// Description of a group: its pieces and their checksums.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct GroupHeader {
     /// The pieces, one behind the other.
     pub members: Vec<Member>,
     /// XXH3-64 of each data shard.
@@ -58,7 +58,7 @@ pub fn shards(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(SHARD as u64)).unwrap_or(u32::MAX)
 }
 
-impl Header {
+impl GroupHeader {
     /// The header of members' bytes, whole shards, and their code.
     pub fn new(members: Vec<Member>, data: &[u8], recovery: &[Vec<u8>]) -> Self {
         Self {
@@ -139,9 +139,9 @@ impl Header {
 }
 
 /// A group as it was read.
-pub struct Group {
+pub struct ParityGroup {
     /// The header, which describes the pieces of the group.
-    pub header: Header,
+    pub header: GroupHeader,
     /// Its recovery shards, those that are as they were written.
     pub recovery: Vec<Option<Vec<u8>>>,
     /// True if the whole file is as it was written.
@@ -163,7 +163,7 @@ pub struct GroupHeaderInfo {
 impl GroupHeaderInfo {
     /// Reads the beginning of a group.
     pub fn read(path: &Path) -> io::Result<Self> {
-        let mut file = BufReader::new(plain::open_own(path)?);
+        let mut file = BufReader::new(user_file::open_own(path)?);
         let head: [u8; HEAD] = take(&mut file)?;
         if !head.starts_with(MAGIC) {
             return Err(damaged());
@@ -211,36 +211,36 @@ fn damaged() -> io::Error {
 }
 
 /// Reads what a group is of, from the beginning of its file or else its end.
-pub fn read_header(path: &Path) -> io::Result<Header> {
-    let mut file = plain::open_own(path)?;
+pub fn read_header(path: &Path) -> io::Result<GroupHeader> {
+    let mut file = user_file::open_own(path)?;
     let mut head = [0; HEAD];
     file.read_exact(&mut head)?;
     let length = u32::from_le_bytes([head[15], head[16], head[17], head[18]]) as usize;
     if length <= HEADER_MAX {
         let mut bytes = head.to_vec();
         file.by_ref().take((length + DIGEST) as u64).read_to_end(&mut bytes)?;
-        if let Some(header) = Header::from_bytes(&bytes) {
+        if let Some(header) = GroupHeader::from_bytes(&bytes) {
             return Ok(header);
         }
     }
     Ok(read(path)?.header)
 }
 
-fn read(path: &Path) -> io::Result<Group> {
+fn read(path: &Path) -> io::Result<ParityGroup> {
     let mut bytes = Vec::new();
-    plain::open_own(path)?.take(FILE_MAX).read_to_end(&mut bytes)?;
+    user_file::open_own(path)?.take(FILE_MAX).read_to_end(&mut bytes)?;
     parse(&bytes).ok_or_else(damaged)
 }
 
-fn parse(bytes: &[u8]) -> Option<Group> {
+fn parse(bytes: &[u8]) -> Option<ParityGroup> {
     let first = bytes.get(15..HEAD).and_then(|length| {
         let length = u32::from_le_bytes(length.try_into().ok()?) as usize;
-        Header::from_bytes(bytes.get(..HEAD + length + DIGEST)?)
+        GroupHeader::from_bytes(bytes.get(..HEAD + length + DIGEST)?)
     });
     let second = bytes.len().checked_sub(8).and_then(|end| {
         let length = u64::from_le_bytes(bytes[end..].try_into().ok()?);
         let start = end.checked_sub(usize::try_from(length).ok()?)?;
-        Header::from_bytes(&bytes[start..end])
+        GroupHeader::from_bytes(&bytes[start..end])
     });
     let is_sound = first.is_some() && first == second;
     let header = first.or(second)?;
@@ -251,10 +251,10 @@ fn parse(bytes: &[u8]) -> Option<Group> {
     };
     let recovery: Vec<_> = (0..header.recovery.len()).map(shard).collect();
     let is_sound = is_sound && recovery.iter().all(Option::is_some);
-    Some(Group { header, recovery, is_sound })
+    Some(ParityGroup { header, recovery, is_sound })
 }
 
-impl Group {
+impl ParityGroup {
     /// Reads a group.
     pub fn read(path: &Path) -> io::Result<Self> {
         read(path)
@@ -266,7 +266,11 @@ pub struct GroupFile(AtomicFile);
 
 impl GroupFile {
     /// Writes a group; it has its name once it is finished. Its length, too.
-    pub fn write(path: &Path, header: &Header, recovery: &[Vec<u8>]) -> io::Result<(Self, u64)> {
+    pub fn write(
+        path: &Path,
+        header: &GroupHeader,
+        recovery: &[Vec<u8>],
+    ) -> io::Result<(Self, u64)> {
         let (mut file, head) = (AtomicFile::create(path)?, header.to_bytes());
         file.write_all(&head)?;
         for shard in recovery {
@@ -301,7 +305,7 @@ mod tests {
             length: 20 * SHARD as u64,
             identity: [4; 32],
         };
-        let header = Header::new(vec![member], &data, &recovery);
+        let header = GroupHeader::new(vec![member], &data, &recovery);
         let (file, length) = GroupFile::write(&path, &header, &recovery).unwrap();
         assert!(!path.exists());
         file.finish().unwrap();
@@ -326,7 +330,7 @@ mod tests {
                 assert_eq!(claim.file_length(), length);
                 assert_eq!(claim.members, header.members);
             }
-            let group = Group::read(&path).unwrap();
+            let group = ParityGroup::read(&path).unwrap();
             let bad = group.recovery.iter().filter(|shard| shard.is_none()).count();
             assert_eq!((bad, group.is_sound), (bad_shards, is_sound), "{at:?}");
             let mut damaged = data.clone();
@@ -345,6 +349,6 @@ mod tests {
         let end = bytes.len() - 100;
         bytes[end] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        assert!(Group::read(&path).is_err() && read_header(&path).is_err());
+        assert!(ParityGroup::read(&path).is_err() && read_header(&path).is_err());
     }
 }

@@ -8,9 +8,11 @@ mod reed_solomon;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use fsure_os::plain::{self, AtomicFile};
+use fsure_os::user_file::{self, AtomicFile};
 
-pub use group::{Group, GroupFile, GroupHeaderInfo, Header, Member, SHARD, read_header, shards};
+pub use group::{
+    GroupFile, GroupHeader, GroupHeaderInfo, Member, ParityGroup, SHARD, read_header, shards,
+};
 pub use reed_solomon::{encode, restore};
 
 use fsure_core::{Digests, RelPath};
@@ -40,7 +42,7 @@ pub fn own_name(path: &RelPath, number: u64) -> String {
 
 /// The names of all groups with such an ending, in order.
 pub fn names(folder: &Path, ending: &str) -> io::Result<Vec<String>> {
-    let names = match plain::names(folder) {
+    let names = match user_file::names(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         other => other?,
     };
@@ -66,7 +68,7 @@ pub fn identity(digests: &Digests) -> [u8; 32] {
 /// no such folder.
 pub fn redundancy(folder: &Path) -> io::Result<Option<u32>> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("'{SETTING}': {error}"));
-    let file = match plain::open_own(&folder.join(SETTING)) {
+    let file = match user_file::open_own(&folder.join(SETTING)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other.map_err(named)?,
     };

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use fsure_os::Stat;
-use fsure_os::folder::Root;
-use fsure_os::place::LocateFiles;
+use fsure_os::physical_order::LocateFiles;
+use fsure_os::root_dir::Root;
 
 use fsure_core::RelPath;
 

@@ -8,7 +8,7 @@ use fsure_core::block_hash::{BLOCK, BlockValue, block_count, merge_blocks};
 
 /// The result of comparing a content with its record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Comparison {
+pub(super) struct BlockComparison {
     pub(super) evidence: Evidence,
     /// Numbers of the blocks that differ, in order; empty if it is not known which.
     pub(super) damaged: Vec<u64>,
@@ -20,7 +20,7 @@ pub(super) fn compare(
     record: &Record,
     recorded: &[BlockValue],
     content: &ReadContent,
-) -> Comparison {
+) -> BlockComparison {
     let is_same = record.digests.agree(&content.digests) == Some(true);
     match (content.unreadable.is_empty(), is_same) {
         (true, true) if content.needed_second_read => plain(Evidence::SameOnSecondRead),
@@ -28,13 +28,16 @@ pub(super) fn compare(
         (is_whole, _) => {
             let damaged = differing_blocks(record, recorded, content);
             let partial = Evidence::Partial { rest_differs: !damaged.is_empty() };
-            Comparison { evidence: if is_whole { Evidence::Different } else { partial }, damaged }
+            BlockComparison {
+                evidence: if is_whole { Evidence::Different } else { partial },
+                damaged,
+            }
         }
     }
 }
 
-fn plain(evidence: Evidence) -> Comparison {
-    Comparison { evidence, damaged: Vec::new() }
+fn plain(evidence: Evidence) -> BlockComparison {
+    BlockComparison { evidence, damaged: Vec::new() }
 }
 
 /// The readable blocks that differ from the record, as far as block values
@@ -77,7 +80,7 @@ fn length_of(block: u64, size: u64) -> u64 {
 /// The result of the first reading of a file, while the second is under way.
 pub(super) struct FirstRead {
     pub(super) content: Rc<ReadContent>,
-    pub(super) comparison: Comparison,
+    pub(super) comparison: BlockComparison,
     pub(super) recorded: Vec<BlockValue>,
 }
 
@@ -91,7 +94,7 @@ impl FirstRead {
 
 /// The result of all readings of a file together.
 pub(super) struct ReadPair {
-    pub(super) comparison: Comparison,
+    pub(super) comparison: BlockComparison,
     pub(super) unreadable: Vec<ByteRange>,
     /// The content, if it came out the same both times.
     pub(super) content: Option<Rc<ReadContent>>,
@@ -132,17 +135,17 @@ pub(super) fn look_again(record: &Record, first: FirstRead, again: &Rc<ReadConte
         .iter()
         .all(|(block, value)| value.is_some() && *value == value_in(&first.content, *block));
     let content = is_stable.then_some(first.content);
-    ReadPair { comparison: Comparison { evidence, damaged }, unreadable, content }
+    ReadPair { comparison: BlockComparison { evidence, damaged }, unreadable, content }
 }
 
 /// The comparison of a content of which nothing is recorded.
-pub(super) fn nothing_to_compare(content: &ReadContent) -> Comparison {
+pub(super) fn nothing_to_compare(content: &ReadContent) -> BlockComparison {
     let evidence = if content.unreadable.is_empty() {
         Evidence::Different
     } else {
         Evidence::Partial { rest_differs: false }
     };
-    Comparison { evidence, damaged: Vec::new() }
+    BlockComparison { evidence, damaged: Vec::new() }
 }
 
 /// Blocks as ranges of bytes of a file of `size` bytes.

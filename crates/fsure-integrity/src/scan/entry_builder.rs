@@ -1,8 +1,8 @@
 //! From the system's stat to an entry, with the catalog's number for the file
 //! system it is on, and what of the record can be held against it.
 
-use fsure_os::folder::Root;
-use fsure_os::volume::{self, Volume};
+use fsure_os::filesystem_id::{self, Volume};
+use fsure_os::root_dir::Root;
 use fsure_os::{Kind, Stat};
 
 use crate::catalog::{Catalog, Row, StoredRow};
@@ -77,11 +77,12 @@ fn file_system(
     };
     // A file system that does not identify itself must not end the run: nothing
     // on it will be comparable, that is all.
-    let mut volume = volume::of(root, folder.as_bytes()).unwrap_or_else(|_| Volume::unknown());
+    let mut volume =
+        filesystem_id::of(root, folder.as_bytes()).unwrap_or_else(|_| Volume::unknown());
     let anchor = root.stat(folder.as_bytes()).map_or(0, |stat| stat.inode);
     if !catalog.has_file_system(&volume, anchor) {
         volume.mtime_granularity_ns =
-            volume::measure_granularity_ns(root, folder.as_bytes(), false);
+            filesystem_id::measure_granularity_ns(root, folder.as_bytes(), false);
     }
     catalog.file_system_of(volume, anchor)
 }

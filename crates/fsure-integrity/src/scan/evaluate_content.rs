@@ -7,7 +7,8 @@ use fsure_os::mapped_write;
 
 use super::LISTED_SIZE;
 use super::compare_blocks::{
-    Comparison, FirstRead, ReadPair, are_proven, compare, look_again, nothing_to_compare, ranges,
+    BlockComparison, FirstRead, ReadPair, are_proven, compare, look_again, nothing_to_compare,
+    ranges,
 };
 use super::entry_builder::known;
 use super::evaluator::{Evaluator, PendingRead};
@@ -64,7 +65,7 @@ impl Evaluator<'_> {
             || record.entry.size == pending.entry.size;
         let is_same = matches!(comparison.evidence, Evidence::Same | Evidence::SameOnSecondRead);
         if is_same && !is_listed_size {
-            let comparison = Comparison { evidence: Evidence::Different, ..comparison };
+            let comparison = BlockComparison { evidence: Evidence::Different, ..comparison };
             let reason = Some("its digest is the listed one, and its size is not".to_owned());
             let unreadable = content.unreadable.clone();
             return self.finish_after_reads(
@@ -93,7 +94,7 @@ impl Evaluator<'_> {
     pub(super) fn finish_after_first_read(
         &mut self,
         pending: Box<PendingRead>,
-        comparison: Comparison,
+        comparison: BlockComparison,
         content: Rc<ReadContent>,
     ) -> Result<()> {
         let second = || "it could only be read at the second attempt".to_owned();

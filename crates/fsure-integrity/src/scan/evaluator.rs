@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use fsure_os::Stat;
-use fsure_os::folder::is_denied;
+use fsure_os::root_dir::is_denied;
 
 use super::case_alias::FolderCache;
 use super::compare_blocks::FirstRead;

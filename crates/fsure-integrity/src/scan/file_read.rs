@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use fsure_os::Stat;
-use fsure_os::folder::{is_denied, is_gone, is_other_kind, is_out_of_means};
 use fsure_os::read::OpenFile;
+use fsure_os::root_dir::{is_denied, is_gone, is_other_kind, is_out_of_means};
 
 use super::range_read::{RangeRead, RangeReport, ReadAbort};
 use super::reader_context::{ReaderContext, ReaderShared};

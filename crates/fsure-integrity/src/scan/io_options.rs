@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use fsure_os::batch_read::RING_READS_MAX;
 use fsure_os::device::DeviceClass;
-use fsure_os::ring::RING_READS_MAX;
 
 use fsure_core::{DeviceReaders, units};
 

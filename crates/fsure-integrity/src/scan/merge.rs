@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::task::Poll;
 
-use fsure_os::folder::is_denied;
+use fsure_os::root_dir::is_denied;
 use fsure_os::{Kind, Stat};
 
 use crate::catalog::{Catalog, Claims, PAGE_ROWS, PageStart, StoredRow};

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use fsure_os::attribute::{Node, is_access_list, sees_trusted};
-use fsure_os::folder::{Root, is_gone};
+use fsure_os::file_attributes::{Node, is_access_list, sees_trusted};
+use fsure_os::root_dir::{Root, is_gone};
 
 use super::Purpose;
 use super::result_recorder::{PathResult, ResultRecorder};

@@ -52,8 +52,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::bounded;
 use fsure_os::device::DeviceClass;
-use fsure_os::folder::Root;
 use fsure_os::read::ReadMode;
+use fsure_os::root_dir::Root;
 
 use crate::catalog::{Catalog, Claims};
 use crate::model::{MetadataFields, Offline, Outcome, Progress, ScanMonitor, StopReason};

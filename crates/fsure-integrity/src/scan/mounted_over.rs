@@ -4,7 +4,7 @@
 //! anything there new. A mount that was there when the folder was recorded, and
 //! one where nothing is recorded, are part of the tree like any folder.
 
-use fsure_os::{Kind, volume};
+use fsure_os::{Kind, filesystem_id};
 
 use super::ScanPlan;
 use super::entry_builder::EntryBuilder;
@@ -16,7 +16,7 @@ use fsure_core::{RelPath, Result};
 pub(super) fn folders(plan: &ScanPlan, catalog: &mut Catalog) -> Result<Vec<RelPath>> {
     let mut all = Vec::new();
     let mut entries = EntryBuilder::default();
-    for point in volume::mount_points(&plan.root) {
+    for point in filesystem_id::mount_points(&plan.root) {
         let path = RelPath::from_bytes(point);
         if is_other(plan, catalog, &mut entries, &path)? {
             all.push(path);

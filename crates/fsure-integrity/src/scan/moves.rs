@@ -16,7 +16,7 @@
 //! files that changed names are two changed files.
 
 use fsure_os::Kind;
-use fsure_os::folder::{is_denied, is_gone};
+use fsure_os::root_dir::{is_denied, is_gone};
 
 use super::Purpose;
 use super::entry_builder::known;

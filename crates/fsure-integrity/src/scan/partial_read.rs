@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::compare_blocks::{Comparison, are_proven};
+use super::compare_blocks::{BlockComparison, are_proven};
 use super::evaluator::{Evaluator, PendingRead};
 use super::file_read::ReadContent;
 use super::result_recorder::PathResult;
@@ -64,7 +64,7 @@ impl PartialRead {
     }
 
     /// Compares the first reading of some of the blocks with the record.
-    pub(super) fn compare(&self, content: &ReadContent) -> Comparison {
+    pub(super) fn compare(&self, content: &ReadContent) -> BlockComparison {
         let read = content.blocks.iter().filter_map(|(block, value)| Some((*block, (*value)?)));
         let differs = |(block, value): &(u64, BlockValue)| {
             self.recorded.get(*block as usize).is_none_or(|recorded| recorded != value)
@@ -76,7 +76,7 @@ impl PartialRead {
             (true, true) if content.needed_second_read => Evidence::SameOnSecondRead,
             (true, true) => Evidence::Same,
         };
-        Comparison { evidence, damaged }
+        BlockComparison { evidence, damaged }
     }
 
     pub(super) fn recorded(&self) -> &[BlockValue] {

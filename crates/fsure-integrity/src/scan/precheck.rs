@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use fsure_os::Kind;
-use fsure_os::folder::is_gone;
-use fsure_os::place::LocateFiles;
+use fsure_os::physical_order::LocateFiles;
+use fsure_os::root_dir::is_gone;
 
 use super::entry_builder::{EntryBuilder, granularity_ns, known};
 use super::moves::pair_by_spelling;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use fsure_os::batch_read::Ring;
 use fsure_os::buffer::Buffer;
-use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::read::ReadMode;
-use fsure_os::ring::Ring;
+use fsure_os::root_dir::Root;
 
 use super::device_queue::DeviceQueue;
 use super::io_options::RateLimiter;

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use fsure_os::device::{Device, DeviceClass};
-use fsure_os::folder::Root;
+use fsure_os::batch_read::RING_READS_MAX;
+use fsure_os::device::{DeviceClass, StorageDevice};
 use fsure_os::opener::Opener;
-use fsure_os::ring::RING_READS_MAX;
+use fsure_os::root_dir::Root;
 
 use super::ScanPlan;
 use super::device_queue::DeviceQueue;
@@ -66,7 +66,7 @@ pub(super) struct Pool {
 
 /// A device and its readers.
 struct DeviceReaders {
-    device: Device,
+    device: StorageDevice,
     class: DeviceClass,
     lane: Arc<DeviceQueue>,
     orders: Sender<Vec<ReadRequest>>,
@@ -97,7 +97,7 @@ impl Pool {
         Self {
             shared: Arc::new(shared),
             effort: plan.effort.clone(),
-            open_files: fsure_os::limit::open_files(),
+            open_files: fsure_os::rlimit::open_files(),
             lanes: Vec::new(),
             by_device: HashMap::new(),
             news,
@@ -121,7 +121,7 @@ impl Pool {
             return *lane;
         }
         let root = self.shared.opener.root();
-        let found = Device::of(root, folder.as_bytes());
+        let found = StorageDevice::of(root, folder.as_bytes());
         let shared = self.lanes.iter().position(|lane| lane.device.shares_a_disk_with(&found));
         let lane = shared.unwrap_or_else(|| {
             let class = class_in_time(&found, root, folder);
@@ -230,7 +230,7 @@ impl Pool {
 
 /// Returns the class of a device; one that takes too long to show it is taken
 /// for a disk with heads.
-fn class_in_time(device: &Device, root: &Arc<Root>, folder: &RelPath) -> DeviceClass {
+fn class_in_time(device: &StorageDevice, root: &Arc<Root>, folder: &RelPath) -> DeviceClass {
     let (told, answer) = bounded(1);
     let (device, root, folder) = (device.clone(), Arc::clone(root), folder.clone());
     let ask = move || {

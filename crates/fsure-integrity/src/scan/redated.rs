@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::compare_blocks::{Comparison, FirstRead};
+use super::compare_blocks::{BlockComparison, FirstRead};
 use super::entry_builder::granularity_ns;
 use super::evaluator::{Evaluator, PendingRead};
 use super::file_read::ReadContent;
@@ -150,7 +150,7 @@ impl Evaluator<'_> {
         id: u64,
         mut pending: Box<PendingRead>,
         content: Rc<ReadContent>,
-        comparison: Comparison,
+        comparison: BlockComparison,
         recorded: Vec<BlockValue>,
     ) -> Result<()> {
         let values = content.blocks.len() + recorded.len();

@@ -6,7 +6,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Instant;
 
-use fsure_os::folder::is_denied;
+use fsure_os::root_dir::is_denied;
 
 use super::file_read::ReadContent;
 use super::known_damage::known_damage;

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use fsure_os::Kind;
-use fsure_os::folder::Root;
-use fsure_os::place::LocateFiles;
+use fsure_os::physical_order::LocateFiles;
+use fsure_os::root_dir::Root;
 
 use crate::model::ScanMonitor;
 use crate::tree::{Walk, WalkEvent, WalkOptions};

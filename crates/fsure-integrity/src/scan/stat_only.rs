@@ -4,7 +4,7 @@
 use std::io;
 
 use fsure_os::Kind;
-use fsure_os::folder::{is_denied, is_gone};
+use fsure_os::root_dir::{is_denied, is_gone};
 
 use super::entry_builder::words_kind;
 use super::evaluator::Evaluator;

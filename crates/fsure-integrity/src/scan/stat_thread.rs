@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use fsure_os::Stat;
-use fsure_os::folder::{Root, is_gone};
+use fsure_os::root_dir::{Root, is_gone};
 
 use super::ScanPlan;
 use super::merge::WalkState;

@@ -13,9 +13,9 @@ use super::file_read::FileRead;
 use fsure_core::StallDetector;
 
 /// One reader's post.
-pub(super) struct Heartbeat(Mutex<State>);
+pub(super) struct Heartbeat(Mutex<HeartbeatState>);
 
-struct State {
+struct HeartbeatState {
     held: InProgress,
     /// Number of times that it has moved.
     moves: u64,
@@ -37,7 +37,7 @@ pub(super) struct InProgress {
 
 impl Heartbeat {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(State {
+        Self(Mutex::new(HeartbeatState {
             held: InProgress::default(),
             moves: 0,
             is_at_rest: true,
@@ -121,7 +121,7 @@ impl Heartbeat {
         Some(std::mem::take(&mut state.held))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HeartbeatState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

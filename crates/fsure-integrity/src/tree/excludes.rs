@@ -19,7 +19,7 @@ const CACHE_BYTES: usize = 10 << 20;
 
 /// Patterns that hold in one folder and below it.
 #[derive(Debug)]
-struct Layer {
+struct PatternLayer {
     folder: RelPath,
     /// An expression for each rule.
     set: meta::Regex,
@@ -31,8 +31,8 @@ struct Layer {
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
     /// From the command line; no file can make an exception to them.
-    first: Option<Arc<Layer>>,
-    innermost: Option<Arc<Layer>>,
+    first: Option<Arc<PatternLayer>>,
+    innermost: Option<Arc<PatternLayer>>,
 }
 
 impl Patterns {
@@ -41,7 +41,7 @@ impl Patterns {
     pub fn new(command_line: &[String], root: &[String], user: &[String]) -> Result<Self> {
         let layer = |lines: &[String], outer, source| {
             let lines = lines.iter().map(String::as_str);
-            Layer::parse(lines, RelPath::root(), outer, source)
+            PatternLayer::parse(lines, RelPath::root(), outer, source)
         };
         let outermost = layer(user, None, "exclude in your config.toml")?;
         let innermost = layer(root, outermost.clone(), ".fsure/config.toml")?;
@@ -56,7 +56,7 @@ impl Patterns {
         let file = folder.join(IGNORE_FILE.as_bytes());
         let lines = text.strip_prefix('\u{feff}').unwrap_or(text).lines();
         let source = file.display().to_string();
-        let layer = Layer::parse(lines, folder.clone(), self.innermost.clone(), &source)?;
+        let layer = PatternLayer::parse(lines, folder.clone(), self.innermost.clone(), &source)?;
         Ok(Self { first: self.first.clone(), innermost: layer.or(self.innermost.clone()) })
     }
 
@@ -87,7 +87,7 @@ impl Patterns {
     }
 }
 
-impl Layer {
+impl PatternLayer {
     fn parse<'a>(
         lines: impl Iterator<Item = &'a str>,
         folder: RelPath,

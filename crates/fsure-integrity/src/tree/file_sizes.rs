@@ -5,10 +5,10 @@
 use std::io;
 
 use fsure_os::Kind;
-use fsure_os::folder::Root;
+use fsure_os::root_dir::Root;
 
 use super::list_folder::ListingItem;
-use super::list_folder::{ListTask, What, what, with_pattern_file};
+use super::list_folder::{ListTask, NameKind, what, with_pattern_file};
 use super::walk::{WalkBounds, WalkEvent, WalkOptions, first_items};
 
 /// Names whose stats are asked for at once, in the order of their inodes.
@@ -66,7 +66,7 @@ fn count_folder(
             if borders.is_own(folder, name, &stat) {
                 continue;
             }
-            let What::Entry(stat, device) = what(stat, &path, task, &patterns, borders) else {
+            let NameKind::Entry(stat, device) = what(stat, &path, task, &patterns, borders) else {
                 continue;
             };
             match stat.kind {

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::io;
 
-use fsure_os::folder::{Listing, NameAt, Names, Root, is_gone, is_other_kind};
+use fsure_os::root_dir::{Listing, NameAt, NameBuffer, Root, is_gone, is_other_kind};
 use fsure_os::{Kind, Stat};
 
 use super::excludes::{IGNORE_FILE, Patterns};
@@ -32,23 +32,23 @@ pub(super) struct ListTask {
 #[derive(Debug, Default)]
 pub(super) struct FolderListing {
     folder: RelPath,
-    names: Names,
+    names: NameBuffer,
     /// In the order of paths.
-    items: std::vec::IntoIter<Item>,
+    items: std::vec::IntoIter<FolderItem>,
     /// The folders among them to be listed in turn.
     pub(super) tasks: Vec<ListTask>,
 }
 
 /// An item to report for a name in a folder, or for the folder itself.
 #[derive(Debug)]
-struct Item {
+struct FolderItem {
     /// Empty for the folder itself.
     name: NameAt,
-    what: What,
+    what: NameKind,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum NameKind {
     Entry(Stat, u64),
     LeftOut(Kind, ExcludeReason),
     Unseen(io::Error),
@@ -68,14 +68,14 @@ pub(super) enum ListingItem {
 }
 
 impl FolderListing {
-    fn of(folder: &RelPath, what: What) -> Self {
-        let items = vec![Item { name: NameAt::default(), what }].into_iter();
+    fn of(folder: &RelPath, what: NameKind) -> Self {
+        let items = vec![FolderItem { name: NameAt::default(), what }].into_iter();
         Self { folder: folder.clone(), items, ..Self::default() }
     }
 
     /// A folder whose names could not be read in time.
     pub(super) fn unanswered(folder: &RelPath, error: io::Error) -> Self {
-        Self::of(folder, What::Unlisted(error))
+        Self::of(folder, NameKind::Unlisted(error))
     }
 
     /// Returns the number of items that are left to report.
@@ -88,31 +88,32 @@ impl Iterator for FolderListing {
     type Item = ListingItem;
 
     fn next(&mut self) -> Option<ListingItem> {
-        let Item { name, what } = self.items.next()?;
+        let FolderItem { name, what } = self.items.next()?;
         let path = match self.names.get(name) {
             b"" => self.folder.clone(),
             name => self.folder.join(name),
         };
         Some(ListingItem::Step(match what {
-            What::Entry(stat, device) => WalkEvent::Entry(path, stat, device),
-            What::LeftOut(kind, why) => WalkEvent::LeftOut(path, kind, why),
-            What::Unseen(error) => WalkEvent::Unseen(path, error),
-            What::Listed => WalkEvent::Listed(path),
-            What::Unlisted(error) => WalkEvent::Unlisted(path, error),
-            What::PatternsRead(text) => WalkEvent::PatternsRead(path, text),
-            What::PatternsUnread(error) => WalkEvent::PatternsUnread(path, error),
-            What::Descend => return Some(ListingItem::Descend(path)),
+            NameKind::Entry(stat, device) => WalkEvent::Entry(path, stat, device),
+            NameKind::LeftOut(kind, why) => WalkEvent::LeftOut(path, kind, why),
+            NameKind::Unseen(error) => WalkEvent::Unseen(path, error),
+            NameKind::Listed => WalkEvent::Listed(path),
+            NameKind::Unlisted(error) => WalkEvent::Unlisted(path, error),
+            NameKind::PatternsRead(text) => WalkEvent::PatternsRead(path, text),
+            NameKind::PatternsUnread(error) => WalkEvent::PatternsUnread(path, error),
+            NameKind::Descend => return Some(ListingItem::Descend(path)),
         }))
     }
 }
 
-impl Item {
+impl FolderItem {
     /// The place in the order of all paths: what is below `a` comes where
     /// `a/` would, behind `a-b`. What a pattern file says comes before its entry.
-    fn compare(&self, other: &Self, names: &Names) -> Ordering {
+    fn compare(&self, other: &Self, names: &NameBuffer) -> Ordering {
         let (mine, theirs) = (names.get(self.name), names.get(other.name));
         let common = mine.len().min(theirs.len());
-        let tail = |item: &Self| if matches!(item.what, What::Descend) { &b"/"[..] } else { b"" };
+        let tail =
+            |item: &Self| if matches!(item.what, NameKind::Descend) { &b"/"[..] } else { b"" };
         mine[..common].cmp(&theirs[..common]).then_with(|| {
             let mine = mine[common..].iter().chain(tail(self));
             mine.cmp(theirs[common..].iter().chain(tail(other)))
@@ -121,7 +122,7 @@ impl Item {
     }
 
     fn is_of_patterns(&self) -> bool {
-        matches!(self.what, What::PatternsRead(_) | What::PatternsUnread(_))
+        matches!(self.what, NameKind::PatternsRead(_) | NameKind::PatternsUnread(_))
     }
 }
 
@@ -141,27 +142,32 @@ pub(super) fn list(
             Err(error) if is_gone(&error) || is_other_kind(&error) => {
                 return FolderListing::default();
             }
-            Err(error) => return FolderListing::of(folder, What::Unlisted(error)),
+            Err(error) => return FolderListing::of(folder, NameKind::Unlisted(error)),
         };
     // A folder that changes while it is listed may give a name twice.
     entries.sort_unstable_by(|a, b| names.get(a.0).cmp(names.get(b.0)));
     entries.dedup_by(|a, b| names.get(a.0) == names.get(b.0));
     let find = |name: &[u8]| entries.binary_search_by(|(at, _)| names.get(*at).cmp(name)).ok();
     if !folder.is_root() && borders.is_nested_root(root, folder, &|name| find(name).is_some()) {
-        return FolderListing::of(folder, What::LeftOut(Kind::Folder, ExcludeReason::NestedRoot));
+        return FolderListing::of(
+            folder,
+            NameKind::LeftOut(Kind::Folder, ExcludeReason::NestedRoot),
+        );
     }
     let mut patterns = task.patterns.clone();
     let mut items = Vec::with_capacity(entries.len() + 1);
-    let known = error.map_or(What::Listed, What::Unlisted);
-    items.push(Item { name: NameAt::default(), what: known });
+    let known = error.map_or(NameKind::Listed, NameKind::Unlisted);
+    items.push(FolderItem { name: NameAt::default(), what: known });
     if let Some(place) = find(IGNORE_FILE.as_bytes()) {
         let name = entries[place].0;
         match with_pattern_file(root, folder, &patterns) {
             Ok((with_file, text)) => {
                 patterns = with_file;
-                items.extend(text.map(|text| Item { name, what: What::PatternsRead(text) }));
+                items.extend(
+                    text.map(|text| FolderItem { name, what: NameKind::PatternsRead(text) }),
+                );
             }
-            Err(error) => items.push(Item { name, what: What::PatternsUnread(error) }),
+            Err(error) => items.push(FolderItem { name, what: NameKind::PatternsUnread(error) }),
         }
     }
     let mut tasks = Vec::new();
@@ -171,17 +177,17 @@ pub(super) fn list(
         if entries.len().is_multiple_of(ENTRIES_GIVEN_BACK) {
             entries.shrink_to_fit();
         }
-        let mut add = |what| items.push(Item { name, what });
+        let mut add = |what| items.push(FolderItem { name, what });
         let path = || folder.join(names.get(name));
         if borders.is_own(folder, names.get(name), &stat) {
             continue;
         }
         let what = what(stat, &path, task, &patterns, borders);
-        if let What::Entry(stat, device) = &what
+        if let NameKind::Entry(stat, device) = &what
             && stat.kind == Kind::Folder
         {
             tasks.push(ListTask { folder: path(), device: *device, patterns: patterns.clone() });
-            add(What::Descend);
+            add(NameKind::Descend);
         }
         add(what);
     }
@@ -196,19 +202,19 @@ pub(super) fn what(
     task: &ListTask,
     patterns: &Patterns,
     borders: &WalkBounds,
-) -> What {
+) -> NameKind {
     let stat = match stat {
         Ok(stat) => stat,
-        Err(error) => return What::Unseen(error),
+        Err(error) => return NameKind::Unseen(error),
     };
     let is_folder = stat.kind == Kind::Folder;
     let by_pattern =
         if patterns.is_empty() { None } else { patterns.leave_out(&path(), is_folder) };
     if let Some(why) = by_pattern.or_else(|| borders.stops_at(&stat, task.device, path)) {
-        return What::LeftOut(stat.kind, why);
+        return NameKind::LeftOut(stat.kind, why);
     }
     let device = if is_folder { stat.device } else { task.device };
-    What::Entry(stat, device)
+    NameKind::Entry(stat, device)
 }
 
 /// The patterns that hold in a folder, and those of the pattern file in it, with

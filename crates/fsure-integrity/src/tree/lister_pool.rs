@@ -12,7 +12,7 @@ use std::task::Poll;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use fsure_os::folder::Root;
+use fsure_os::root_dir::Root;
 
 use super::list_folder::{FolderListing, ListTask, list};
 use super::walk::WalkBounds;

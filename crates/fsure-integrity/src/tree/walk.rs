@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use fsure_os::folder::Root;
-use fsure_os::place::LocateFiles;
+use fsure_os::physical_order::LocateFiles;
+use fsure_os::root_dir::Root;
 use fsure_os::{Kind, Stat};
 
 use super::excludes::Patterns;
@@ -223,7 +223,7 @@ pub(super) fn first_items(
         );
     }
     let stat = match stat {
-        Err(error) if fsure_os::folder::is_gone(&error) => return (Vec::new(), None),
+        Err(error) if fsure_os::root_dir::is_gone(&error) => return (Vec::new(), None),
         Err(error) => {
             return (vec![ListingItem::Step(WalkEvent::Unseen(scope.clone(), error))], None);
         }

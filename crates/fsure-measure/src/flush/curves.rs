@@ -6,10 +6,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
-use fsure_os::durable::{Method, Writer};
+use fsure_os::durable_write::{Method, Writer};
 
 use super::operations::{self, Data, Overwrite};
-use super::time_slice::{Done, Operation, SliceStats};
+use super::time_slice::{Operation, SliceResult, SliceStats};
 use super::workspace::{FlushWorkspace, MeasuredOperation};
 use crate::results::{Curve, Point, ResultLine};
 use crate::stats::Spread;
@@ -181,7 +181,7 @@ impl Flushing {
 }
 
 impl Operation for Flushing {
-    fn operate(&mut self) -> io::Result<Option<Done>> {
+    fn operate(&mut self) -> io::Result<Option<SliceResult>> {
         let mut at = 0;
         while at < self.bytes {
             let piece = (self.bytes - at).min(WRITE_CHUNK_BYTES as u64);
@@ -190,7 +190,7 @@ impl Operation for Flushing {
         }
         let begun = Instant::now();
         self.writer.flush()?;
-        Ok(Some(Done::since(begun)))
+        Ok(Some(SliceResult::since(begun)))
     }
 
     fn settle(&mut self) -> io::Result<()> {
@@ -217,7 +217,7 @@ impl<'a> Threads<'a> {
         let mut data = Data::new()?;
         let file =
             site.filled(Method::strongest(), data.next(WRITE_CHUNK_BYTES), size as u64 * count)?;
-        let group = Arc::new(Group::new(file));
+        let group = Arc::new(CommitGroup::new(file));
         let hand = |place: u64| {
             let (group, mut data) = (Arc::clone(&group), Data::new()?);
             let commit: Box<dyn FnMut() -> _ + Send> =
@@ -229,7 +229,7 @@ impl<'a> Threads<'a> {
 }
 
 impl Operation for Threads<'_> {
-    fn operate(&mut self) -> io::Result<Option<Done>> {
+    fn operate(&mut self) -> io::Result<Option<SliceResult>> {
         /// Long enough that starting the threads does not show.
         const BURST: Duration = Duration::from_millis(20);
         let begun = Instant::now();
@@ -251,7 +251,7 @@ impl Operation for Threads<'_> {
             };
             threads.into_iter().map(join).sum::<io::Result<u64>>()
         })?;
-        Ok(Some(Done { took: begun.elapsed(), commits }))
+        Ok(Some(SliceResult { took: begun.elapsed(), commits }))
     }
 
     fn settle(&mut self) -> io::Result<()> {
@@ -260,14 +260,14 @@ impl Operation for Threads<'_> {
 }
 
 /// One file, and one flush at a time for all threads that have written meanwhile.
-struct Group {
+struct CommitGroup {
     writer: Writer,
-    state: Mutex<State>,
+    state: Mutex<GroupCommitState>,
     is_over: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct GroupCommitState {
     /// Writes made.
     written: u64,
     /// Number of them that a flush is known to have carried.
@@ -275,7 +275,7 @@ struct State {
     is_flushing: bool,
 }
 
-impl Group {
+impl CommitGroup {
     fn new(writer: Writer) -> Self {
         Self { writer, state: Mutex::default(), is_over: Condvar::new() }
     }
@@ -320,7 +320,7 @@ mod tests {
     fn a_group_commit_returns_only_after_a_flush_for_it() {
         let folder = tempfile::tempdir().unwrap();
         let writer = Writer::create(&folder.path().join("file"), Method::strongest()).unwrap();
-        let group = &Group::new(writer);
+        let group = &CommitGroup::new(writer);
         std::thread::scope(|scope| {
             for place in 0..4 {
                 scope.spawn(move || {

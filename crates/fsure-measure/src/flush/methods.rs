@@ -1,7 +1,7 @@
 //! The table: what each method of making a write durable costs, and what of it
 //! reached the device.
 
-use fsure_os::durable::Method;
+use fsure_os::durable_write::Method;
 
 use super::operations::{Append, Create, Idle, Overwrite};
 use super::time_slice::SliceStats;
@@ -92,12 +92,12 @@ fn row(
     name: &str,
     tally: &SliceStats,
     is_shared: bool,
-) -> results::Method {
+) -> results::MethodLine {
     let latency = &tally.latency;
     let [p10_us, p50_us, p90_us, p99_us] =
         [0.1, 0.5, 0.9, 0.99].map(|share| latency.quantile_us(share));
     let method = Method::all().iter().find(|method| method.name() == name);
-    results::Method {
+    results::MethodLine {
         name: name.to_owned(),
         target: site.target.clone(),
         ops: tally.per_second(),

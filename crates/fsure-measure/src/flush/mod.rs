@@ -12,18 +12,19 @@ mod workspace;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fsure_os::durable::Method;
-use fsure_os::stack::Stack;
+use fsure_os::durable_write::Method;
+use fsure_os::storage_stack::Stack;
 
 use super::environment::{self, NoiseMeter};
 use crate::flush_verdict;
 use crate::flush_verdict::{FlushFacts, PowerCutHistory};
 use crate::results::{
-    Claim, Header, Machine, Measurement, MeasurementMonitor, ResultLine, Summary, Target, VERSION,
+    Claim, Machine, Measurement, MeasurementMonitor, ResultHeader, ResultLine, ResultSummary,
+    ResultTarget, VERSION,
 };
 use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result, units};
 use fsure_powercut as powercut;
-use fsure_powercut::Device;
+use fsure_powercut::TestedDevice;
 pub use profiles::Pattern;
 use workspace::FlushWorkspace;
 
@@ -43,7 +44,7 @@ pub struct FlushOptions {
     /// Databases' own patterns.
     pub profiles: Vec<Pattern>,
     /// A program that removes the files of the measurement if this process is killed,
-    /// see [`fsure_os::scratch`].
+    /// see [`fsure_os::scratch_dir`].
     pub guard: Option<PathBuf>,
     /// File in which `powercut check` keeps what cuts have shown of each drive.
     pub cuts: Option<PathBuf>,
@@ -102,7 +103,7 @@ pub fn flush(options: &FlushOptions, listener: &dyn MeasurementMonitor) -> Resul
         listener.warn(&words);
         listener.measured(&ResultLine::Warning { words });
     }
-    listener.measured(&ResultLine::Summary(Summary {
+    listener.measured(&ResultLine::Summary(ResultSummary {
         seconds: began.elapsed().as_secs_f64(),
         noise,
         measured: rows.measured,
@@ -167,7 +168,7 @@ fn measure(site: &FlushWorkspace<'_>) -> Result<FlushFacts> {
 /// Returns what power cuts have shown of the drive below; `None` if the drive or its
 /// cuts are not known.
 fn cuts(site: &FlushWorkspace<'_>, stack: &Stack) -> Option<PowerCutHistory> {
-    let (file, device) = (site.options.cuts.as_ref()?, Device::below(stack).ok()?);
+    let (file, device) = (site.options.cuts.as_ref()?, TestedDevice::below(stack).ok()?);
     let powercut::DriveHistory { made, acknowledged, lost } = powercut::kept(file, &device)
         .inspect_err(|error| {
             let words = format!("what cuts have shown is not known: {}: {error}", file.display());
@@ -203,7 +204,7 @@ fn check(options: &FlushOptions) -> Result<()> {
         return refuse("no time to measure in", "1s for each method is the default");
     }
     // The lines of a result tell folders apart by these.
-    let mut names: Vec<_> = options.paths.iter().map(|path| Target::of(path).path).collect();
+    let mut names: Vec<_> = options.paths.iter().map(|path| ResultTarget::of(path).path).collect();
     names.sort();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         let message = format!("two folders have the name {} in the result", twice[0]);
@@ -224,14 +225,14 @@ fn planned(options: &FlushOptions) -> Duration {
     workspace::time(methods + curves + profiles)
 }
 
-fn header(options: &FlushOptions, machine: Machine) -> Header {
-    Header {
+fn header(options: &FlushOptions, machine: Machine) -> ResultHeader {
+    ResultHeader {
         kind: Measurement::Flush,
         version: VERSION,
         program: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
         started: environment::timestamp(&options.clock),
         machine,
-        targets: options.paths.iter().map(|path| Target::of(path)).collect(),
+        targets: options.paths.iter().map(|path| ResultTarget::of(path)).collect(),
         setup: vec![
             ("time for each method".to_owned(), format!("{} s", options.span.as_secs_f64())),
             ("size of a write".to_owned(), units::size(options.size as u64)),

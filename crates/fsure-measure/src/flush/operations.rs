@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use fsure_os::buffer::Buffer;
-use fsure_os::durable::{self, Method, Writer};
+use fsure_os::durable_write::{self, Method, Writer};
 
-use super::time_slice::{Done, Operation};
+use super::time_slice::{Operation, SliceResult};
 use super::workspace::{FlushWorkspace, noise};
 
 /// Bytes that are written over and over: enough that a disk with heads does not
@@ -93,7 +93,7 @@ impl Overwrite {
 }
 
 impl Operation for Overwrite {
-    fn operate(&mut self) -> io::Result<Option<Done>> {
+    fn operate(&mut self) -> io::Result<Option<SliceResult>> {
         let begun = Instant::now();
         for _ in 1..self.batch {
             let at = self.place();
@@ -101,7 +101,7 @@ impl Operation for Overwrite {
         }
         let at = self.place();
         self.writer.commit(self.data.next(self.size), at)?;
-        Ok(Some(Done { commits: self.batch, ..Done::since(begun) }))
+        Ok(Some(SliceResult { commits: self.batch, ..SliceResult::since(begun) }))
     }
 
     fn settle(&mut self) -> io::Result<()> {
@@ -141,7 +141,7 @@ impl<'a> Append<'a> {
 }
 
 impl Operation for Append<'_> {
-    fn operate(&mut self) -> io::Result<Option<Done>> {
+    fn operate(&mut self) -> io::Result<Option<SliceResult>> {
         if self.end >= APPEND_MAX {
             return Ok(None);
         }
@@ -154,12 +154,12 @@ impl Operation for Append<'_> {
             begun = Instant::now();
         }
         self.writer.flush()?;
-        Ok(Some(Done::since(begun)))
+        Ok(Some(SliceResult::since(begun)))
     }
 
     fn settle(&mut self) -> io::Result<()> {
         if self.end >= APPEND_MAX / 2 {
-            durable::remove(&self.path)?;
+            durable_write::remove(&self.path)?;
             self.path = self.site.path();
             self.writer = Writer::create(&self.path, self.method)?;
             self.end = 0;
@@ -194,7 +194,7 @@ impl<'a> Create<'a> {
 }
 
 impl Operation for Create<'_> {
-    fn operate(&mut self) -> io::Result<Option<Done>> {
+    fn operate(&mut self) -> io::Result<Option<SliceResult>> {
         if self.made.len() >= CREATE_MAX {
             return Ok(None);
         }
@@ -204,17 +204,17 @@ impl Operation for Create<'_> {
         writer.commit(self.data.next(self.size), 0)?;
         drop(writer);
         match self.made.first().filter(|_| self.replaces) {
-            Some(old) => durable::rename(&path, old)?,
+            Some(old) => durable_write::rename(&path, old)?,
             None => self.made.push(path),
         }
         self.site.flush_names()?;
-        Ok(Some(Done::since(begun)))
+        Ok(Some(SliceResult::since(begun)))
     }
 
     fn settle(&mut self) -> io::Result<()> {
         if !self.replaces {
             for path in self.made.drain(..) {
-                durable::remove(&path)?;
+                durable_write::remove(&path)?;
             }
         }
         self.site.flush_names()
@@ -225,10 +225,10 @@ impl Operation for Create<'_> {
 pub(super) struct Idle;
 
 impl Operation for Idle {
-    fn operate(&mut self) -> io::Result<Option<Done>> {
+    fn operate(&mut self) -> io::Result<Option<SliceResult>> {
         let begun = Instant::now();
         std::thread::sleep(Duration::from_millis(1));
-        Ok(Some(Done::since(begun)))
+        Ok(Some(SliceResult::since(begun)))
     }
 
     fn settle(&mut self) -> io::Result<()> {

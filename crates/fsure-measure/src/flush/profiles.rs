@@ -5,10 +5,10 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use fsure_os::durable::{self, Method, Writer};
+use fsure_os::durable_write::{self, Method, Writer};
 
 use super::operations::{Append, Data, Overwrite};
-use super::time_slice::{Done, Operation, SliceStats};
+use super::time_slice::{Operation, SliceResult, SliceStats};
 use super::workspace::{FlushWorkspace, MeasuredOperation};
 use crate::results::{Profile, ResultLine};
 use fsure_core::Result;
@@ -165,7 +165,7 @@ impl<'a> Rollback<'a> {
 }
 
 impl Operation for Rollback<'_> {
-    fn operate(&mut self) -> io::Result<Option<Done>> {
+    fn operate(&mut self) -> io::Result<Option<SliceResult>> {
         const HEADER: usize = 512;
         // Its number in the file, and its sum behind it.
         const RECORD: usize = SQLITE_PAGE + 8;
@@ -178,8 +178,8 @@ impl Operation for Rollback<'_> {
         journal.commit(self.data.next(12), 0)?;
         self.database.write(self.data.next(SQLITE_PAGE), 0)?;
         self.database.commit(self.data.next(SQLITE_PAGE), SQLITE_PAGE as u64)?;
-        durable::remove(&self.journal)?;
-        Ok(Some(Done::since(begun)))
+        durable_write::remove(&self.journal)?;
+        Ok(Some(SliceResult::since(begun)))
     }
 
     fn settle(&mut self) -> io::Result<()> {

@@ -7,14 +7,14 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use fsure_os::counters::{Counters, DeviceCounters};
+use fsure_os::block_stats::{Counters, DeviceCounters};
 
 use crate::stats::{Latency, Spread};
 
 /// Something to be measured.
 pub(super) trait Operation {
     /// Does it once; `None` if there is no more of it before [`Self::settle`].
-    fn operate(&mut self) -> io::Result<Option<Done>>;
+    fn operate(&mut self) -> io::Result<Option<SliceResult>>;
 
     /// Brings all of it to the medium, and makes room for more.
     fn settle(&mut self) -> io::Result<()>;
@@ -22,14 +22,14 @@ pub(super) trait Operation {
 
 /// The result of one operation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Done {
+pub(super) struct SliceResult {
     /// Duration of the operation.
     pub(super) took: Duration,
     /// Number of commits in the operation.
     pub(super) commits: u64,
 }
 
-impl Done {
+impl SliceResult {
     /// One commit that began then.
     pub(super) fn since(begun: Instant) -> Self {
         Self { took: begun.elapsed(), commits: 1 }
@@ -143,9 +143,9 @@ mod tests {
     }
 
     impl Operation for Triple {
-        fn operate(&mut self) -> io::Result<Option<Done>> {
+        fn operate(&mut self) -> io::Result<Option<SliceResult>> {
             self.done += 1;
-            let done = Done { took: Duration::from_micros(10), commits: 3 };
+            let done = SliceResult { took: Duration::from_micros(10), commits: 3 };
             Ok((!self.done.is_multiple_of(3)).then_some(done))
         }
 

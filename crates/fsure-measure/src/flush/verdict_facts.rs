@@ -1,12 +1,12 @@
 //! Converts what was measured to the facts that the rules of the verdict need.
 
-use fsure_os::durable::Method;
-use fsure_os::stack::{self, Stack};
+use fsure_os::durable_write::Method;
+use fsure_os::storage_stack::{self, Stack};
 
 use super::methods::Table;
 use super::time_slice::SliceStats;
 use crate::flush_verdict::{FlushFacts, Medium, WriteCache};
-use crate::results::Layer;
+use crate::results::LayerLine;
 
 /// All facts about a place, given the layers below it before it was measured and
 /// after.
@@ -46,20 +46,20 @@ pub(super) fn of(
 /// Converts to the type of the layer that knows no system.
 fn medium(stack: &Stack) -> Medium {
     match stack.medium {
-        stack::Medium::Nvme => Medium::Nvme,
-        stack::Medium::Solid => Medium::Ssd,
-        stack::Medium::Heads => Medium::Hdd,
-        stack::Medium::Virtual => Medium::Virtual,
-        stack::Medium::Loop => Medium::Loop,
-        stack::Medium::Remote => Medium::Remote,
-        stack::Medium::Memory => Medium::Memory,
-        stack::Medium::Unknown => Medium::Unknown,
+        storage_stack::Medium::Nvme => Medium::Nvme,
+        storage_stack::Medium::Solid => Medium::Ssd,
+        storage_stack::Medium::Heads => Medium::Hdd,
+        storage_stack::Medium::Virtual => Medium::Virtual,
+        storage_stack::Medium::Loop => Medium::Loop,
+        storage_stack::Medium::Remote => Medium::Remote,
+        storage_stack::Medium::Memory => Medium::Memory,
+        storage_stack::Medium::Unknown => Medium::Unknown,
     }
 }
 
 /// The layers, as a result has them.
-pub(super) fn layers(target: &str, stack: &Stack) -> Vec<Layer> {
-    let layer = |layer: &stack::Layer| Layer {
+pub(super) fn layers(target: &str, stack: &Stack) -> Vec<LayerLine> {
+    let layer = |layer: &storage_stack::StorageLayer| LayerLine {
         target: target.to_owned(),
         layer: layer.kind.to_owned(),
         name: layer.name.clone(),

@@ -6,13 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fsure_os::block_stats::DeviceCounters;
 use fsure_os::buffer::Buffer;
-use fsure_os::counters::DeviceCounters;
-use fsure_os::durable::{self, DurableFolder, Method, Writer};
-use fsure_os::folder::Root;
+use fsure_os::durable_write::{self, DurableFolder, Method, Writer};
+use fsure_os::filesystem_id;
 use fsure_os::machine;
-use fsure_os::scratch::Scratch;
-use fsure_os::volume;
+use fsure_os::root_dir::Root;
+use fsure_os::scratch_dir::Scratch;
 
 use super::FlushOptions;
 use super::time_slice::{Operation, SliceStats};
@@ -91,7 +91,7 @@ impl<'a> FlushWorkspace<'a> {
         // counters either, and that error would show less.
         let meter =
             DeviceCounters::of(folder).context("find the counters of what is below", folder)?;
-        let file_system = volume::of(&root, b"").map(|volume| volume.kind);
+        let file_system = filesystem_id::of(&root, b"").map(|volume| volume.kind);
         Ok(Self {
             target: folder.display().to_string(),
             folder: folder.to_owned(),
@@ -217,7 +217,7 @@ impl<'a> FlushWorkspace<'a> {
     pub(super) fn or_not_run<T>(&self, name: &str, made: io::Result<T>) -> Result<Option<T>> {
         match made {
             Ok(made) => Ok(Some(made)),
-            Err(error) if durable::is_refusal(&error) => {
+            Err(error) if durable_write::is_refusal(&error) => {
                 self.tell(&self.not_run(name, &error));
                 Ok(None)
             }

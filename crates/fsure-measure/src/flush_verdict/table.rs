@@ -65,9 +65,9 @@ impl FlushFacts {
     }
 }
 
-type Row = (&'static str, FlushFacts, &'static [(FlushFindingId, Grade)], u8);
+type VerdictCase = (&'static str, FlushFacts, &'static [(FlushFindingId, Grade)], u8);
 
-fn check(rows: Vec<Row>) {
+fn check(rows: Vec<VerdictCase>) {
     for (name, facts, expected, code) in rows {
         let judgements = judge(&facts);
         let said: Vec<_> = judgements.iter().map(|said| (said.id, said.grade)).collect();

@@ -4,17 +4,17 @@
 use std::io::{self, BufRead, Write};
 
 use super::bounded_lines::BoundedLines;
-use super::{Header, ResultLine, Summary, VERSION};
+use super::{ResultHeader, ResultLine, ResultSummary, VERSION};
 
 /// A result as it was stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredResult {
     /// Its first line.
-    pub header: Header,
+    pub header: ResultHeader,
     /// All lines between the first and the last.
     pub lines: Vec<ResultLine>,
     /// Its last line; `None` where the run was cut off.
-    pub summary: Option<Summary>,
+    pub summary: Option<ResultSummary>,
 }
 
 /// Reason why something is not a result that can be read.
@@ -81,7 +81,7 @@ pub fn read_on(
 
 /// The version is looked at first: what a later one means by the rest is not
 /// known.
-fn header(value: serde_json::Value) -> Result<Header, ReadError> {
+fn header(value: serde_json::Value) -> Result<ResultHeader, ReadError> {
     if value["type"] != "result" {
         return Err(ReadError::NotAResult);
     }

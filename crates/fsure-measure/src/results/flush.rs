@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// One layer of the storage below a path. What could not be known says so in
 /// its facts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Layer {
+pub struct LayerLine {
     /// The path measured.
     pub target: String,
     /// `file system`, `partition`, `loop`, `md`, `dm`, `disk`.
@@ -19,7 +19,7 @@ pub struct Layer {
 
 /// Cost of one way to make a write durable, and what it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Method {
+pub struct MethodLine {
     /// `write only`, `fsync`, `fdatasync`, `O_DSYNC`, ...
     pub name: String,
     /// The path measured.

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 pub use bounded_lines::{BoundedLine, BoundedLines, LINE_BYTES_MAX};
 pub use file::{ReadError, ResultWriter, StoredResult, read, read_on};
-pub use flush::{Claim, Curve, Layer, Method, Point, Profile};
+pub use flush::{Claim, Curve, LayerLine, MethodLine, Point, Profile};
 pub use machine::{Machine, Noise};
 pub use monitor::MeasurementMonitor;
 pub use speed::{Eviction, Limit, NotRun, Rung, Series};
@@ -47,7 +47,7 @@ pub enum Measurement {
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum ResultLine {
     /// The first line.
-    Result(Header),
+    Result(ResultHeader),
     /// A step of the ladder.
     Rung(Rung),
     /// A step of the ladder, or a method, that could not be measured here.
@@ -57,9 +57,9 @@ pub enum ResultLine {
     /// Speed of `verify` relative to the device.
     Limit(Limit),
     /// One layer of the storage below a path, from the file system down.
-    Layer(Layer),
+    Layer(LayerLine),
     /// Cost of one way to make a write durable.
-    Method(Method),
+    Method(MethodLine),
     /// One quantity over another: commits per flush, threads, dirty bytes.
     Curve(Curve),
     /// Result of a measurement against a database's own mark.
@@ -72,12 +72,12 @@ pub enum ResultLine {
         words: String,
     },
     /// The last line.
-    Summary(Summary),
+    Summary(ResultSummary),
 }
 
 /// The first line of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Header {
+pub struct ResultHeader {
     /// The command that measured.
     pub kind: Measurement,
     /// [`VERSION`] of the program that wrote it.
@@ -89,14 +89,14 @@ pub struct Header {
     /// The machine on which it was measured.
     pub machine: Machine,
     /// The paths measured, as the other lines name them.
-    pub targets: Vec<Target>,
+    pub targets: Vec<ResultTarget>,
     /// Options of the run, in words for the user: `size` to `450 MiB`.
     pub setup: Vec<(String, String)>,
 }
 
 /// A path that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Target {
+pub struct ResultTarget {
     /// As text.
     pub path: String,
     /// Its bytes in base64, if they are not valid UTF-8.
@@ -104,7 +104,7 @@ pub struct Target {
     pub path_bytes: Option<String>,
 }
 
-impl Target {
+impl ResultTarget {
     /// A path as the lines of a result name it.
     pub fn of(path: &Path) -> Self {
         let bytes = fsure_os::path::bytes(path);
@@ -116,7 +116,7 @@ impl Target {
 
 /// The last line of a result. A result without one was cut off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct ResultSummary {
     /// Duration of the run, in seconds.
     pub seconds: f64,
     /// Other activity of the machine.

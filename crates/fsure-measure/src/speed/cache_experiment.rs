@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fsure_os::buffer::Buffer;
-use fsure_os::cgroup::Group;
-use fsure_os::folder::Root;
 use fsure_os::machine;
+use fsure_os::memory_cgroup::Group;
 use fsure_os::opener::Opener;
 use fsure_os::path as os_path;
 use fsure_os::read::{OpenFile, ReadMode};
+use fsure_os::root_dir::Root;
 
-use super::rung::{Refusal, RunContext, RunResult, Stopwatch};
+use super::rung::{RunContext, RunResult, RungUnavailable, Stopwatch};
 use super::workspace::{REQUEST, SpeedWorkspace};
 use crate::results::{Eviction, MeasurementMonitor, NotRun, ResultLine, Series};
 use fsure_core::units;
@@ -46,9 +46,11 @@ pub(super) fn measure(
             Err(refusal) => {
                 left_out += 1;
                 let why = match refusal {
-                    Refusal::NotHere(why) => why,
-                    Refusal::NoTime => "the budget was spent; '--budget' makes it longer".into(),
-                    Refusal::Stopped => "interrupted".into(),
+                    RungUnavailable::NotHere(why) => why,
+                    RungUnavailable::NoTime => {
+                        "the budget was spent; '--budget' makes it longer".into()
+                    }
+                    RungUnavailable::Stopped => "interrupted".into(),
                 };
                 let (name, target) = (name.to_owned(), site.target.clone());
                 listener.measured(&ResultLine::NotRun(NotRun { name, target, why }));
@@ -159,8 +161,8 @@ impl<'a> Experiment<'a> {
     }
 }
 
-fn no_cpu_time() -> Refusal {
-    Refusal::NotHere("this system does not tell the processor time of a process".to_owned())
+fn no_cpu_time() -> RungUnavailable {
+    RungUnavailable::NotHere("this system does not tell the processor time of a process".to_owned())
 }
 
 /// Writes both files, if the other way has not.
@@ -198,7 +200,7 @@ fn limited(site: &SpeedWorkspace, cache: u64, set: u64) -> RunResult<(Option<Gro
         Some(free) if free < set => Ok((None, free)),
         free => {
             let free = free.map_or_else(|| "what is free".to_owned(), units::size);
-            Err(Refusal::NotHere(format!(
+            Err(RungUnavailable::NotHere(format!(
                 "{why}; without a control group the set, twice the cache, has to be larger than \
                  all free memory, {free}: run it as root, or ask for '--cache' of at least half \
                  of that"

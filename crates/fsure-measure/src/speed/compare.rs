@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::super::environment;
-use crate::results::{Header, Measurement, ResultLine, Rung, StoredResult};
+use crate::results::{Measurement, ResultHeader, ResultLine, Rung, StoredResult};
 use crate::stats::{Difference, difference};
 use fsure_core::{Error, ExitCode, Result, units};
 
@@ -17,7 +17,7 @@ const EFFECT: f64 = 0.05;
 
 /// A rung in both results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Change {
+pub struct SpeedChange {
     /// The rung.
     pub name: String,
     /// The folder in the first result.
@@ -39,16 +39,16 @@ pub struct Change {
 
 /// Two results side by side.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Changes {
+pub struct SpeedChanges {
     /// Differences that make them hard to compare: another machine, another setup.
     pub unlike: Vec<String>,
     /// The rungs of both, in the order of the first.
-    pub rungs: Vec<Change>,
+    pub rungs: Vec<SpeedChange>,
     /// Rungs of one of them only.
     pub only_in_one: Vec<String>,
 }
 
-impl Changes {
+impl SpeedChanges {
     /// Returns the exit code of a command with this result: 1 if anything has
     /// changed, and 5 if there was nothing to be compared.
     pub fn exit_code(&self) -> ExitCode {
@@ -67,7 +67,7 @@ impl Changes {
 
 /// Compares two results of `speed`. Folders are paired in their order, so that
 /// one disk can be compared with another.
-pub fn compare_speed(before: &StoredResult, after: &StoredResult) -> Result<Changes> {
+pub fn compare_speed(before: &StoredResult, after: &StoredResult) -> Result<SpeedChanges> {
     for stored in [before, after] {
         if stored.header.kind != Measurement::Speed {
             return Err(Error::Usage {
@@ -87,7 +87,7 @@ pub fn compare_speed(before: &StoredResult, after: &StoredResult) -> Result<Chan
         pairs.iter().any(|(one, two)| std::ptr::eq(*one, rung) || std::ptr::eq(*two, rung))
     };
     let single = first.iter().chain(&second).filter(|rung| !is_paired(rung));
-    Ok(Changes {
+    Ok(SpeedChanges {
         unlike: unlike(before, after),
         rungs: judged(&pairs),
         only_in_one: single.map(|rung| format!("{}, {}", rung.name, rung.target)).collect(),
@@ -109,14 +109,14 @@ fn rungs(stored: &StoredResult) -> Vec<&Rung> {
 }
 
 /// Returns the name in the second result of a folder of the first.
-fn renamed<'a>(target: &'a str, before: &Header, after: &'a Header) -> &'a str {
+fn renamed<'a>(target: &'a str, before: &ResultHeader, after: &'a ResultHeader) -> &'a str {
     let place = before.targets.iter().position(|known| known.path == target);
     place.and_then(|place| after.targets.get(place)).map_or(target, |found| &found.path)
 }
 
 /// Holm's steps: the smallest probability is compared with the number of all rungs,
 /// the next with one less.
-fn judged(pairs: &[(&Rung, &Rung)]) -> Vec<Change> {
+fn judged(pairs: &[(&Rung, &Rung)]) -> Vec<SpeedChange> {
     let found: Vec<Option<Difference>> =
         pairs.iter().map(|(before, after)| difference(&before.samples, &after.samples)).collect();
     let mut order: Vec<usize> = (0..pairs.len()).filter(|place| found[*place].is_some()).collect();
@@ -134,7 +134,7 @@ fn judged(pairs: &[(&Rung, &Rung)]) -> Vec<Change> {
         let can_tell = least_p(before.samples.len(), after.samples.len()) * pairs.len() as f64;
         let p = p.filter(|_| can_tell < CHANCE);
         let ratio = if before.median > 0.0 { after.median / before.median } else { 1.0 };
-        Change {
+        SpeedChange {
             name: before.name.clone(),
             target: before.target.clone(),
             unit: before.unit.clone(),

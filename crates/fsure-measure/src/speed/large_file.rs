@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fsure_os::buffer::Buffer;
-use fsure_os::durable::{self, Method, Writer};
+use fsure_os::durable_write::{self, Method, Writer};
 use fsure_os::path as os_path;
 use fsure_os::read::{OpenFile, ReadMode};
 
 use super::memory_rungs::PV_BLOCK;
-use super::rung::{MIB_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
+use super::rung::{
+    MIB_PER_S, RunContext, RunResult, Rung, RungRun, RungUnavailable, Spec, Stopwatch,
+};
 use super::workspace::{REQUEST, SpeedWorkspace};
 use fsure_core::units;
 
@@ -58,7 +60,7 @@ impl Write {
         if self.way != Some(Method::SyncFileRange) {
             self.way = Some(Method::Direct);
             match self.site.direct_writer(path) {
-                Err(error) if durable::is_refusal(&error) => {}
+                Err(error) if durable_write::is_refusal(&error) => {}
                 made => return made,
             }
         }
@@ -75,7 +77,7 @@ impl Write {
         }
     }
 
-    fn write(&self, writer: &Writer, go: &RunContext<'_>) -> RunResult<Run> {
+    fn write(&self, writer: &Writer, go: &RunContext<'_>) -> RunResult<RungRun> {
         let block = match self.way {
             Some(Method::Direct) => REQUEST,
             _ => PV_BLOCK as u64,
@@ -108,17 +110,18 @@ impl Rung for Write {
         self.site.require_size()
     }
 
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let path = self.site.path().join("written");
         if self.reach != WriteTarget::Device {
             self.site.have_memory(self.site.size)?;
         }
-        let writer = self.create(&path).map_err(|error| match durable::is_refusal(&error) {
-            true => Refusal::NotHere(
-                "there is no way here to write past the page cache without a flush".to_owned(),
-            ),
-            false => error.into(),
-        })?;
+        let writer =
+            self.create(&path).map_err(|error| match durable_write::is_refusal(&error) {
+                true => RungUnavailable::NotHere(
+                    "there is no way here to write past the page cache without a flush".to_owned(),
+                ),
+                false => error.into(),
+            })?;
         let run = self.write(&writer, go);
         drop(writer);
         // What is still in memory of it is never written.
@@ -151,8 +154,8 @@ impl Rung for Write {
     }
 }
 
-fn in_memory(site: &SpeedWorkspace) -> Refusal {
-    Refusal::NotHere(format!(
+fn in_memory(site: &SpeedWorkspace) -> RungUnavailable {
+    RungUnavailable::NotHere(format!(
         "{} is memory: there is no device that it could come to; see 'disk write cached'",
         site.kind
     ))
@@ -188,7 +191,7 @@ impl Rung for ReadCached {
         self.site.lay_out(go)
     }
 
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let source = self.site.open_stream(ReadMode::Cached)?;
         self.read(&source, go)?;
         self.is_proven &= source.in_memory().is_some_and(|bytes| bytes >= self.site.size);
@@ -214,12 +217,12 @@ impl Rung for ReadCached {
 struct ReadDirect {
     site: Arc<SpeedWorkspace>,
     buffers: Vec<Buffer>,
-    seen: Option<Seen>,
+    seen: Option<RunObservations>,
 }
 
 /// The observations of the runs, the worst of all.
 #[derive(Clone, Copy)]
-struct Seen {
+struct RunObservations {
     way: ReadMode,
     /// True if the device's counter moved by what was read; `None` without a counter.
     device: Option<bool>,
@@ -267,7 +270,7 @@ impl Rung for ReadDirect {
         Ok(())
     }
 
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let source = self.site.open_stream(ReadMode::Direct)?;
         source.let_go();
         let was_out = source.in_memory() == Some(0);
@@ -277,8 +280,8 @@ impl Rung for ReadDirect {
         let run = watch.stop(site.size);
         // Holes and what is packed among the metadata do not occur in it.
         let device = run.device.map(|device| device.read_bytes >= self.site.size);
-        let now = Seen { way, device, was_out };
-        self.seen = Some(self.seen.map_or(now, |before| Seen {
+        let now = RunObservations { way, device, was_out };
+        self.seen = Some(self.seen.map_or(now, |before| RunObservations {
             way: before.way.max(way),
             device: before.device.zip(device).map(|(one, other)| one && other),
             was_out: before.was_out && was_out,
@@ -294,14 +297,16 @@ impl Rung for ReadDirect {
             Some(ReadMode::Cached) => "through the page cache (direct reads are refused here)",
         };
         let proof = match self.seen {
-            Some(Seen { device: Some(true), .. }) => "the device's counter shows all of it",
-            Some(Seen { device: Some(false), .. }) => {
+            Some(RunObservations { device: Some(true), .. }) => {
+                "the device's counter shows all of it"
+            }
+            Some(RunObservations { device: Some(false), .. }) => {
                 "the device's counter shows less: part of it came from memory"
             }
-            Some(Seen { way: ReadMode::Direct, .. }) => {
+            Some(RunObservations { way: ReadMode::Direct, .. }) => {
                 "there is no device with a counter that could show it"
             }
-            Some(Seen { was_out: true, .. }) => "nothing of it was in memory before",
+            Some(RunObservations { was_out: true, .. }) => "nothing of it was in memory before",
             _ => "that it came from the device could not be shown",
         };
         format!(

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::thread;
 
 use fsure_os::buffer::Buffer;
-use fsure_os::stream;
+use fsure_os::page_cache;
 
 use super::data_pool::{DataPool, POOL};
-use super::rung::{MEMORY, MIB_PER_S, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
+use super::rung::{MEMORY, MIB_PER_S, RunContext, RunResult, Rung, RungRun, Spec, Stopwatch};
 use fsure_core::block_hash::{BLOCK, SequentialDigests, block_value, merge_blocks};
 use fsure_core::{Algorithm, AlgorithmSet, Digests, units};
 
@@ -22,7 +22,7 @@ pub(super) fn rungs(pool: &Arc<DataPool>, size: u64) -> Vec<Box<dyn Rung>> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let mut rungs: Vec<Box<dyn Rung>> = vec![
         Box::new(Void { size, void: None, block: vec![0; PV_BLOCK] }),
-        Box::new(Copy { pool: Arc::clone(pool), target: None }),
+        Box::new(MemoryCopy { pool: Arc::clone(pool), target: None }),
     ];
     for algorithm in Algorithm::ALL {
         // On one core the second would be the first again.
@@ -40,7 +40,7 @@ fn spec(name: String) -> Spec {
 /// The founders' zeros to nowhere.
 struct Void {
     size: u64,
-    void: Option<stream::NullSink>,
+    void: Option<page_cache::NullSink>,
     block: Vec<u8>,
 }
 
@@ -50,11 +50,11 @@ impl Rung for Void {
     }
 
     fn prepare(&mut self, _go: &RunContext<'_>) -> RunResult<()> {
-        self.void = Some(stream::NullSink::open()?);
+        self.void = Some(page_cache::NullSink::open()?);
         Ok(())
     }
 
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let Some(void) = &mut self.void else { unreachable!("prepared before it is run") };
         let watch = Stopwatch::start(None);
         let mut done = 0;
@@ -74,7 +74,7 @@ impl Rung for Void {
 }
 
 /// Memory to memory.
-struct Copy {
+struct MemoryCopy {
     pool: Arc<DataPool>,
     target: Option<Buffer>,
 }
@@ -82,7 +82,7 @@ struct Copy {
 /// Times that the pool is copied in a run: 256 MiB, some 20 ms.
 const COPIES: u64 = 4;
 
-impl Rung for Copy {
+impl Rung for MemoryCopy {
     fn spec(&self) -> Spec {
         spec("memory copy".to_owned())
     }
@@ -92,7 +92,7 @@ impl Rung for Copy {
         Ok(())
     }
 
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let Some(target) = &mut self.target else { unreachable!("prepared before it is run") };
         let watch = Stopwatch::start(None);
         for _ in 0..COPIES {
@@ -124,7 +124,7 @@ impl Rung for Hash {
         spec(format!("hash {}{all}", self.algorithm.name()))
     }
 
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let watch = Stopwatch::start(None);
         let each = || hash(self.algorithm, self.pool.all(), go);
         thread::scope(|scope| {

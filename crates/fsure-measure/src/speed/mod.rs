@@ -23,18 +23,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fsure_os::scratch::Scratch;
+use fsure_os::scratch_dir::Scratch;
 use fsure_os::{machine, path as os_path};
 
 use super::environment::{self, NoiseMeter};
 use crate::results::{
-    Header, Measurement, MeasurementMonitor, ResultLine, Rung as RungLine, Summary, Target, VERSION,
+    Measurement, MeasurementMonitor, ResultHeader, ResultLine, ResultSummary, ResultTarget,
+    Rung as RungLine, VERSION,
 };
 use fsure_core::{
     Clock, Error, ExitCode, IoContext as _, Monitor, Result, Step, StepMonitor, units,
 };
 
-pub use compare::{Change, Changes, compare_speed};
+pub use compare::{SpeedChange, SpeedChanges, compare_speed};
 
 use data_pool::DataPool;
 use rung::{RunContext, Rung};
@@ -84,7 +85,7 @@ pub struct SpeedOptions {
     /// so much memory.
     pub cache: Option<u64>,
     /// The program that is called to remove what a killed run has left
-    /// ([`fsure_os::scratch`]), and to serve FUSE ([`fsure_os::passthrough`]).
+    /// ([`fsure_os::scratch_dir`]), and to serve FUSE ([`fsure_os::passthrough`]).
     /// Without one, the next run removes it.
     pub guard: Option<PathBuf>,
     /// True if the founders' own `pv` is to be run, ten times.
@@ -160,7 +161,7 @@ pub fn speed(
         None if climbed.measured == 0 => ExitCode::Incomplete,
         None => ExitCode::Clean,
     };
-    told.measured(&ResultLine::Summary(Summary {
+    told.measured(&ResultLine::Summary(ResultSummary {
         seconds: began.elapsed().as_secs_f64(),
         noise,
         measured: climbed.measured,
@@ -320,7 +321,7 @@ fn header(
     options: &SpeedOptions,
     machine: crate::results::Machine,
     sites: &[Arc<SpeedWorkspace>],
-) -> Header {
+) -> ResultHeader {
     let runs = options.runs.map_or_else(
         || format!("until sure to {:.0} %", schedule::NARROW * 100.0),
         |runs| runs.to_string(),
@@ -338,13 +339,13 @@ fn header(
         setup.push((format!("file system of {}", site.target), site.kind.clone()));
         setup.push((format!("stream in {}", site.target), units::size(site.size)));
     }
-    Header {
+    ResultHeader {
         kind: Measurement::Speed,
         version: VERSION,
         program: options.program.clone(),
         started: environment::timestamp(&options.clock),
         machine,
-        targets: sites.iter().map(|site| Target::of(&site.folder)).collect(),
+        targets: sites.iter().map(|site| ResultTarget::of(&site.folder)).collect(),
         setup,
     }
 }

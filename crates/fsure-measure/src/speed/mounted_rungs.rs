@@ -1,18 +1,20 @@
 //! Folders in memory, and what can be laid over one: what each costs. All of them lie
 //! on RAM disks, so that what is measured is the way and not the storage. They are
-//! mounted where no other process sees them (`fsure_os::mounts`).
+//! mounted where no other process sees them (`fsure_os::private_mounts`).
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fsure_os::durable::{Method, Writer};
-use fsure_os::mounts::{Mount, MountKind, Namespace};
+use fsure_os::durable_write::{Method, Writer};
 use fsure_os::passthrough::{Passthrough, Server};
+use fsure_os::private_mounts::{Mount, MountKind, Namespace};
 use fsure_os::zram::Zram;
-use fsure_os::{machine, path as os_path, plain, pv};
+use fsure_os::{machine, path as os_path, pv, user_file};
 
 use super::memory_rungs::PV_BLOCK;
-use super::rung::{MEMORY, MIB_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
+use super::rung::{
+    MEMORY, MIB_PER_S, RunContext, RunResult, Rung, RungRun, RungUnavailable, Spec, Stopwatch,
+};
 use super::workspace::SpeedWorkspace;
 use fsure_core::units;
 
@@ -38,14 +40,16 @@ pub(super) fn rungs(
         Arc::new(Stage { up: Mutex::default(), kind, size, program, site: Arc::clone(site) })
     };
     for huge in [false, true] {
-        let stage = stage(Kind::Ram { huge });
+        let stage = stage(MountedKind::Ram { huge });
         for what in [Act::FirstWrite, Act::Rewrite, Act::Read] {
-            rungs.push(Box::new(Mounted { stage: Arc::clone(&stage), what }));
+            rungs.push(Box::new(MountedRung { stage: Arc::clone(&stage), what }));
         }
     }
-    let servers = [Server::Plain, Server::Kernel, Server::Bindfs].map(Kind::Fuse);
-    for kind in [Kind::Bind, Kind::Overlay, Kind::Zram].into_iter().chain(servers) {
-        rungs.push(Box::new(Mounted { stage: stage(kind), what: Act::FirstWrite }));
+    let servers = [Server::Plain, Server::Kernel, Server::Bindfs].map(MountedKind::Fuse);
+    for kind in
+        [MountedKind::Bind, MountedKind::Overlay, MountedKind::Zram].into_iter().chain(servers)
+    {
+        rungs.push(Box::new(MountedRung { stage: stage(kind), what: Act::FirstWrite }));
     }
     rungs
 }
@@ -54,7 +58,7 @@ pub(super) fn rungs(
 const KEPT: &str = "kept";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum MountedKind {
     Ram { huge: bool },
     Bind,
     Overlay,
@@ -69,7 +73,7 @@ enum Act {
     Read,
 }
 
-impl Kind {
+impl MountedKind {
     fn name(self) -> &'static str {
         match self {
             Self::Ram { huge: false } => "ram disk",
@@ -88,7 +92,7 @@ impl Kind {
 /// share them.
 struct Stage {
     up: Mutex<Option<Up>>,
-    kind: Kind,
+    kind: MountedKind,
     size: u64,
     program: Option<PathBuf>,
     /// Last: what is mounted lies in its folder.
@@ -99,11 +103,11 @@ struct Stage {
 struct Up {
     /// The file that is written over and read, once it is there.
     kept: Option<Writer>,
-    top: Top,
+    top: MountBase,
     ram: Option<Mount>,
 }
 
-enum Top {
+enum MountBase {
     Nothing,
     Mount(Mount),
     Zram(Zram),
@@ -113,11 +117,11 @@ enum Top {
 impl Up {
     fn path(&self) -> PathBuf {
         match (&self.top, &self.ram) {
-            (Top::Mount(mount), _) => mount.path(),
-            (Top::Zram(zram), _) => zram.path(),
-            (Top::Fuse(fuse), _) => fuse.path(),
-            (Top::Nothing, Some(ram)) => ram.path(),
-            (Top::Nothing, None) => PathBuf::new(),
+            (MountBase::Mount(mount), _) => mount.path(),
+            (MountBase::Zram(zram), _) => zram.path(),
+            (MountBase::Fuse(fuse), _) => fuse.path(),
+            (MountBase::Nothing, Some(ram)) => ram.path(),
+            (MountBase::Nothing, None) => PathBuf::new(),
         }
     }
 }
@@ -147,34 +151,36 @@ impl Stage {
     fn mount(&self) -> RunResult<Up> {
         let space = Namespace::of_user()?;
         let room = 2 * self.size + SPARE;
-        if self.kind == Kind::Zram {
+        if self.kind == MountedKind::Zram {
             let at = self.place("disk")?;
             // Content that cannot be compressed takes a little more than itself.
             let limits = (room + SPARE, room + room / 4);
             let zram = Zram::create(&self.site.scratch, &space, limits, &at)?;
-            return Ok(Up { kept: None, top: Top::Zram(zram), ram: None });
+            return Ok(Up { kept: None, top: MountBase::Zram(zram), ram: None });
         }
-        let huge = self.kind == Kind::Ram { huge: true };
+        let huge = self.kind == MountedKind::Ram { huge: true };
         let ram = space.mount(&MountKind::Ram { bytes: room, huge }, &self.place("ram")?)?;
         let below = |name: &str| -> std::io::Result<PathBuf> {
             let path = ram.path().join(name);
             os_path::make_folder(&path).map(|()| path)
         };
         let top = match self.kind {
-            Kind::Ram { .. } | Kind::Zram => Top::Nothing,
-            Kind::Bind => {
-                Top::Mount(space.mount(&MountKind::Bind(ram.path()), &self.place("folder")?)?)
+            MountedKind::Ram { .. } | MountedKind::Zram => MountBase::Nothing,
+            MountedKind::Bind => {
+                MountBase::Mount(space.mount(&MountKind::Bind(ram.path()), &self.place("folder")?)?)
             }
-            Kind::Overlay => {
+            MountedKind::Overlay => {
                 let (upper, work) = (below("upper")?, below("work")?);
                 let what = MountKind::Overlay { lower: self.place("lower")?, upper, work };
-                Top::Mount(space.mount(&what, &self.place("folder")?)?)
+                MountBase::Mount(space.mount(&what, &self.place("folder")?)?)
             }
-            Kind::Fuse(server) => {
-                let why = || Refusal::NotHere("no program is told that could serve it".to_owned());
+            MountedKind::Fuse(server) => {
+                let why = || {
+                    RungUnavailable::NotHere("no program is told that could serve it".to_owned())
+                };
                 let program = self.program.as_ref().ok_or_else(why)?;
                 let paths = (&*ram.path(), &*self.place("folder")?);
-                Top::Fuse(Passthrough::mount(&space, server, program, paths)?)
+                MountBase::Fuse(Passthrough::mount(&space, server, program, paths)?)
             }
         };
         Ok(Up { kept: None, top, ram: Some(ram) })
@@ -198,13 +204,13 @@ impl Stage {
 }
 
 /// A rung on one of them.
-struct Mounted {
+struct MountedRung {
     stage: Arc<Stage>,
     what: Act,
 }
 
-impl Mounted {
-    fn first_write(&self, go: &RunContext<'_>) -> RunResult<Run> {
+impl MountedRung {
+    fn first_write(&self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let stage = &self.stage;
         let path = stage.folder()?.join("written");
         stage.site.have_memory(stage.size)?;
@@ -213,7 +219,7 @@ impl Mounted {
         let written = stage.write(&writer, go);
         let written = written.and_then(|()| match stage.kind {
             // Before that it is in the page cache, and nothing is compressed.
-            Kind::Zram => Ok(writer.settle()?),
+            MountedKind::Zram => Ok(writer.settle()?),
             _ => Ok(()),
         });
         let run = watch.stop(stage.size);
@@ -222,7 +228,7 @@ impl Mounted {
         written.map(|()| run)
     }
 
-    fn rewrite(&self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn rewrite(&self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let up = self.stage.up();
         let Some(writer) = up.as_ref().and_then(|up| up.kept.as_ref()) else {
             unreachable!("prepared before it is run")
@@ -232,9 +238,9 @@ impl Mounted {
         Ok(watch.stop(self.stage.size))
     }
 
-    fn read(&self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn read(&self, go: &RunContext<'_>) -> RunResult<RungRun> {
         use std::io::Read as _;
-        let mut file = plain::open(&self.stage.folder()?.join(KEPT))?;
+        let mut file = user_file::open(&self.stage.folder()?.join(KEPT))?;
         let mut block = vec![0; PV_BLOCK];
         let watch = Stopwatch::start(None);
         let mut done = 0;
@@ -252,21 +258,21 @@ impl Mounted {
     /// Returns a description of what is laid over the RAM disk.
     fn way(&self) -> String {
         match self.stage.kind {
-            Kind::Ram { huge: false } => "a RAM disk (tmpfs, pages of 4 KiB)".to_owned(),
-            Kind::Ram { huge: true } => {
+            MountedKind::Ram { huge: false } => "a RAM disk (tmpfs, pages of 4 KiB)".to_owned(),
+            MountedKind::Ram { huge: true } => {
                 "a RAM disk in huge pages (tmpfs, huge=within_size)".to_owned()
             }
-            Kind::Bind => "a RAM disk through a folder that it is bound over".to_owned(),
-            Kind::Overlay => "an overlay whose upper folder is on a RAM disk".to_owned(),
-            Kind::Zram => self.zram(),
-            Kind::Fuse(server) => self.fuse(server),
+            MountedKind::Bind => "a RAM disk through a folder that it is bound over".to_owned(),
+            MountedKind::Overlay => "an overlay whose upper folder is on a RAM disk".to_owned(),
+            MountedKind::Zram => self.zram(),
+            MountedKind::Fuse(server) => self.fuse(server),
         }
     }
 
     fn zram(&self) -> String {
         let up = self.stage.up();
         let algorithm = match up.as_ref().map(|up| &up.top) {
-            Some(Top::Zram(zram)) => zram.algorithm(),
+            Some(MountBase::Zram(zram)) => zram.algorithm(),
             _ => None,
         };
         format!(
@@ -283,7 +289,7 @@ impl Mounted {
         }
         let mut up = self.stage.up();
         let served = match up.as_mut().map(|up| &mut up.top) {
-            Some(Top::Fuse(fuse)) => fuse.served(),
+            Some(MountBase::Fuse(fuse)) => fuse.served(),
             _ => None,
         };
         let who = match served {
@@ -302,13 +308,13 @@ impl Mounted {
     }
 }
 
-impl Rung for Mounted {
+impl Rung for MountedRung {
     fn spec(&self) -> Spec {
         let name = self.stage.kind.name();
         let name = match (self.stage.kind, self.what) {
-            (Kind::Ram { .. }, Act::FirstWrite) => format!("{name} first write"),
-            (Kind::Ram { .. }, Act::Rewrite) => format!("{name} rewrite"),
-            (Kind::Ram { .. }, Act::Read) => format!("{name} read"),
+            (MountedKind::Ram { .. }, Act::FirstWrite) => format!("{name} first write"),
+            (MountedKind::Ram { .. }, Act::Rewrite) => format!("{name} rewrite"),
+            (MountedKind::Ram { .. }, Act::Read) => format!("{name} read"),
             _ => name.to_owned(),
         };
         Spec { name, target: MEMORY.to_owned(), unit: MIB_PER_S }
@@ -321,7 +327,7 @@ impl Rung for Mounted {
         }
     }
 
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         match self.what {
             Act::FirstWrite => self.first_write(go),
             Act::Rewrite => self.rewrite(go),
@@ -332,7 +338,7 @@ impl Rung for Mounted {
     fn measured(&self) -> String {
         let size = units::size(self.stage.size);
         let what = match (self.what, self.stage.kind) {
-            (Act::FirstWrite, Kind::Ram { .. }) => {
+            (Act::FirstWrite, MountedKind::Ram { .. }) => {
                 format!("a new file of {size} in memory used a moment before")
             }
             (Act::FirstWrite, _) => format!(
@@ -362,7 +368,7 @@ impl Rung for Pv {
         Some(PV_RUNS)
     }
 
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         self.site.require_room(pv::BYTES)?;
         let path = self.site.path().join("pv");
         let watch = Stopwatch::start(self.site.meter.as_ref());
@@ -371,8 +377,8 @@ impl Rung for Pv {
         os_path::remove(&path, false);
         match written? {
             // Its processor time is not this process's.
-            Some(took) => Ok(Run { seconds: took.as_secs_f64(), cpu_s: None, ..run }),
-            None => Err(go.check().err().unwrap_or(Refusal::NoTime)),
+            Some(took) => Ok(RungRun { seconds: took.as_secs_f64(), cpu_s: None, ..run }),
+            None => Err(go.check().err().unwrap_or(RungUnavailable::NoTime)),
         }
     }
 

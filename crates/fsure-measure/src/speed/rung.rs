@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use fsure_os::counters::{Counters, DeviceCounters};
+use fsure_os::block_stats::{Counters, DeviceCounters};
 use fsure_os::machine;
 
 use fsure_core::ExitCode;
@@ -28,7 +28,7 @@ pub(super) struct Spec {
 
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Run {
+pub(super) struct RungRun {
     /// Bytes, or files if that is the unit.
     pub(super) amount: u64,
     /// Duration of the run, in seconds.
@@ -41,7 +41,7 @@ pub(super) struct Run {
 
 /// A reason why a rung did not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum RungUnavailable {
     /// It is not available here: the reason, and what would make it possible.
     NotHere(String),
     /// The budget was spent in the middle of it.
@@ -50,14 +50,14 @@ pub(super) enum Refusal {
     Stopped,
 }
 
-impl From<std::io::Error> for Refusal {
+impl From<std::io::Error> for RungUnavailable {
     fn from(error: std::io::Error) -> Self {
         Self::NotHere(error.to_string())
     }
 }
 
 /// The result of a step that may be refused.
-pub(super) type RunResult<T> = std::result::Result<T, Refusal>;
+pub(super) type RunResult<T> = std::result::Result<T, RungUnavailable>;
 
 /// One rung. Dropping it takes back whatever it made.
 pub(super) trait Rung {
@@ -76,7 +76,7 @@ pub(super) trait Rung {
     }
 
     /// Runs once. What it needs before and after is not in its seconds.
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run>;
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun>;
 
     /// Returns one line on what was truly measured; called after the runs.
     fn measured(&self) -> String;
@@ -98,9 +98,9 @@ impl RunContext<'_> {
     /// Fails once the budget is spent or the user wants to stop.
     pub(super) fn check(&self) -> RunResult<()> {
         if (self.stop)().is_some() {
-            return Err(Refusal::Stopped);
+            return Err(RungUnavailable::Stopped);
         }
-        if (self.now)() > self.end { Err(Refusal::NoTime) } else { Ok(()) }
+        if (self.now)() > self.end { Err(RungUnavailable::NoTime) } else { Ok(()) }
     }
 }
 
@@ -120,12 +120,12 @@ impl<'a> Stopwatch<'a> {
     }
 
     /// Ends; the clock first.
-    pub(super) fn stop(self, amount: u64) -> Run {
+    pub(super) fn stop(self, amount: u64) -> RungRun {
         // A clock that did not move would make the rate infinite.
         let seconds = self.began.elapsed().as_secs_f64().max(1e-9);
         let cpu = machine::own_time().zip(self.cpu);
         let after = self.meter.and_then(|meter| meter.read().ok());
-        Run {
+        RungRun {
             amount,
             seconds,
             cpu_s: cpu.map(|(after, before)| after.saturating_sub(before).as_secs_f64()),

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::rung::{FILES_PER_S, Refusal, Run, RunContext, Rung};
+use super::rung::{FILES_PER_S, RunContext, Rung, RungRun, RungUnavailable};
 use crate::results;
 use crate::results::{MeasurementMonitor, NotRun, ResultLine};
 use crate::stats::Spread;
@@ -36,8 +36,8 @@ pub(super) struct ScheduleResult {
 /// A rung and its runs.
 struct Turn {
     rung: Box<dyn Rung>,
-    warm_up: Option<Run>,
-    runs: Vec<Run>,
+    warm_up: Option<RungRun>,
+    runs: Vec<RungRun>,
     /// The longest turn so far, with what a run needs before and after.
     longest: Duration,
 }
@@ -102,7 +102,7 @@ impl Scheduler<'_> {
         let what = format!("{}, {}", spec.name, spec.target);
         self.listener.under_way(&Step { what: &what, share: share.min(1.0) });
         let tried = match self.go.check() {
-            Ok(()) if began + turn.longest > self.go.end => Err(Refusal::NoTime),
+            Ok(()) if began + turn.longest > self.go.end => Err(RungUnavailable::NoTime),
             Ok(()) if turn.warm_up.is_none() => turn.rung.prepare(self.go),
             checked => checked,
         };
@@ -120,7 +120,7 @@ impl Scheduler<'_> {
             }
             // What a signal ends beside this process, such as a server, fails
             // for no reason of its own.
-            Err(_) if (self.go.stop)().is_some() => self.end(turn, Refusal::Stopped),
+            Err(_) if (self.go.stop)().is_some() => self.end(turn, RungUnavailable::Stopped),
             Err(refusal) => self.end(turn, refusal),
         }
         After::Done
@@ -139,27 +139,27 @@ impl Scheduler<'_> {
     }
 
     /// Ends a rung before it has all its runs.
-    fn end(&mut self, turn: &Turn, refusal: Refusal) {
+    fn end(&mut self, turn: &Turn, refusal: RungUnavailable) {
         let spec = turn.rung.spec();
         if !turn.runs.is_empty() {
             match refusal {
-                Refusal::NotHere(why) => self.warn(format!(
+                RungUnavailable::NotHere(why) => self.warn(format!(
                     "{}, {}: no further after {} runs: {why}",
                     spec.name,
                     spec.target,
                     turn.runs.len()
                 )),
-                Refusal::NoTime => {
+                RungUnavailable::NoTime => {
                     self.climbed.cut_short.push(spec.name);
                 }
-                Refusal::Stopped => {}
+                RungUnavailable::Stopped => {}
             }
             return self.tell(turn);
         }
         let why = match refusal {
-            Refusal::NotHere(why) => why,
-            Refusal::NoTime => self.no_time(turn),
-            Refusal::Stopped => "interrupted".to_owned(),
+            RungUnavailable::NotHere(why) => why,
+            RungUnavailable::NoTime => self.no_time(turn),
+            RungUnavailable::Stopped => "interrupted".to_owned(),
         };
         self.climbed.not_run += 1;
         let (name, target) = (spec.name, spec.target);
@@ -195,7 +195,7 @@ impl Scheduler<'_> {
 }
 
 /// The rate of a run in its rung's unit.
-fn rate_of(turn: &Turn) -> impl Fn(&Run) -> f64 + use<> {
+fn rate_of(turn: &Turn) -> impl Fn(&RungRun) -> f64 + use<> {
     let scale = if turn.rung.spec().unit == FILES_PER_S { 1.0 } else { MIB as f64 };
     move |run| run.amount as f64 / scale / run.seconds
 }

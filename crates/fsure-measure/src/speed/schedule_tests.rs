@@ -87,15 +87,15 @@ impl Rung for Fake {
         super::super::rung::Spec { name: self.1.to_owned(), target, unit }
     }
 
-    fn once(&mut self, _go: &RunContext<'_>) -> super::super::rung::RunResult<Run> {
+    fn once(&mut self, _go: &RunContext<'_>) -> super::super::rung::RunResult<RungRun> {
         let takes = self.2[self.3 % self.2.len()];
         self.3 += 1;
         if takes == 0 {
-            return Err(Refusal::NotHere("broken".to_owned()));
+            return Err(RungUnavailable::NotHere("broken".to_owned()));
         }
         self.0.pass(takes);
         self.0.turns.lock().unwrap().push(self.1.to_owned());
-        Ok(Run { amount: MIB, seconds: takes as f64 / 1e3, cpu_s: Some(0.5), device: None })
+        Ok(RungRun { amount: MIB, seconds: takes as f64 / 1e3, cpu_s: Some(0.5), device: None })
     }
 
     fn measured(&self) -> String {
@@ -181,9 +181,9 @@ fn what_breaks_by_the_stop_is_interrupted() {
             fake(self.0, "served", &[]).spec()
         }
 
-        fn once(&mut self, _go: &RunContext<'_>) -> super::super::rung::RunResult<Run> {
+        fn once(&mut self, _go: &RunContext<'_>) -> super::super::rung::RunResult<RungRun> {
             self.0.turns.lock().unwrap().push("the signal".to_owned());
-            Err(Refusal::NotHere("not connected".to_owned()))
+            Err(RungUnavailable::NotHere("not connected".to_owned()))
         }
 
         fn measured(&self) -> String {

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fsure_os::buffer::Buffer;
-use fsure_os::durable::{self, DurableFolder, Method, Writer};
-use fsure_os::folder::Root;
+use fsure_os::durable_write::{self, DurableFolder, Method, Writer};
 use fsure_os::opener::Opener;
 use fsure_os::read::ReadMode;
+use fsure_os::root_dir::Root;
 
-use super::rung::{FILES_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
+use super::rung::{
+    FILES_PER_S, RunContext, RunResult, Rung, RungRun, RungUnavailable, Spec, Stopwatch,
+};
 use super::workspace::{GRAIN, SpeedWorkspace};
 
 /// Files of a run, unless they take too long.
@@ -40,7 +42,7 @@ pub(super) fn rungs(site: &Arc<SpeedWorkspace>) -> Vec<Box<dyn Rung>> {
 /// A folder of a rung's own.
 fn folder(site: &SpeedWorkspace, files: u64, name: &str) -> RunResult<DurableFolder> {
     if files == 0 {
-        return Err(Refusal::NotHere("too little space for small files".to_owned()));
+        return Err(RungUnavailable::NotHere("too little space for small files".to_owned()));
     }
     Ok(DurableFolder::create(&site.path().join(name))?)
 }
@@ -78,7 +80,7 @@ impl Rung for Create {
         self.site.spec("small files create", FILES_PER_S)
     }
 
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         if self.files * (self.folders.len() as u64 + 1) > self.site.files_max {
             self.folders.truncate(1);
         }
@@ -116,12 +118,12 @@ impl Rung for Replace {
     fn prepare(&mut self, _go: &RunContext<'_>) -> RunResult<()> {
         if self.site.is_memory() {
             let why = format!("{} is memory: nothing of it outlasts a power cut", self.site.kind);
-            return Err(Refusal::NotHere(why));
+            return Err(RungUnavailable::NotHere(why));
         }
         Ok(())
     }
 
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let is_first = self.folder.is_none();
         let folder = match self.folder.take() {
             Some(folder) => folder,
@@ -135,7 +137,7 @@ impl Rung for Replace {
             writer.write(self.site.pool.at(done * GRAIN, GRAIN), 0)?;
             writer.flush()?;
             drop(writer);
-            durable::rename(&draft, &name)?;
+            durable_write::rename(&draft, &name)?;
             match folder.flush() {
                 Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
                 flushed => flushed?,
@@ -204,7 +206,10 @@ impl Rung for ReadCold {
 
     fn prepare(&mut self, go: &RunContext<'_>) -> RunResult<()> {
         if self.site.is_memory() {
-            return Err(Refusal::NotHere(format!("{} is memory: nothing is cold", self.site.kind)));
+            return Err(RungUnavailable::NotHere(format!(
+                "{} is memory: nothing is cold",
+                self.site.kind
+            )));
         }
         let folder = folder(&self.site, self.files, "cold")?;
         self.make(folder.path(), go)?;
@@ -213,7 +218,7 @@ impl Rung for ReadCold {
         Ok(())
     }
 
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let opener = self.opener.as_ref().expect("prepared before it is run");
         for file in 0..self.files {
             opener.open(file.to_string().as_bytes(), false)?.0.let_go();

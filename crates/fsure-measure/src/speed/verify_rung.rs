@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Verifier;
-use super::rung::{MIB_PER_S, Refusal, Run, RunContext, RunResult, Rung, Spec, Stopwatch};
+use super::rung::{
+    MIB_PER_S, RunContext, RunResult, Rung, RungRun, RungUnavailable, Spec, Stopwatch,
+};
 use super::workspace::SpeedWorkspace;
 use crate::results::{Limit, Rung as Line};
 use fsure_core::{Error, ExitCode, Monitor, Result, units};
@@ -57,9 +59,9 @@ impl Monitor for SilentStop<'_, '_> {
 /// is nothing to be measured.
 fn require_clean(ended: Result<ExitCode>, go: &RunContext<'_>) -> RunResult<()> {
     go.check()?;
-    match ended.map_err(|error: Error| Refusal::NotHere(error.to_string()))? {
+    match ended.map_err(|error: Error| RungUnavailable::NotHere(error.to_string()))? {
         ExitCode::Clean => Ok(()),
-        code => Err(Refusal::NotHere(format!(
+        code => Err(RungUnavailable::NotHere(format!(
             "a file just written was not read as it was written (exit code {}): look at this \
              disk before anything else",
             code.number()
@@ -78,7 +80,7 @@ impl Rung for Verify {
         require_clean(self.verifier.record(&tree, &self.catalog, &SilentStop(go)), go)
     }
 
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<Run> {
+    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         self.site.open_stream(fsure_os::read::ReadMode::Direct)?.let_go();
         let watch = Stopwatch::start(self.site.meter.as_ref());
         let verified = self.verifier.verify(&self.site.tree(), &self.catalog, &SilentStop(go));

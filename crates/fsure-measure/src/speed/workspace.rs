@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use fsure_os::block_stats::DeviceCounters;
 use fsure_os::buffer::Buffer;
-use fsure_os::counters::DeviceCounters;
-use fsure_os::device::Device;
-use fsure_os::durable::{self, Method, Writer};
-use fsure_os::folder::Root;
+use fsure_os::device::StorageDevice;
+use fsure_os::durable_write::{self, Method, Writer};
 use fsure_os::machine;
 use fsure_os::opener::Opener;
 use fsure_os::read::{OpenFile, ReadMode};
-use fsure_os::scratch::Scratch;
-use fsure_os::{path as os_path, volume};
+use fsure_os::root_dir::Root;
+use fsure_os::scratch_dir::Scratch;
+use fsure_os::{filesystem_id, path as os_path};
 
 use super::data_pool::DataPool;
 use super::rung::{RunContext, RunResult, Spec};
@@ -85,7 +85,7 @@ impl SpeedWorkspace {
         let tree = scratch.path().join("tree");
         os_path::make_folder(&tree).context("make", &tree)?;
         let tree = Arc::new(Root::open(&tree).context("open", &tree)?);
-        let kind = volume::of(&tree, b"").map_or_else(|_| "unknown".to_owned(), |v| v.kind);
+        let kind = filesystem_id::of(&tree, b"").map_or_else(|_| "unknown".to_owned(), |v| v.kind);
         let path = scratch.path().to_owned();
         let room = machine::free_bytes(&path).context("ask for free space in", &path)?;
         let meter = DeviceCounters::of(&path).ok().flatten();
@@ -151,7 +151,7 @@ impl SpeedWorkspace {
             (done, step) = (done + step, step * 2);
         };
         drop(writer);
-        durable::remove(&path)?;
+        durable_write::remove(&path)?;
         tried?;
         let fits = (rate * slice.as_secs_f64()) as u64;
         let why = format!(
@@ -168,7 +168,7 @@ impl SpeedWorkspace {
         if self.size >= SIZE_MIN {
             return Ok(());
         }
-        Err(super::rung::Refusal::NotHere(format!(
+        Err(super::rung::RungUnavailable::NotHere(format!(
             "too little space: a quarter of what is free has to hold two files of {}",
             units::size(SIZE_MIN)
         )))
@@ -180,7 +180,7 @@ impl SpeedWorkspace {
         if used.saturating_add(bytes) <= self.room / SPACE_SHARE {
             return Ok(());
         }
-        Err(super::rung::Refusal::NotHere(format!(
+        Err(super::rung::RungUnavailable::NotHere(format!(
             "too little space for a file of {}: all that is written here at a time has to fit a \
              quarter of the {} that were free",
             units::size(bytes),
@@ -213,7 +213,7 @@ impl SpeedWorkspace {
     /// there is something.
     pub(super) fn readers(&self) -> usize {
         *self.readers.get_or_init(|| {
-            let class = Device::of(&self.tree, b"").class(&self.tree, b"");
+            let class = StorageDevice::of(&self.tree, b"").class(&self.tree, b"");
             let readers = DeviceReaders::of(class);
             readers.threads.min(readers.heads)
         })
@@ -258,7 +258,9 @@ impl SpeedWorkspace {
     ) -> RunResult<()> {
         let writer = match self.direct_writer(path) {
             Ok(writer) => writer,
-            Err(error) if durable::is_refusal(&error) => Writer::create(path, Method::WriteOnly)?,
+            Err(error) if durable_write::is_refusal(&error) => {
+                Writer::create(path, Method::WriteOnly)?
+            }
             Err(error) => return Err(error.into()),
         };
         self.fill(&writer, size, REQUEST, go)?;
@@ -271,7 +273,7 @@ impl SpeedWorkspace {
         let writer = Writer::create(path, Method::Direct)?;
         if let Err(error) = writer.write(self.pool.at(0, GRAIN), 0) {
             drop(writer);
-            durable::remove(path)?;
+            durable_write::remove(path)?;
             return Err(error);
         }
         Ok(writer)

@@ -5,36 +5,36 @@
 //! |---|---|
 //! | `File` | [`Handle`]: reads of an open file |
 //! | `Root` | names below a folder, never through a link |
-//! | `block` | a disk made of a program |
-//! | `attribute` | the attributes of a name |
-//! | `inside` | a command that sees folders in memory in the place of others |
+//! | `fuse_disk` | a disk made of a program |
+//! | `file_attributes` | the attributes of a name |
+//! | `mount_sandbox` | a command that sees folders in memory in the place of others |
 //! | `machine` | the machine, and what else it is doing |
-//! | `kernel` | the features of this kernel |
+//! | `kernel_features` | the features of this kernel |
 //! | `long_queue` | more callers at once |
 //! | `loop_device` | a file as a block device, and what other processes do to it |
 //! | `mapped_write` | writes that move no date |
-//! | `memory` | room for direct reads |
-//! | `memory_use` | memory, and the processes that have it |
+//! | `aligned_memory` | room for direct reads |
+//! | `memory_info` | memory, and the processes that have it |
 //! | `output` | the destination of an output path |
 //! | `path` | a path's bytes and back |
-//! | `counters` | the requests that a device really got |
-//! | `daemon` | processes that go on by themselves |
+//! | `block_stats` | the requests that a device really got |
+//! | `detached_process` | processes that go on by themselves |
 //! | `defer` | a command whose `fsync` returns at once |
 //! | `device` | the storage under a folder |
-//! | `durable` | the ways of making a write durable |
+//! | `durable_write` | the ways of making a write durable |
 //! | `name` | the name of this host |
-//! | `pin` | files held in memory |
+//! | `mlock` | files held in memory |
 //! | `priority` | precedence for other processes |
 //! | `ramdisk` | a plain RAM disk |
-//! | `ramfs` | a folder in memory over one on a disk |
-//! | `ring` | many reads with one call, if the system has such a call |
-//! | `scratch` | folders of which nothing is left behind |
-//! | `stack` | the storage below a folder, layer by layer |
-//! | `tracing` | the operations of all programs on folders |
-//! | `still` | a file system that is frozen |
-//! | `volume` | the identity of a file system |
-//! | `watch` | the folders that have changed |
-//! | `write` | repairs below a folder |
+//! | `overmount` | a folder in memory over one on a disk |
+//! | `batch_read` | many reads with one call, if the system has such a call |
+//! | `scratch_dir` | folders of which nothing is left behind |
+//! | `storage_stack` | the storage below a folder, layer by layer |
+//! | `io_trace` | the operations of all programs on folders |
+//! | `freeze` | a file system that is frozen |
+//! | `filesystem_id` | the identity of a file system |
+//! | `change_watch` | the folders that have changed |
+//! | `repair_write` | repairs below a folder |
 //! | `is_gone`, ... | the meaning of an error |
 //!
 //! Logic that is more than a question stands above, where it is the same for
@@ -50,48 +50,10 @@ use crate::read::ReadMode;
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
-#[cfg(all(feature = "fuse", not(target_os = "linux")))]
-pub(crate) mod no_block;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_counters;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_daemon;
-#[cfg(all(feature = "defer", not(target_os = "linux")))]
-pub(crate) mod no_defer;
-#[cfg(all(feature = "fuse", not(target_os = "linux")))]
-pub(crate) mod no_files;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_inside;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_kernel;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_loop_device;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_mapped_write;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_memory_use;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_mirror;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_mounts;
-#[cfg(all(feature = "fuse", not(target_os = "linux")))]
-pub(crate) mod no_passthrough;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_pin;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_ramfs;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_ring;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_stack;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_still;
-#[cfg(all(feature = "tracing", not(target_os = "linux")))]
-pub(crate) mod no_tracing;
-#[cfg(not(target_os = "linux"))]
-pub(crate) mod no_watch;
 #[cfg(unix)]
 mod unix;
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
 #[cfg(windows)]
 mod windows;
 
@@ -101,43 +63,35 @@ use linux as system;
 use macos as system;
 #[cfg(windows)]
 use windows as system;
+// Only Linux has these.
+#[cfg(target_os = "linux")]
+use linux as linux_only;
+#[cfg(not(target_os = "linux"))]
+use unsupported as linux_only;
 
-#[cfg(all(feature = "defer", target_os = "linux"))]
-pub(crate) use linux::defer;
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) use linux::did_not_run;
-#[cfg(all(feature = "tracing", target_os = "linux"))]
-pub(crate) use linux::tracing;
-#[cfg(all(feature = "fuse", target_os = "linux"))]
-pub(crate) use linux::{block, files, passthrough};
-#[cfg(target_os = "linux")]
-pub(crate) use linux::{
-    counters, daemon, inside, kernel, loop_device, mapped_write, memory_use, mirror, mounts, pin,
-    ramfs, ring, stack, still, watch,
+#[cfg(feature = "defer")]
+pub(crate) use linux_only::defer;
+#[cfg(feature = "io-trace")]
+pub(crate) use linux_only::io_trace;
+pub(crate) use linux_only::{
+    batch_read, block_stats, change_watch, detached_process, freeze, kernel_features, loop_device,
+    mapped_write, memory_info, mlock, mount_sandbox, overmount, private_mounts, storage_stack,
+    tree_copy,
 };
-#[cfg(all(feature = "defer", not(target_os = "linux")))]
-pub(crate) use no_defer as defer;
-#[cfg(all(feature = "tracing", not(target_os = "linux")))]
-pub(crate) use no_tracing as tracing;
-pub(crate) use system::{File, device, durable, machine, priority, ramdisk, volume};
+#[cfg(feature = "fuse")]
+pub(crate) use linux_only::{fuse_disk, fuse_files, passthrough};
+pub(crate) use system::{File, device, durable_write, filesystem_id, machine, priority, ramdisk};
 #[cfg(unix)]
 pub(crate) use unix::{
-    attribute, control, folder, is_root, lock, long_queue, memory, name, open_files, output, path,
-    scratch, user_and_group, write,
+    aligned_memory, control_socket, file_attributes, is_root, lock, long_queue, name, open_files,
+    output, path, repair_write, root_dir, scratch_dir, user_and_group,
 };
 #[cfg(windows)]
 pub(crate) use windows::{
-    attribute, control, folder, is_root, lock, long_queue, memory, name, open_files, output, path,
-    scratch, user_and_group, write,
-};
-#[cfg(all(feature = "fuse", not(target_os = "linux")))]
-pub(crate) use {no_block as block, no_files as files, no_passthrough as passthrough};
-#[cfg(not(target_os = "linux"))]
-pub(crate) use {
-    no_counters as counters, no_daemon as daemon, no_inside as inside, no_kernel as kernel,
-    no_loop_device as loop_device, no_mapped_write as mapped_write, no_memory_use as memory_use,
-    no_mirror as mirror, no_mounts as mounts, no_pin as pin, no_ramfs as ramfs, no_ring as ring,
-    no_stack as stack, no_still as still, no_watch as watch,
+    aligned_memory, control_socket, file_attributes, is_root, lock, long_queue, name, open_files,
+    output, path, repair_write, root_dir, scratch_dir, user_and_group,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
@@ -185,7 +139,7 @@ pub trait Handle {
 
     /// Returns true if all data in a range lie on the disk as plain bytes, so that a direct
     /// read can fetch them. Called only if the file system did not vouch for direct reads
-    /// ([`Opened::is_vouched`]).
+    /// ([`OpenedFile::is_vouched`]).
     fn is_plain(&self, range: Range<u64>) -> io::Result<bool>;
 
     /// The next range at or after `offset`, which lies before `size`, that
@@ -195,7 +149,7 @@ pub trait Handle {
 }
 
 /// A file just opened, and what came with it.
-pub(crate) struct Opened<H> {
+pub(crate) struct OpenedFile<H> {
     pub(crate) file: H,
     pub(crate) stat: Stat,
     /// The grain of direct reads; `None` where this file cannot be read

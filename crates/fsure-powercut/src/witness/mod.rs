@@ -16,12 +16,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use fsure_os::net::{self, Stream};
 use fsure_os::path as os_path;
+use fsure_os::tcp::{self, Stream};
 
 use super::messages::{Message, PowercutMonitor};
-use super::protocol_records::{Opened, Run, RunQuery};
-use super::wire::{self, Kind, RESPONSE_TIMEOUT, Receiver, Secret, Sender, broken};
+use super::protocol_records::{RunDescription, RunId, RunQuery};
+use super::wire::{self, MessageKind, RESPONSE_TIMEOUT, Receiver, Secret, Sender, broken};
 use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result};
 
 /// Options of a witness.
@@ -44,7 +44,7 @@ const ACCEPT_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Listens until it is asked to stop.
 pub fn witness(options: &WitnessOptions, listener: &dyn PowercutMonitor) -> Result<ExitCode> {
-    let door = net::Listener::bind(&options.listen);
+    let door = tcp::TcpServer::bind(&options.listen);
     let door = door.context("listen at", options.listen.as_ref())?;
     let address = door.address().context("listen at", options.listen.as_ref())?;
     let is_loopback = door.is_loopback().context("listen at", options.listen.as_ref())?;
@@ -68,7 +68,7 @@ pub fn witness(options: &WitnessOptions, listener: &dyn PowercutMonitor) -> Resu
         writer_has_gone: Condvar::new(),
     };
     // Each caller takes two or three.
-    fsure_os::limit::open_files();
+    fsure_os::rlimit::open_files();
     listener.told(&Message::Listening { address });
     Ok(std::thread::scope(|scope| witness.open(&door, scope)))
 }
@@ -83,7 +83,7 @@ struct Witness<'a> {
     writer_has_gone: Condvar,
 }
 
-type Writers = HashMap<Run, Stream>;
+type Writers = HashMap<RunId, Stream>;
 
 /// The current connections.
 #[derive(Default)]
@@ -91,10 +91,10 @@ struct ConnectedWriters {
     next: u64,
     /// Connections that have not proved anything, in the order in which they came.
     strangers: Vec<(u64, Stream)>,
-    known: Vec<Known>,
+    known: Vec<KnownRun>,
 }
 
-struct Known {
+struct KnownRun {
     id: u64,
     stream: Stream,
     heard: Instant,
@@ -121,7 +121,7 @@ impl ConnectedWriters {
             let silent = silent.map_or(0, |(at, _)| at);
             self.known.remove(silent).stream.end();
         }
-        self.known.push(Known { id, stream, heard: Instant::now() });
+        self.known.push(KnownRun { id, stream, heard: Instant::now() });
         true
     }
 
@@ -147,7 +147,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Witness<'_> {
-    fn open<'s>(&'s self, door: &net::Listener, scope: &'s Scope<'s, '_>) -> ExitCode {
+    fn open<'s>(&'s self, door: &tcp::TcpServer, scope: &'s Scope<'s, '_>) -> ExitCode {
         loop {
             if let Some(code) = self.listener.stop_requested() {
                 locked(&self.present).close();
@@ -200,11 +200,11 @@ impl Witness<'_> {
     fn talk(&self, mut caller: AuthenticatedPeer, sender: &mut Sender) -> io::Result<()> {
         let no_json = |_| broken("a request that is no JSON of ours");
         match caller.receiver.receive(Some(caller.until))? {
-            (Kind::Open, body) => {
-                let opened: Opened = serde_json::from_slice(&body).map_err(no_json)?;
+            (MessageKind::Open, body) => {
+                let opened: RunDescription = serde_json::from_slice(&body).map_err(no_json)?;
                 self.listen_to(caller, &opened, sender)
             }
-            (Kind::Ask, body) => {
+            (MessageKind::Ask, body) => {
                 let asked: RunQuery = serde_json::from_slice(&body).map_err(no_json)?;
                 self.tell(&asked, sender)
             }

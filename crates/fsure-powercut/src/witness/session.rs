@@ -7,8 +7,12 @@ use std::time::{Duration, Instant};
 
 use fsure_os::path as os_path;
 
-use super::super::protocol_records::{self, OWED, Opened, Record, Run, RunInfo, RunQuery};
-use super::super::wire::{BODY_MAX, Kind, RESPONSE_TIMEOUT, Receiver, Sender, broken, refused};
+use super::super::protocol_records::{
+    self, LogRecord, OWED, RunDescription, RunId, RunInfo, RunQuery,
+};
+use super::super::wire::{
+    BODY_MAX, MessageKind, RESPONSE_TIMEOUT, Receiver, Sender, broken, refused,
+};
 use super::super::witness_log::{self, Log};
 use super::{AuthenticatedPeer, Message, Witness, is_gone, locked};
 
@@ -23,7 +27,7 @@ impl Witness<'_> {
     pub(super) fn listen_to(
         &self,
         caller: AuthenticatedPeer,
-        opened: &Opened,
+        opened: &RunDescription,
         sender: &mut Sender,
     ) -> io::Result<()> {
         let run =
@@ -38,7 +42,7 @@ impl Witness<'_> {
 
     /// Waits until an earlier connection of the same writer has come to its end:
     /// what it had received is read, and the log has one author.
-    fn take_over(&self, run: Run, stream: fsure_os::net::Stream) -> io::Result<()> {
+    fn take_over(&self, run: RunId, stream: fsure_os::tcp::Stream) -> io::Result<()> {
         let writers = locked(&self.writers);
         if let Some(earlier) = writers.get(&run) {
             earlier.end();
@@ -57,9 +61,9 @@ impl Witness<'_> {
 
     fn record(
         &self,
-        run: Run,
+        run: RunId,
         caller: AuthenticatedPeer,
-        opened: &Opened,
+        opened: &RunDescription,
         sender: &mut Sender,
     ) -> io::Result<()> {
         self.end_replaced(opened, &caller.stream)?;
@@ -74,7 +78,7 @@ impl Witness<'_> {
             folder: opened.folder.clone(),
             acked: acked(&log),
         });
-        sender.send(Kind::Welcome, &log.memory.next.to_le_bytes())?;
+        sender.send(MessageKind::Welcome, &log.memory.next.to_le_bytes())?;
         let hearing = WriterSession::new(log)?;
         let AuthenticatedPeer { id, stream, mut receiver, .. } = caller;
         let (hearing, stream) = (&hearing, &stream);
@@ -102,7 +106,11 @@ impl Witness<'_> {
     /// Ends the runs whose files a writer is going to remove, or a check of them
     /// would find that all is lost. The connection of one whose power was cut is
     /// there still, as far as this machine knows.
-    fn end_replaced(&self, opened: &Opened, stream: &fsure_os::net::Stream) -> io::Result<()> {
+    fn end_replaced(
+        &self,
+        opened: &RunDescription,
+        stream: &fsure_os::tcp::Stream,
+    ) -> io::Result<()> {
         for run in opened.replaces.iter().filter_map(|name| protocol_records::run_of(name)) {
             if !os_path::exists(&witness_log::path_of(&self.options.folder, &run)) {
                 continue;
@@ -116,7 +124,7 @@ impl Witness<'_> {
         Ok(())
     }
 
-    fn end_run(&self, run: Run) -> io::Result<()> {
+    fn end_run(&self, run: RunId) -> io::Result<()> {
         let Self { options, .. } = self;
         // By a log that is damaged nothing is judged.
         let Ok((first, memory)) = witness_log::read(&options.folder, &run) else { return Ok(()) };
@@ -125,8 +133,8 @@ impl Witness<'_> {
         }
         let mut log = Log::open(&options.folder, &run, &first, &options.clock)?;
         let mut end = Vec::new();
-        Record::End.put(&mut end);
-        log.records(memory.next, &end, &[Record::End])?;
+        LogRecord::End.put(&mut end);
+        log.records(memory.next, &end, &[LogRecord::End])?;
         log.file()?.sync()
     }
 
@@ -135,8 +143,8 @@ impl Witness<'_> {
             let (kind, body) = receiver.receive(None)?;
             locked(&self.present).heard(id);
             match kind {
-                Kind::Records => hearing.records(&body)?,
-                Kind::Ping => hearing.ping()?,
+                MessageKind::Records => hearing.records(&body)?,
+                MessageKind::Ping => hearing.ping()?,
                 _ => return Err(broken("a frame out of its turn")),
             }
         }
@@ -153,22 +161,22 @@ impl Witness<'_> {
             heard_ms: memory.heard_ms,
             is_ended: memory.is_ended,
         };
-        sender.send(Kind::Run, &serde_json::to_vec(&told).expect("plain text"))?;
+        sender.send(MessageKind::Run, &serde_json::to_vec(&told).expect("plain text"))?;
         let mut body = Vec::with_capacity(BODY_MAX);
         for write in memory.owed(run) {
             protocol_records::put_owed(&write, &mut body);
             if body.len() + OWED > BODY_MAX {
-                sender.send(Kind::Owed, &body)?;
+                sender.send(MessageKind::Owed, &body)?;
                 body.clear();
             }
         }
-        sender.send(Kind::Owed, &body)?;
-        sender.send(Kind::Done, &[])
+        sender.send(MessageKind::Owed, &body)?;
+        sender.send(MessageKind::Done, &[])
     }
 
     /// Finds the requested run: by its name, else the last of that folder of that
     /// machine.
-    fn find(&self, asked: &RunQuery) -> io::Result<Run> {
+    fn find(&self, asked: &RunQuery) -> io::Result<RunId> {
         let runs = witness_log::runs(&self.options.folder)?;
         let found = runs.iter().rfind(|opened| match &asked.run {
             Some(name) => opened.run == *name,
@@ -193,12 +201,12 @@ impl Witness<'_> {
 
 /// A writer that is listened to.
 struct WriterSession {
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
     changed: Condvar,
-    file: fsure_os::append::AppendFile,
+    file: fsure_os::append_file::AppendFile,
 }
 
-struct State {
+struct SessionState {
     log: Log,
     is_dirty: bool,
     is_over: bool,
@@ -208,13 +216,13 @@ impl WriterSession {
     fn new(log: Log) -> io::Result<Self> {
         let file = log.file()?;
         // The first entry of this connection is not on the medium yet.
-        let state = Mutex::new(State { log, is_dirty: true, is_over: false });
+        let state = Mutex::new(SessionState { log, is_dirty: true, is_over: false });
         Ok(Self { state, changed: Condvar::new(), file })
     }
 
     fn records(&self, body: &[u8]) -> io::Result<()> {
         let (first, body) = protocol_records::numbered(body).ok_or_else(|| broken("no number"))?;
-        let records = Record::all(body).ok_or_else(|| broken("no records"))?;
+        let records = LogRecord::all(body).ok_or_else(|| broken("no records"))?;
         let mut state = locked(&self.state);
         if !state.log.memory.can_take(first) {
             return Err(broken("records are left out, or come behind the end"));
@@ -231,7 +239,7 @@ impl WriterSession {
         Ok(())
     }
 
-    fn touched(&self, state: &mut State) {
+    fn touched(&self, state: &mut SessionState) {
         state.is_dirty = true;
         self.changed.notify_all();
     }
@@ -247,14 +255,14 @@ impl WriterSession {
         loop {
             let began = Instant::now();
             let state = locked(&self.state);
-            let rests = |state: &mut State| !state.is_dirty && !state.is_over;
+            let rests = |state: &mut SessionState| !state.is_dirty && !state.is_over;
             let waited = self.changed.wait_while(state, rests);
             let mut state = waited.unwrap_or_else(std::sync::PoisonError::into_inner);
             let (next, is_over) = (state.log.memory.next, state.is_over);
             state.is_dirty = false;
             drop(state);
             self.file.sync()?;
-            match sender.send(Kind::Recorded, &next.to_le_bytes()) {
+            match sender.send(MessageKind::Recorded, &next.to_le_bytes()) {
                 Err(error) if !is_gone(&error) => return Err(error),
                 Err(_) if !is_over => return Ok(()),
                 _ if is_over => return Ok(()),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Heard, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::super::protocol_records::{self, Record, RunInfo, Write, run_name};
+use super::super::protocol_records::{self, LogRecord, RunInfo, Write, run_name};
 use super::super::wire::{BODY_MAX, call};
 use super::*;
 use fsure_core::Monitor;
@@ -59,8 +59,8 @@ fn with_witness(test: impl FnOnce(&str)) {
     });
 }
 
-fn opened(run: u8) -> Opened {
-    Opened {
+fn opened(run: u8) -> RunDescription {
+    RunDescription {
         run: run_name(&[run; 16]),
         program: "fsure".to_owned(),
         host: "host".to_owned(),
@@ -88,27 +88,27 @@ fn soon() -> Option<Instant> {
 /// Opens a run; returns the number of the next record.
 fn open(address: &str, run: u8) -> io::Result<(Halves, u64)> {
     let (mut sender, mut receiver) = known(address);
-    sender.send(Kind::Open, &serde_json::to_vec(&opened(run)).unwrap())?;
-    let next = receiver.expect(Kind::Welcome, soon())?;
+    sender.send(MessageKind::Open, &serde_json::to_vec(&opened(run)).unwrap())?;
+    let next = receiver.expect(MessageKind::Welcome, soon())?;
     Ok(((sender, receiver), protocol_records::numbered(&next).unwrap().0))
 }
 
-fn body(first: u64, records: &[Record]) -> Vec<u8> {
+fn body(first: u64, records: &[LogRecord]) -> Vec<u8> {
     let mut body = first.to_le_bytes().to_vec();
     records.iter().for_each(|record| record.put(&mut body));
     body
 }
 
 /// A write begun and acknowledged.
-fn done(number: u64) -> [Record; 2] {
+fn done(number: u64) -> [LogRecord; 2] {
     let write = Write { number, file: 1, method: 1, offset: number * 4096 };
-    [Record::Begin(write), Record::Ack(number)]
+    [LogRecord::Begin(write), LogRecord::Ack(number)]
 }
 
 /// Waits until all before a number are on the witness's medium.
 fn recorded(receiver: &mut Receiver, next: u64) -> io::Result<()> {
     loop {
-        let body = receiver.expect(Kind::Recorded, soon())?;
+        let body = receiver.expect(MessageKind::Recorded, soon())?;
         if protocol_records::numbered(&body).unwrap().0 == next {
             return Ok(());
         }
@@ -120,14 +120,16 @@ fn ask(address: &str, run: u8) -> io::Result<(RunInfo, usize)> {
     let (mut sender, mut receiver) = known(address);
     let name = Some(run_name(&[run; 16]));
     let asked = RunQuery { run: name, host: String::new(), folder: String::new() };
-    sender.send(Kind::Ask, &serde_json::to_vec(&asked).unwrap())?;
-    let told = serde_json::from_slice(&receiver.expect(Kind::Run, soon())?).unwrap();
+    sender.send(MessageKind::Ask, &serde_json::to_vec(&asked).unwrap())?;
+    let told = serde_json::from_slice(&receiver.expect(MessageKind::Run, soon())?).unwrap();
     let mut owed = 0;
     loop {
         match receiver.receive(soon())? {
-            (Kind::Owed, body) => owed += protocol_records::owed([run; 16], &body).unwrap().len(),
+            (MessageKind::Owed, body) => {
+                owed += protocol_records::owed([run; 16], &body).unwrap().len();
+            }
             (kind, _) => {
-                assert_eq!(kind, Kind::Done);
+                assert_eq!(kind, MessageKind::Done);
                 return Ok((told, owed));
             }
         }
@@ -139,18 +141,18 @@ fn a_run_goes_on_over_connections_until_its_end() {
     with_witness(|address| {
         let ((mut sender, mut receiver), next) = open(address, 1).unwrap();
         assert_eq!(next, 0);
-        sender.send(Kind::Records, &body(0, &done(1))).unwrap();
+        sender.send(MessageKind::Records, &body(0, &done(1))).unwrap();
         recorded(&mut receiver, 2).unwrap();
         // The next comes while the first is still there, and says some of it again.
         let ((mut second, mut heard), next) = open(address, 1).unwrap();
         assert_eq!(next, 2);
-        second.send(Kind::Records, &body(0, &[done(1), done(2)].concat())).unwrap();
+        second.send(MessageKind::Records, &body(0, &[done(1), done(2)].concat())).unwrap();
         recorded(&mut heard, 4).unwrap();
-        second.send(Kind::Ping, &[]).unwrap();
+        second.send(MessageKind::Ping, &[]).unwrap();
         recorded(&mut heard, 4).unwrap();
         let (told, owed) = ask(address, 1).unwrap();
         assert_eq!((told.opened, told.acked[&1], told.is_ended, owed), (opened(1), 2, false, 2));
-        second.send(Kind::Records, &body(4, &[Record::End])).unwrap();
+        second.send(MessageKind::Records, &body(4, &[LogRecord::End])).unwrap();
         recorded(&mut heard, 5).unwrap();
         assert!(ask(address, 1).unwrap().0.is_ended);
         let error = open(address, 1).unwrap_err();
@@ -163,13 +165,13 @@ fn a_run_goes_on_over_connections_until_its_end() {
 fn a_run_whose_files_are_removed_ends_even_if_its_writer_seems_to_be_there() {
     with_witness(|address| {
         let ((mut sender, mut receiver), _) = open(address, 1).unwrap();
-        sender.send(Kind::Records, &body(0, &done(1))).unwrap();
+        sender.send(MessageKind::Records, &body(0, &done(1))).unwrap();
         recorded(&mut receiver, 2).unwrap();
         let (mut next, mut heard) = known(address);
         let replaces = vec![run_name(&[1; 16]), run_name(&[9; 16])];
-        let opened = Opened { replaces, ..opened(2) };
-        next.send(Kind::Open, &serde_json::to_vec(&opened).unwrap()).unwrap();
-        heard.expect(Kind::Welcome, soon()).unwrap();
+        let opened = RunDescription { replaces, ..opened(2) };
+        next.send(MessageKind::Open, &serde_json::to_vec(&opened).unwrap()).unwrap();
+        heard.expect(MessageKind::Welcome, soon()).unwrap();
         assert!(ask(address, 1).unwrap().0.is_ended);
         assert!(!ask(address, 2).unwrap().0.is_ended);
         let unknown = ask(address, 9).unwrap_err().to_string();
@@ -188,21 +190,21 @@ fn what_does_not_keep_to_the_protocol_is_refused_and_changes_nothing() {
             assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
             error.to_string()
         };
-        let gap = refused(&|sender| sender.send(Kind::Records, &body(1, &done(1))).unwrap());
+        let gap = refused(&|sender| sender.send(MessageKind::Records, &body(1, &done(1))).unwrap());
         assert!(gap.contains("left out"), "{gap}");
-        refused(&|sender| sender.send(Kind::Records, b"short").unwrap());
+        refused(&|sender| sender.send(MessageKind::Records, b"short").unwrap());
         refused(&|sender| {
-            sender.send(Kind::Records, &[&body(0, &[])[..], &[99]].concat()).unwrap();
+            sender.send(MessageKind::Records, &[&body(0, &[])[..], &[99]].concat()).unwrap();
         });
-        refused(&|sender| sender.send(Kind::Ask, b"{}").unwrap());
+        refused(&|sender| sender.send(MessageKind::Ask, b"{}").unwrap());
         assert_eq!(ask(address, 2).unwrap().1, 0);
         let unknown = ask(address, 3).unwrap_err().to_string();
         assert!(unknown.contains("knows nothing of") && unknown.contains("/folder"), "{unknown}");
         for run in ["../../../../etc/passwd", "", "zz"] {
             let (mut sender, mut receiver) = known(address);
-            let opened = Opened { run: run.to_owned(), ..opened(1) };
-            sender.send(Kind::Open, &serde_json::to_vec(&opened).unwrap()).unwrap();
-            assert!(receiver.expect(Kind::Welcome, soon()).is_err(), "{run}");
+            let opened = RunDescription { run: run.to_owned(), ..opened(1) };
+            sender.send(MessageKind::Open, &serde_json::to_vec(&opened).unwrap()).unwrap();
+            assert!(receiver.expect(MessageKind::Welcome, soon()).is_err(), "{run}");
         }
     });
 }
@@ -219,16 +221,16 @@ fn who_does_not_read_holds_up_nobody() {
                 number += 1;
                 records.extend(done(number));
             }
-            sender.send(Kind::Records, &body(next, &records)).unwrap();
+            sender.send(MessageKind::Records, &body(next, &records)).unwrap();
             next += records.len() as u64;
         }
         recorded(&mut receiver, next).unwrap();
         let (mut slow, _unread) = known(address);
         let asked =
             RunQuery { run: Some(run_name(&[4; 16])), host: String::new(), folder: String::new() };
-        slow.send(Kind::Ask, &serde_json::to_vec(&asked).unwrap()).unwrap();
+        slow.send(MessageKind::Ask, &serde_json::to_vec(&asked).unwrap()).unwrap();
         assert_eq!(ask(address, 4).unwrap().1 as u64, number);
-        sender.send(Kind::Records, &body(next, &done(number + 1))).unwrap();
+        sender.send(MessageKind::Records, &body(next, &done(number + 1))).unwrap();
         recorded(&mut receiver, next + 2).unwrap();
     });
 }
@@ -260,15 +262,15 @@ fn of_those_who_have_proved_it_the_silent_make_way() {
             others.push(open(address, run).unwrap());
         }
         for _ in 0..CONNECTIONS {
-            sender.send(Kind::Ping, &[]).unwrap();
+            sender.send(MessageKind::Ping, &[]).unwrap();
             recorded(&mut receiver, 0).unwrap();
             assert!(ask(address, 60).is_ok());
         }
         for run in 61..61 + CONNECTIONS as u8 {
-            sender.send(Kind::Ping, &[]).unwrap();
+            sender.send(MessageKind::Ping, &[]).unwrap();
             others.push(open(address, run).unwrap());
         }
-        sender.send(Kind::Records, &body(0, &done(1))).unwrap();
+        sender.send(MessageKind::Records, &body(0, &done(1))).unwrap();
         recorded(&mut receiver, 2).unwrap();
         let ((_, first), _) = &mut others[0];
         // It is told nothing any more, and its run goes on.

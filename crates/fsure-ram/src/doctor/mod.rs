@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fsure_os::kernel::{self, Features};
-use fsure_os::memory::{self, Group, Memory, Pressure, SwapKind};
-use fsure_os::ramfs::{self, Mounted};
+use fsure_os::kernel_features::{self, Features};
+use fsure_os::memory_info::{self, LimitingCgroup, Memory, Pressure, SwapKind};
+use fsure_os::overmount::{self, MountEntry};
 use fsure_os::{path as os_path, user};
 
-use crate::service::{Entry, Registry, Role};
+use crate::service::{Registry, RegistryEntry, Role};
 use crate::write_back::OWN;
 use fsure_core::{Error, IoContext as _, Result, shell_command, units};
 
@@ -22,7 +22,7 @@ const OURS: &str = "fsure:";
 
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
+pub enum FindingState {
     /// All is well.
     Fine,
     /// Something is not available, or works less well.
@@ -37,7 +37,7 @@ pub struct Finding {
     /// Its short name: `swap`.
     pub about: &'static str,
     /// Severity.
-    pub state: State,
+    pub state: FindingState,
     /// Description of the result.
     pub words: String,
     /// The remedy; `None` if all is well.
@@ -46,7 +46,7 @@ pub struct Finding {
 
 /// A RAM folder of the registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Folder {
+pub struct FolderFacts {
     /// Path of the folder.
     pub path: PathBuf,
     /// True if its RAM side is mounted.
@@ -80,13 +80,13 @@ pub struct Facts {
     /// Memory pressure.
     pub pressure: Option<Pressure>,
     /// Mounts of fsure's own.
-    pub mounts: Vec<Mounted>,
+    pub mounts: Vec<MountEntry>,
     /// RAM folders of the registry, those of before the last start included.
-    pub folders: Vec<Folder>,
+    pub folders: Vec<FolderFacts>,
     /// Folders that were asked about and have something under way in them.
     pub journals: Vec<PathBuf>,
     /// Groups of processes that write into mounts of fsure, and where.
-    pub writers: Vec<(PathBuf, Group)>,
+    pub writers: Vec<(PathBuf, LimitingCgroup)>,
     /// Processes elsewhere.
     pub stale: Vec<Stale>,
     /// Sockets of those that held a folder in memory and were killed.
@@ -96,9 +96,9 @@ pub struct Facts {
 /// Gathers the facts. `asked` are folders that are in no registry; `runtime` is where
 /// the sockets of pinned folders are, `None` if there is no such place.
 pub fn gather(registry: &Registry, runtime: Option<&Path>, asked: &[PathBuf]) -> Result<Facts> {
-    let all = ramfs::mounts(None).unwrap_or_default();
+    let all = overmount::mounts(None).unwrap_or_default();
     // A FUSE file system is called what its user likes.
-    let ours = |mount: &&Mounted| mount.kind == "tmpfs" && mount.source.starts_with(OURS);
+    let ours = |mount: &&MountEntry| mount.kind == "tmpfs" && mount.source.starts_with(OURS);
     let mounts: Vec<_> = all.iter().filter(ours).cloned().collect();
     let mut unknown = Vec::new();
     let entries = match entries(registry) {
@@ -121,7 +121,7 @@ pub fn gather(registry: &Registry, runtime: Option<&Path>, asked: &[PathBuf]) ->
     let ids = entries.iter().map(|entry| entry.id.clone());
     let noted = registry.told(None, usize::MAX).into_iter().map(|event| event.id);
     let known: BTreeSet<_> = ids.chain(noted).collect();
-    let folders = entries.into_iter().map(|entry| Folder {
+    let folders = entries.into_iter().map(|entry| FolderFacts {
         is_mounted: all
             .iter()
             .any(|mount| mount.source == entry.source() && mount.point == entry.path),
@@ -141,9 +141,9 @@ pub fn gather(registry: &Registry, runtime: Option<&Path>, asked: &[PathBuf]) ->
     }
     Ok(Facts {
         unknown,
-        features: kernel::features(),
-        memory: memory::memory(),
-        pressure: memory::pressure(),
+        features: kernel_features::features(),
+        memory: memory_info::memory(),
+        pressure: memory_info::pressure(),
         writers: writers(&mounts),
         stale: stale_mounts::stale(&all, &known),
         dead_pins,
@@ -156,7 +156,7 @@ pub fn gather(registry: &Registry, runtime: Option<&Path>, asked: &[PathBuf]) ->
 const AS_ROOT: &str = "ask as root";
 
 /// Returns the entries of the registry, and those of before the last start.
-fn entries(registry: &Registry) -> Result<Vec<Entry>> {
+fn entries(registry: &Registry) -> Result<Vec<RegistryEntry>> {
     let mut entries = registry.entries()?;
     entries.extend(registry.left_over()?);
     entries.sort_by(|one, other| one.path.cmp(&other.path));
@@ -165,12 +165,12 @@ fn entries(registry: &Registry) -> Result<Vec<Entry>> {
 }
 
 /// The memory of a RAM folder counts for the control group of the one that writes.
-fn writers(mounts: &[Mounted]) -> Vec<(PathBuf, Group)> {
+fn writers(mounts: &[MountEntry]) -> Vec<(PathBuf, LimitingCgroup)> {
     let mut groups = BTreeMap::new();
     for mount in mounts {
-        let holders = ramfs::holders_of_mounts(&[std::process::id()], mount.device);
+        let holders = overmount::holders_of_mounts(&[std::process::id()], mount.device);
         for holder in holders.unwrap_or_default() {
-            if let Some(group) = memory::group(Some(holder.process)) {
+            if let Some(group) = memory_info::group(Some(holder.process)) {
                 groups.insert((mount.point.clone(), group.folder.clone()), group);
             }
         }
@@ -210,11 +210,11 @@ pub fn judge(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-fn of_folder(folder: &Folder) -> Option<Finding> {
+fn of_folder(folder: &FolderFacts) -> Option<Finding> {
     let shown = folder.path.display();
     match folder {
-        Folder { is_mounted: false, has_journal: true, .. } => Some(under_way(&folder.path)),
-        Folder { is_mounted: false, .. } => {
+        FolderFacts { is_mounted: false, has_journal: true, .. } => Some(under_way(&folder.path)),
+        FolderFacts { is_mounted: false, .. } => {
             let words = format!("{shown} was in RAM when that ended");
             Some(act(
                 "folder",
@@ -222,7 +222,7 @@ fn of_folder(folder: &Folder) -> Option<Finding> {
                 format!("run {}", shell_command("fsure ram recover", &folder.path)),
             ))
         }
-        Folder { is_synced: false, .. } => {
+        FolderFacts { is_synced: false, .. } => {
             let words = format!("{shown} is in RAM, and nothing brings its disk side up to date");
             Some(act(
                 "folder",
@@ -230,7 +230,7 @@ fn of_folder(folder: &Folder) -> Option<Finding> {
                 format!("to start it again, run {}", shell_command("fsure ram sync", &folder.path)),
             ))
         }
-        Folder { is_kept: false, .. } => {
+        FolderFacts { is_kept: false, .. } => {
             let words = format!("{shown} has nobody that would start its process again");
             Some(act(
                 "folder",
@@ -256,7 +256,7 @@ fn under_way(folder: &Path) -> Finding {
 /// A group with less room than that is at its limit soon.
 const ROOM: u64 = 64 * units::MIB;
 
-fn of_writers(point: &Path, group: &Group) -> Option<Finding> {
+fn of_writers(point: &Path, group: &LimitingCgroup) -> Option<Finding> {
     let (limit, room) = (group.limit?, group.room()?);
     let words = format!(
         "what is written into {} counts for {}, which may have {} and has {} left: at its limit \
@@ -353,20 +353,20 @@ fn of_kernel(facts: &Facts) -> Vec<Finding> {
 }
 
 fn fine(about: &'static str, words: String) -> Finding {
-    Finding { about, state: State::Fine, words, remedy: None }
+    Finding { about, state: FindingState::Fine, words, remedy: None }
 }
 
 fn limits(about: &'static str, words: String, remedy: impl Into<String>) -> Finding {
-    Finding { about, state: State::Limits, words, remedy: Some(remedy.into()) }
+    Finding { about, state: FindingState::Limits, words, remedy: Some(remedy.into()) }
 }
 
 fn act(about: &'static str, words: String, remedy: impl Into<String>) -> Finding {
-    Finding { about, state: State::Act, words, remedy: Some(remedy.into()) }
+    Finding { about, state: FindingState::Act, words, remedy: Some(remedy.into()) }
 }
 
 #[cfg(test)]
 mod tests {
-    use fsure_os::memory::Swap;
+    use fsure_os::memory_info::Swap;
 
     use super::*;
 
@@ -393,7 +393,7 @@ mod tests {
     }
 
     /// The first finding, which is the gravest.
-    fn first(facts: &Facts) -> (&'static str, State, String) {
+    fn first(facts: &Facts) -> (&'static str, FindingState, String) {
         let finding = judge(facts).swap_remove(0);
         (finding.about, finding.state, finding.words + " | " + &finding.remedy.unwrap_or_default())
     }
@@ -401,26 +401,27 @@ mod tests {
     #[test]
     fn where_all_is_well_nothing_is_to_be_done() {
         let findings = judge(&well());
-        assert!(findings.iter().all(|one| one.state == State::Fine), "{findings:?}");
+        assert!(findings.iter().all(|one| one.state == FindingState::Fine), "{findings:?}");
         assert!(findings.iter().all(|one| one.remedy.is_none()));
     }
 
     #[test]
     fn what_is_to_be_done_comes_first_with_its_remedy() {
-        let folder = Folder { path: "/srv/a".into(), ..Folder::default() };
-        let bound = Folder { is_mounted: true, is_kept: true, is_synced: true, ..folder.clone() };
+        let folder = FolderFacts { path: "/srv/a".into(), ..FolderFacts::default() };
+        let bound =
+            FolderFacts { is_mounted: true, is_kept: true, is_synced: true, ..folder.clone() };
         for (folder, about, remedy) in [
-            (Folder { has_journal: true, ..folder.clone() }, "journal", "ram recover /srv/a"),
+            (FolderFacts { has_journal: true, ..folder.clone() }, "journal", "ram recover /srv/a"),
             (folder.clone(), "folder", "ram recover /srv/a"),
-            (Folder { is_synced: false, ..bound.clone() }, "folder", "ram sync /srv/a"),
-            (Folder { is_kept: false, ..bound.clone() }, "folder", "ram sync /srv/a"),
+            (FolderFacts { is_synced: false, ..bound.clone() }, "folder", "ram sync /srv/a"),
+            (FolderFacts { is_kept: false, ..bound.clone() }, "folder", "ram sync /srv/a"),
         ] {
             let (is, state, words) = first(&Facts { folders: vec![folder], ..well() });
-            assert_eq!((is, state), (about, State::Act), "{words}");
+            assert_eq!((is, state), (about, FindingState::Act), "{words}");
             assert!(words.contains(remedy), "{words}");
         }
         let facts = Facts { folders: vec![bound], ..well() };
-        assert_eq!(first(&facts).1, State::Fine);
+        assert_eq!(first(&facts).1, FindingState::Fine);
         let facts = Facts { journals: vec!["/srv/b".into()], ..well() };
         assert!(first(&facts).2.contains("ram recover /srv/b"));
         let stale = vec![Stale { process: 7, point: "/srv".into() }];
@@ -446,25 +447,26 @@ mod tests {
         };
         let state = |memory, options: &[&str]| {
             let own_options = options.iter().map(ToString::to_string).collect();
-            let mount = Mounted { kind: "tmpfs".to_owned(), own_options, ..Mounted::default() };
+            let mount =
+                MountEntry { kind: "tmpfs".to_owned(), own_options, ..MountEntry::default() };
             first(&Facts { memory, mounts: vec![mount], ..well() }).1
         };
-        assert_eq!(state(swap(SwapKind::Disk, None), &["size=1k"]), State::Act);
-        assert_eq!(state(swap(SwapKind::Disk, None), &["noswap"]), State::Fine);
-        assert_eq!(state(swap(SwapKind::Disk, Some(true)), &[]), State::Fine);
-        assert_eq!(state(swap(SwapKind::Zram, None), &[]), State::Fine);
-        assert_eq!(state(swap(SwapKind::File, None), &[]), State::Act);
+        assert_eq!(state(swap(SwapKind::Disk, None), &["size=1k"]), FindingState::Act);
+        assert_eq!(state(swap(SwapKind::Disk, None), &["noswap"]), FindingState::Fine);
+        assert_eq!(state(swap(SwapKind::Disk, Some(true)), &[]), FindingState::Fine);
+        assert_eq!(state(swap(SwapKind::Zram, None), &[]), FindingState::Fine);
+        assert_eq!(state(swap(SwapKind::File, None), &[]), FindingState::Act);
     }
 
     #[test]
     fn a_group_at_its_limit_kills_its_writers() {
         let group = |limit, current| {
-            let group = Group { folder: "/sys/fs/cgroup/x".into(), limit, current };
+            let group = LimitingCgroup { folder: "/sys/fs/cgroup/x".into(), limit, current };
             first(&Facts { writers: vec![("/srv".into(), group)], ..well() }).1
         };
-        assert_eq!(group(None, GIB), State::Fine);
-        assert_eq!(group(Some(4 * GIB), GIB), State::Limits);
-        assert_eq!(group(Some(GIB), GIB - 1), State::Act);
+        assert_eq!(group(None, GIB), FindingState::Fine);
+        assert_eq!(group(Some(4 * GIB), GIB), FindingState::Limits);
+        assert_eq!(group(Some(GIB), GIB - 1), FindingState::Act);
     }
 
     #[test]
@@ -477,7 +479,7 @@ mod tests {
         };
         let facts = Facts { features, pressure: None, ..well() };
         let lacks = judge(&facts);
-        let lacks: Vec<_> = lacks.iter().filter(|one| one.state == State::Limits).collect();
+        let lacks: Vec<_> = lacks.iter().filter(|one| one.state == FindingState::Limits).collect();
         assert_eq!(lacks.len(), 3, "{lacks:?}");
         assert!(lacks.iter().all(|one| one.remedy.is_some()));
         let short = Memory { available: Some(GIB / 2), ..well().memory };

@@ -8,7 +8,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fsure_os::control::{self, Control};
+use fsure_os::control_socket::{self, Control};
 use fsure_os::lock::{self, Attempt, Lock};
 
 use super::Pinned;
@@ -117,7 +117,7 @@ pub fn pinned(runtime: &Path) -> Result<(Vec<Pinned>, Vec<PathBuf>)> {
     if !fsure_os::path::exists(&folder) {
         return Ok((living, dead));
     }
-    let names = fsure_os::plain::names(&folder).context("list", &folder)?;
+    let names = fsure_os::user_file::names(&folder).context("list", &folder)?;
     // The name of a socket has no extension.
     for name in names.iter().filter(|name| !name.contains(&b'.')) {
         let socket = folder.join(fsure_os::path::from_bytes(name));
@@ -136,7 +136,7 @@ pub fn pinned(runtime: &Path) -> Result<(Vec<Pinned>, Vec<PathBuf>)> {
 pub(super) fn leave_word(folder: &Path, runtime: &Path, how: &str) {
     let file = socket(folder, runtime).with_extension(WORD);
     let shown = escape(&fsure_os::path::bytes(folder));
-    let _ = fsure_os::plain::create_new(&file)
+    let _ = fsure_os::user_file::create_new(&file)
         .and_then(|mut word| writeln!(word, "let go of {shown}: {how}"));
 }
 
@@ -145,7 +145,7 @@ pub(super) fn leave_word(folder: &Path, runtime: &Path, how: &str) {
 pub fn word(folder: &Path, runtime: &Path) -> Option<String> {
     let file = socket(&real(folder).ok()?, runtime).with_extension(WORD);
     let mut word = String::new();
-    fsure_os::plain::open(&file).ok()?.take(4096).read_to_string(&mut word).ok()?;
+    fsure_os::user_file::open(&file).ok()?.take(4096).read_to_string(&mut word).ok()?;
     fsure_os::path::remove(&file, false);
     Some(word.trim_end().to_owned())
 }
@@ -169,7 +169,7 @@ enum Answered {
 
 fn ask(socket: &Path, line: &str) -> Result<Answered> {
     use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound, TimedOut, UnexpectedEof};
-    match control::ask(socket, line, Some(control::AT_ONCE)) {
+    match control_socket::ask(socket, line, Some(control_socket::AT_ONCE)) {
         Ok(answer) => serde_json::from_str(&answer).map(Answered::By).map_err(|error| {
             Error::Internal(format!("an answer on {}: {error}", socket.display()))
         }),

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fsure_os::memory::{self, Group, Memory, Pressure};
-use fsure_os::pin::{Held, Pin, Refused};
+use fsure_os::memory_info::{self, LimitingCgroup, Memory, Pressure};
+use fsure_os::mlock::{Held, Pin, Refused};
 use serde::{Deserialize, Serialize};
 
 use self::control_socket::{PinSocket, leave_word, real};
@@ -34,7 +34,7 @@ const TOLD: usize = 100;
 
 /// State of a process that holds a folder, as it reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
+#[serde(from = "StoredPin", into = "StoredPin")]
 pub struct Pinned {
     /// The folder.
     pub folder: PathBuf,
@@ -55,11 +55,11 @@ pub struct Pinned {
 
 /// As it is told, to programs too.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredPin {
     folder: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     folder_bytes: Option<String>,
-    state: State,
+    state: PinState,
     process: u32,
     files: u64,
     bytes: u64,
@@ -69,7 +69,7 @@ struct Stored {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum State {
+enum PinState {
     Filling,
     Held,
 }
@@ -82,14 +82,14 @@ struct LeftOut {
     why: String,
 }
 
-impl From<Stored> for Pinned {
-    fn from(stored: Stored) -> Self {
-        let Stored { process, files, bytes, left_out_count, .. } = stored;
+impl From<StoredPin> for Pinned {
+    fn from(stored: StoredPin) -> Self {
+        let StoredPin { process, files, bytes, left_out_count, .. } = stored;
         let path = |text, bytes| fsure_os::path::from_bytes(&json_path(text, bytes)).into_owned();
         let left_out = stored.left_out.into_iter();
         Self {
             folder: path(stored.folder, stored.folder_bytes),
-            is_filling: matches!(stored.state, State::Filling),
+            is_filling: matches!(stored.state, PinState::Filling),
             process,
             files,
             bytes,
@@ -99,7 +99,7 @@ impl From<Stored> for Pinned {
     }
 }
 
-impl From<Pinned> for Stored {
+impl From<Pinned> for StoredPin {
     fn from(pinned: Pinned) -> Self {
         let Pinned { process, files, bytes, left_out_count, .. } = pinned;
         let parts = |path: &Path| json_path_and_bytes(&fsure_os::path::bytes(path));
@@ -108,7 +108,7 @@ impl From<Pinned> for Stored {
             let (path, path_bytes) = parts(&path);
             LeftOut { path, path_bytes, why }
         });
-        let state = if pinned.is_filling { State::Filling } else { State::Held };
+        let state = if pinned.is_filling { PinState::Filling } else { PinState::Held };
         let left_out = left_out.collect();
         Self { folder, folder_bytes, state, process, files, bytes, left_out, left_out_count }
     }
@@ -138,7 +138,7 @@ pub fn pin(
 ) -> Result<ReleaseReason> {
     let folder = real(folder)?;
     let door = PinSocket::open(&folder, runtime)?;
-    let most = most(&memory::memory(), memory::group(None).as_ref());
+    let most = most(&memory_info::memory(), memory_info::group(None).as_ref());
     let pin = Pin::new(&folder).map_err(|refused| refusal(&folder, refused, most))?;
     let filling = Pinned { is_filling: true, ..told(&folder, &Held::default()) };
     let now = Mutex::new(filling);
@@ -208,8 +208,8 @@ fn keep(
             if !pin.is_at(folder) {
                 return Ok(if pin.is_gone() { ReleaseReason::Gone } else { ReleaseReason::Moved });
             }
-            let (memory, group) = (memory::memory(), memory::group(None));
-            if let Some(how) = is_short(&memory, memory::pressure(), group.as_ref()) {
+            let (memory, group) = (memory_info::memory(), memory_info::group(None));
+            if let Some(how) = is_short(&memory, memory_info::pressure(), group.as_ref()) {
                 return Ok(ReleaseReason::Short(how));
             }
         }
@@ -235,13 +235,17 @@ fn locked(now: &Mutex<Pinned>) -> MutexGuard<'_, Pinned> {
 
 /// Returns the number of bytes that can be held: other processes need memory, too. What
 /// is read counts for the control group of the process that reads it.
-fn most(memory: &Memory, group: Option<&Group>) -> u64 {
+fn most(memory: &Memory, group: Option<&LimitingCgroup>) -> u64 {
     let available = memory.available.or(memory.total).unwrap_or(0);
-    available.min(group.and_then(Group::room).unwrap_or(u64::MAX)) / PINNED_SHARE_DIVISOR
+    available.min(group.and_then(LimitingCgroup::room).unwrap_or(u64::MAX)) / PINNED_SHARE_DIVISOR
 }
 
 /// Returns the reason, as text, if other processes are short of the memory that is held.
-fn is_short(memory: &Memory, pressure: Option<Pressure>, group: Option<&Group>) -> Option<String> {
+fn is_short(
+    memory: &Memory,
+    pressure: Option<Pressure>,
+    group: Option<&LimitingCgroup>,
+) -> Option<String> {
     let part = |of: u64, all: u64| {
         let words = || format!("{} of {} are available", units::size(of), units::size(all));
         (of < all / AVAILABLE_MIN_DIVISOR).then(words)
@@ -312,8 +316,8 @@ mod tests {
         Memory { total: Some(16 * GIB), available: Some(available), ..Memory::default() }
     }
 
-    fn group(limit: u64, current: u64) -> Group {
-        Group { folder: PathBuf::new(), limit: Some(limit), current }
+    fn group(limit: u64, current: u64) -> LimitingCgroup {
+        LimitingCgroup { folder: PathBuf::new(), limit: Some(limit), current }
     }
 
     #[test]

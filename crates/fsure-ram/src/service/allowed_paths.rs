@@ -4,16 +4,16 @@
 
 use std::path::Path;
 
-use fsure_os::ramfs::{self, Mounted};
+use fsure_os::overmount::{self, MountEntry};
 
-use super::preflight::{Facts, Refusal, refuse};
+use super::preflight::{BindRefusal, Facts, refuse};
 use fsure_core::shell_command;
 
 /// Folders without which the machine does not run; alone, and with all below.
 const SYSTEM_FOLDERS: [&str; 4] = ["/usr", "/var", "/run", "/home"];
 const WHOLE: [&str; 5] = ["/boot", "/etc", "/dev", "/proc", "/sys"];
 
-pub(super) fn place(facts: &Facts) -> Option<Refusal> {
+pub(super) fn place(facts: &Facts) -> Option<BindRefusal> {
     let (path, shown) = (facts.path.as_path(), facts.path.display());
     let is_system = path == Path::new("/")
         || SYSTEM_FOLDERS.iter().any(|system| path == Path::new(system))
@@ -23,7 +23,7 @@ pub(super) fn place(facts: &Facts) -> Option<Refusal> {
         let why = format!("the system itself is in {shown}: it must not hang on a daemon");
         return Some(refuse(why, "name the folder in it that is written so often"));
     }
-    if ramfs::is_kin(path, &facts.runtime) {
+    if overmount::is_kin(path, &facts.runtime) {
         let why = format!("{shown} has the registry of RAM folders in it, or is in it");
         return Some(refuse(why, "name another folder"));
     }
@@ -34,7 +34,7 @@ pub(super) fn place(facts: &Facts) -> Option<Refusal> {
             format!("to see it, run {}", shell_command("fsure ram status", path)),
         ));
     }
-    let kin = facts.bound.iter().find(|bound| ramfs::is_kin(bound, path))?;
+    let kin = facts.bound.iter().find(|bound| overmount::is_kin(bound, path))?;
     let why = format!("{} is in RAM already, and the one is in the other", kin.display());
     Some(refuse(why, format!("first run {}", shell_command("fsure ram unbind", kin))))
 }
@@ -48,7 +48,7 @@ fn is_programs(path: &Path, above: &str) -> bool {
 
 /// Refuses a file system on which no folder can be put into RAM; `None` if it is
 /// suitable.
-pub fn unsuitable(mount: &Mounted) -> Option<Refusal> {
+pub fn unsuitable(mount: &MountEntry) -> Option<BindRefusal> {
     let (kind, point) = (&*mount.kind, mount.point.display());
     let is = |option: &str| mount.options.iter().chain(&mount.own_options).any(|is| is == option);
     let network = ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs", "gfs2", "ocfs2"];

@@ -4,14 +4,14 @@
 
 use std::path::PathBuf;
 
-use fsure_os::ramfs::Elsewhere;
+use fsure_os::overmount::Elsewhere;
 
-use super::preflight::{Refusal, refuse, some};
+use super::preflight::{BindRefusal, refuse, some};
 use fsure_core::shell_command;
 
 /// Refuses ways among the mounts of this process: the user who made them can take them
 /// away.
-pub(super) fn refusal(here: &[PathBuf]) -> Option<Refusal> {
+pub(super) fn refusal(here: &[PathBuf]) -> Option<BindRefusal> {
     let read_only = shell_command("mount -o remount,bind,ro", here.first()?);
     let why = format!(
         "it is mounted elsewhere, too, and what is written there would go to the covered disk \

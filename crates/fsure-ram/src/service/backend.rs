@@ -5,13 +5,13 @@ use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use fsure_os::mounts::retry_while_busy;
-use fsure_os::ramfs::{Detached, Ram};
-use fsure_os::still::{FreezeGuard, thaw};
+use fsure_os::freeze::{FreezeGuard, thaw};
+use fsure_os::overmount::{Detached, Ram};
+use fsure_os::private_mounts::retry_while_busy;
 use fsure_os::zram;
 use serde::{Deserialize, Serialize};
 
-use super::registry::{Entry, Registry};
+use super::registry::{Registry, RegistryEntry};
 use crate::write_back::Freeze;
 use fsure_core::units::MIB;
 use fsure_core::{Error, IoContext as _, Result};
@@ -92,16 +92,20 @@ impl Backend {
 }
 
 /// Returns the label of its xfs, so that it is not mistaken for that of another entry.
-pub(super) fn label(entry: &Entry) -> String {
+pub(super) fn label(entry: &RegistryEntry) -> String {
     format!("fs{}", &entry.id[..10])
 }
 
 /// Makes an empty RAM side that no other process sees. What it takes is entered before it
 /// is made.
-pub(super) fn make(registry: &Registry, entry: &mut Entry, disk: &Path) -> Result<Detached> {
+pub(super) fn make(
+    registry: &Registry,
+    entry: &mut RegistryEntry,
+    disk: &Path,
+) -> Result<Detached> {
     let path = entry.path.clone();
     let doing = "make a folder in memory for";
-    let Entry { bytes, inodes, .. } = *entry;
+    let RegistryEntry { bytes, inodes, .. } = *entry;
     if entry.backend == Backend::Tmpfs {
         let ram = Ram { source: entry.source(), bytes, inodes, huge: true };
         return Detached::ram(&ram, disk).context(doing, &path);
@@ -116,7 +120,7 @@ pub(super) fn make(registry: &Registry, entry: &mut Entry, disk: &Path) -> Resul
 }
 
 /// Removes the device of a RAM side that is not mounted any more.
-pub(super) fn remove(entry: &Entry) -> Result<()> {
+pub(super) fn remove(entry: &RegistryEntry) -> Result<()> {
     let Some(number) = entry.device else { return Ok(()) };
     match retry_while_busy(|| zram::remove_zram(number, &label(entry))) {
         // The number is another's by now.
@@ -134,7 +138,7 @@ pub(super) fn remove(entry: &Entry) -> Result<()> {
 }
 
 /// Thaws what was left frozen: its guard was killed, too.
-pub(super) fn let_go(entry: &Entry) -> Result<()> {
+pub(super) fn let_go(entry: &RegistryEntry) -> Result<()> {
     if entry.backend == Backend::ZramXfs {
         thaw(&entry.path).context("thaw", &entry.path)?;
     }
@@ -152,7 +156,7 @@ pub(super) struct FreezeControl {
 impl FreezeControl {
     /// Of an entry whose RAM side is mounted, and not covered; `None` where it cannot
     /// be held still.
-    pub(super) fn of(entry: &Entry, registry: &Registry) -> Option<Self> {
+    pub(super) fn of(entry: &RegistryEntry, registry: &Registry) -> Option<Self> {
         let can = entry.backend == Backend::ZramXfs;
         let (path, lock) = (entry.path.clone(), registry.still(&entry.id));
         can.then(|| Self { path, lock, still: RefCell::default() })

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use fsure_os::change_watch::{Changed, Watch};
 use fsure_os::path as os_path;
-use fsure_os::watch::{Changed, Watch};
 
-use crate::write_back::{Changes, Paths, Tracker};
+use crate::write_back::{Paths, ReportedChanges, Tracker};
 use fsure_core::RelPath;
 
 /// Changes since it was begun.
@@ -22,14 +22,14 @@ pub(super) struct ChangeTracker {
     unreported: BTreeSet<RelPath>,
     next: BTreeSet<RelPath>,
     /// Taken from the system already.
-    gathered: Changes,
+    gathered: ReportedChanges,
 }
 
 impl ChangeTracker {
     /// Begins, before anything is copied.
     pub(super) fn begin(ram: &Path) -> Self {
         let (silent, unreported, next) = Default::default();
-        let (watch, gathered) = (Watch::open(ram).ok(), Changes::none());
+        let (watch, gathered) = (Watch::open(ram).ok(), ReportedChanges::none());
         Self { watch, silent, is_anywhere: false, unreported, next, gathered }
     }
 
@@ -37,15 +37,15 @@ impl ChangeTracker {
     /// spent on it, and a queue that is limited does not overflow.
     pub(super) fn gather(&mut self) {
         let taken = self.watched();
-        self.gathered = std::mem::replace(&mut self.gathered, Changes::none()).and(taken);
+        self.gathered = std::mem::replace(&mut self.gathered, ReportedChanges::none()).and(taken);
     }
 
-    fn watched(&mut self) -> Changes {
-        let Some(watch) = &mut self.watch else { return Changes::Unknown };
+    fn watched(&mut self) -> ReportedChanges {
+        let Some(watch) = &mut self.watch else { return ReportedChanges::Unknown };
         match watch.take() {
             Changed::Known(paths) if !self.is_anywhere => {
                 let all = |paths: BTreeSet<Vec<u8>>| paths.into_iter().map(RelPath::from_bytes);
-                Changes::Known(Paths {
+                ReportedChanges::Known(Paths {
                     names: all(paths.names).collect(),
                     folders: all(paths.directories).collect(),
                     inodes: paths.inodes,
@@ -53,7 +53,7 @@ impl ChangeTracker {
                     changed_from: paths.changed_from,
                 })
             }
-            _ => Changes::Unknown,
+            _ => ReportedChanges::Unknown,
         }
     }
 
@@ -75,9 +75,9 @@ impl ChangeTracker {
 }
 
 impl Tracker for ChangeTracker {
-    fn take(&mut self) -> Changes {
+    fn take(&mut self) -> ReportedChanges {
         self.unreported = std::mem::replace(&mut self.next, self.silent.clone());
-        let gathered = std::mem::replace(&mut self.gathered, Changes::none());
+        let gathered = std::mem::replace(&mut self.gathered, ReportedChanges::none());
         gathered.and(self.watched())
     }
 

@@ -1,25 +1,25 @@
 //! Clean-up of folders that are not in RAM any more. Nothing is removed while content
 //! that was in memory could still be there.
 
-use fsure_os::mounts::retry_while_busy;
-use fsure_os::ramfs;
+use fsure_os::overmount;
+use fsure_os::private_mounts::retry_while_busy;
 
 use super::backend;
-use super::registry::{Entry, Registry};
+use super::registry::{Registry, RegistryEntry};
 use crate::write_back::recover;
 use fsure_core::{Error, IoContext as _, Result};
 
 /// Takes away what is left of a folder whose RAM side is gone.
-pub(super) fn clear_if_unmounted(registry: &Registry, entry: &Entry) -> Result<()> {
+pub(super) fn clear_if_unmounted(registry: &Registry, entry: &RegistryEntry) -> Result<()> {
     refuse_unseen(entry)?;
     clear(registry, entry)
 }
 
 /// Refuses where the RAM side is not gone, and only not to be seen from here: its
 /// content may be nowhere else.
-pub(super) fn refuse_unseen(entry: &Entry) -> Result<()> {
+pub(super) fn refuse_unseen(entry: &RegistryEntry) -> Result<()> {
     let path = &entry.path;
-    let here = ramfs::mounts(None).context("look what is mounted at", path)?;
+    let here = overmount::mounts(None).context("look what is mounted at", path)?;
     if let Some(part) = here.iter().find(|mount| entry.is_of(mount)) {
         return Err(Error::Usage {
             message: format!(
@@ -30,9 +30,9 @@ pub(super) fn refuse_unseen(entry: &Entry) -> Result<()> {
             hint: Some("bring what is needed of that to the disk, and unmount it".to_owned()),
         });
     }
-    let there = ramfs::writable_elsewhere(&entry.source()).context("look who sees", path)?;
+    let there = overmount::writable_elsewhere(&entry.source()).context("look who sees", path)?;
     let Some(one) = there.first() else { return Ok(()) };
-    let ramfs::Elsewhere { process, command, .. } = one;
+    let overmount::Elsewhere { process, command, .. } = one;
     Err(Error::Usage {
         message: format!(
             "{} is in RAM among the mounts of process {process} ({command}), and not among these",
@@ -43,11 +43,11 @@ pub(super) fn refuse_unseen(entry: &Entry) -> Result<()> {
 }
 
 /// Takes away what is left of a folder that is not in RAM.
-pub(super) fn clear(registry: &Registry, entry: &Entry) -> Result<()> {
+pub(super) fn clear(registry: &Registry, entry: &RegistryEntry) -> Result<()> {
     let disk = registry.disk(&entry.id);
-    let mounts = ramfs::mounts(None).context("look what is mounted at", &disk)?;
+    let mounts = overmount::mounts(None).context("look what is mounted at", &disk)?;
     for _ in mounts.iter().filter(|mount| mount.point == disk) {
-        retry_while_busy(|| ramfs::unmount(&disk)).context("unmount", &disk)?;
+        retry_while_busy(|| overmount::unmount(&disk)).context("unmount", &disk)?;
     }
     // It may have been removed, or what it was on unmounted.
     if fsure_os::path::is_folder(&entry.path) {

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use fsure_os::control::{AT_ONCE, ask};
+use fsure_os::control_socket::{AT_ONCE, ask};
 use fsure_os::path as os_path;
 
 use super::backend::Backend;
 use super::cleanup::{clear_if_unmounted, refuse_unseen};
-use super::preflight::{Facts, Plan, gather, judge};
+use super::preflight::{Facts, PlacementPlan, gather, judge};
 use super::protocol::{DaemonEvent, FolderState, Request, Response, line};
-use super::registry::{Entry, FolderIdentity, Registry, Role};
+use super::registry::{FolderIdentity, Registry, RegistryEntry, Role};
 use super::session::is_mounted;
 use super::supervisor::{CallerContext, SelfExec};
-use crate::write_back::{OWN, Recovered, Recovery, recover};
+use crate::write_back::{OWN, Recovered, RecoveryOutcome, recover};
 use fsure_core::{Clock, Error, IoContext as _, Result, shell_command};
 
 /// Options for putting a folder into RAM.
@@ -38,9 +38,9 @@ pub struct Bind {
 #[derive(Clone, Debug)]
 pub enum BindPlan {
     /// It can be done, and is entered unless it was only checked.
-    New(Plan, Entry),
+    New(PlacementPlan, RegistryEntry),
     /// It is in RAM, and no process keeps it.
-    Orphan(Entry),
+    Orphan(RegistryEntry),
 }
 
 /// The least and the greatest loss. If it were shorter, most of the time would be
@@ -91,10 +91,15 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<BindPlan> {
     }
     let (backend, lacks) = (bind.backend, bind.backend.hindrance());
     let plan = judge(&Facts { backend, lacks, ..gather(&path, registry)? }, bind.size);
-    let entry = Entry::new(&plan.path, bind.max_loss, (plan.bytes, plan.inodes));
+    let entry = RegistryEntry::new(&plan.path, bind.max_loss, (plan.bytes, plan.inodes));
     let (least, since_ns) = (plan.least, Clock::default().now_ns());
-    let entry =
-        Entry { least, since_ns, backend, which: FolderIdentity::at(&plan.path).ok(), ..entry };
+    let entry = RegistryEntry {
+        least,
+        since_ns,
+        backend,
+        which: FolderIdentity::at(&plan.path).ok(),
+        ..entry
+    };
     refuse_moved(registry, &entry)?;
     if bind.plan {
         return Ok(BindPlan::New(plan, entry));
@@ -108,8 +113,8 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<BindPlan> {
 }
 
 /// Refuses where a folder that was moved has the name in the registry.
-fn refuse_moved(registry: &Registry, entry: &Entry) -> Result<()> {
-    let is_other = |other: &Entry| other.id == entry.id && other.path != entry.path;
+fn refuse_moved(registry: &Registry, entry: &RegistryEntry) -> Result<()> {
+    let is_other = |other: &RegistryEntry| other.id == entry.id && other.path != entry.path;
     let Some(other) = registry.entries()?.into_iter().find(is_other) else { return Ok(()) };
     let (was, is) = (entry.path.display(), other.path.display());
     Err(Error::Usage {
@@ -119,7 +124,7 @@ fn refuse_moved(registry: &Registry, entry: &Entry) -> Result<()> {
 }
 
 /// Returns true if a process keeps it or is about to.
-fn is_kept(registry: &Registry, entry: &Entry) -> bool {
+fn is_kept(registry: &Registry, entry: &RegistryEntry) -> bool {
     [Role::Worker, Role::Keeper].iter().any(|role| registry.process(&entry.id, *role).is_some())
 }
 
@@ -127,7 +132,7 @@ fn is_kept(registry: &Registry, entry: &Entry) -> bool {
 #[derive(Clone, Debug)]
 pub struct FolderStatus {
     /// As it was asked for.
-    pub entry: Entry,
+    pub entry: RegistryEntry,
     /// Its state; `None` if no process keeps it or that process does not respond.
     pub state: Option<FolderState>,
     /// The process that keeps it and does not respond.
@@ -144,7 +149,7 @@ pub fn status(registry: &Registry, folder: Option<&Path>) -> Result<Vec<FolderSt
         Some(folder) => vec![find(registry, folder)?],
         None => registry.entries()?,
     };
-    let known = |entry: Entry| {
+    let known = |entry: RegistryEntry| {
         let (state, is_silent) = match answer(registry, &entry, Request::Status) {
             Ok(Response::Status(state)) => (Some(*state), false),
             Err(Error::Io { source, .. }) => (None, source.kind() == io::ErrorKind::TimedOut),
@@ -161,7 +166,7 @@ pub fn status(registry: &Registry, folder: Option<&Path>) -> Result<Vec<FolderSt
 }
 
 /// The entry of a folder that is in RAM.
-fn find(registry: &Registry, folder: &Path) -> Result<Entry> {
+fn find(registry: &Registry, folder: &Path) -> Result<RegistryEntry> {
     let path = os_path::without_links(folder).context("look at", folder)?;
     registry.find(&path)?.ok_or_else(|| Error::Usage {
         message: match registry.last_told(&path) {
@@ -172,7 +177,7 @@ fn find(registry: &Registry, folder: &Path) -> Result<Entry> {
     })
 }
 
-fn answer(registry: &Registry, entry: &Entry, request: Request) -> Result<Response> {
+fn answer(registry: &Registry, entry: &RegistryEntry, request: Request) -> Result<Response> {
     let socket = registry.control(&entry.id);
     let longest = (request == Request::Status).then_some(AT_ONCE);
     let text = ask(&socket, &line(&request), longest).context("ask at", &socket)?;
@@ -185,7 +190,7 @@ const PROGRESS_MESSAGE_DELAY: Duration = Duration::from_secs(5);
 /// The same for what may take long, with a word for who waits, where that is long.
 fn request_with_progress(
     registry: &Registry,
-    entry: &Entry,
+    entry: &RegistryEntry,
     request: Request,
     call: &CallerContext<'_>,
 ) -> Result<Response> {
@@ -212,7 +217,11 @@ fn request_with_progress(
 
 /// Returns the step that delays the daemon's response, and a message for the user about
 /// it; `None` if there is nothing to report.
-fn explain_delay(registry: &Registry, entry: &Entry, request: Request) -> Option<(String, String)> {
+fn explain_delay(
+    registry: &Registry,
+    entry: &RegistryEntry,
+    request: Request,
+) -> Option<(String, String)> {
     let path = entry.path.display();
     match answer(registry, entry, Request::Status) {
         Ok(Response::Status(state)) => {
@@ -272,7 +281,7 @@ const WORKER_RESTART_TIMEOUT: Duration = Duration::from_secs(40);
 /// moment, and takes over what may be much. Fails where each of them fails.
 fn answer_in_time(
     registry: &Registry,
-    entry: &Entry,
+    entry: &RegistryEntry,
     request: Request,
     call: &CallerContext<'_>,
 ) -> Result<Response> {
@@ -314,7 +323,7 @@ pub enum RecoverOutcome {
     /// It was in RAM still, and a daemon keeps it again.
     Adopted,
     /// It is on the disk alone.
-    Recovered(Recovery),
+    Recovered(RecoveryOutcome),
 }
 
 /// Folders that were in RAM when the machine went down, or whose daemon is gone.

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
 
-use fsure_os::append::{AppendFile, read};
+use fsure_os::append_file::{AppendFile, read};
 use fsure_os::path as os_path;
 use serde::{Deserialize, Serialize};
 
-use super::registry::{Entry, Registry};
+use super::registry::{Registry, RegistryEntry};
 use fsure_core::Clock;
 
 const NOW: &str = "told";
@@ -20,7 +20,7 @@ const LENGTH_MAX: u64 = 256 << 10;
 
 /// A message about a RAM folder for the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Event {
+pub struct LoggedEvent {
     /// Time of the message, in nanoseconds since 1970.
     pub at_ns: i64,
     /// Id of the folder.
@@ -34,8 +34,8 @@ pub struct Event {
 impl Registry {
     /// Appends a message of a daemon to the log. If it cannot be written, as on a full disk,
     /// the daemon goes on: its work matters more than its messages.
-    pub(super) fn tell(&self, entry: &Entry, words: &str) {
-        let event = Event {
+    pub(super) fn tell(&self, entry: &RegistryEntry, words: &str) {
+        let event = LoggedEvent {
             at_ns: Clock::default().now_ns(),
             id: entry.id.clone(),
             path: entry.path.display().to_string(),
@@ -47,16 +47,17 @@ impl Registry {
 
     /// The latest of them, at most so many, the latest last; of one folder, or of all. Of a
     /// folder that is in RAM only what was said since it was put there.
-    pub fn told(&self, id: Option<&str>, most: usize) -> Vec<Event> {
+    pub fn told(&self, id: Option<&str>, most: usize) -> Vec<LoggedEvent> {
         let (mut events, mut since) = (Vec::new(), BTreeMap::new());
-        let mut is_of_now = |event: &Event| {
+        let mut is_of_now = |event: &LoggedEvent| {
             let ask = || self.read(&event.id).map_or(i64::MIN, |entry| entry.since_ns);
             event.at_ns >= *since.entry(event.id.clone()).or_insert_with(ask)
         };
         for name in [BEFORE, NOW] {
             let lines = text(&self.lasting().join(name)).unwrap_or_default();
             // Of the last one a full disk may have taken half.
-            let all = lines.lines().filter_map(|line| serde_json::from_str::<Event>(line).ok());
+            let all =
+                lines.lines().filter_map(|line| serde_json::from_str::<LoggedEvent>(line).ok());
             let all = all.filter(|event| id.is_none_or(|id| event.id == id));
             events.extend(all.filter(&mut is_of_now));
         }
@@ -64,8 +65,8 @@ impl Registry {
     }
 
     /// Returns the last message about a folder; `None` if there is none.
-    pub(super) fn last_told(&self, path: &Path) -> Option<Event> {
-        let id = Entry::new(path, std::time::Duration::ZERO, (0, 0)).id;
+    pub(super) fn last_told(&self, path: &Path) -> Option<LoggedEvent> {
+        let id = RegistryEntry::new(path, std::time::Duration::ZERO, (0, 0)).id;
         self.told(Some(&id), 1).pop()
     }
 }
@@ -95,7 +96,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let registry = Registry::new(&folder.path().join("run"), &folder.path().join("var"));
         let [one, other] = ["/srv/a", "/srv/b"]
-            .map(|path| Entry::new(Path::new(path), Duration::from_secs(1), (1, 1)));
+            .map(|path| RegistryEntry::new(Path::new(path), Duration::from_secs(1), (1, 1)));
         // If there is no folder for it, nothing is made and nothing fails.
         registry.tell(&one, "unheard");
         assert_eq!(registry.told(None, 10), []);
@@ -111,13 +112,14 @@ mod tests {
         for number in 0..3000 {
             registry.tell(&one, &format!("{number:0100}"));
         }
-        let words = |events: Vec<Event>| events.into_iter().map(|it| it.words).collect::<Vec<_>>();
+        let words =
+            |events: Vec<LoggedEvent>| events.into_iter().map(|it| it.words).collect::<Vec<_>>();
         assert_eq!(words(registry.told(Some(&other.id), 10)), ["second"; 0]);
         assert!(words(registry.told(None, 1))[0].ends_with("2999"));
         assert_eq!(registry.last_told(&one.path).unwrap().path, "/srv/a");
         // Of one that was put into RAM after that, nothing was said yet.
         let since_ns = Clock::default().now_ns();
-        registry.put(&Entry { since_ns, ..one.clone() }).unwrap();
+        registry.put(&RegistryEntry { since_ns, ..one.clone() }).unwrap();
         assert_eq!(registry.told(Some(&one.id), 10), []);
         registry.tell(&one, "of now");
         assert_eq!(words(registry.told(Some(&one.id), 10)), ["of now"]);

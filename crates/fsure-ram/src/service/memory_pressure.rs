@@ -2,14 +2,14 @@
 //! runs out, the folder goes back to the disk before the kernel kills a process for it.
 //! The size of the folder is set by [`super::size`].
 
-use fsure_os::control::{AT_ONCE, ask};
-use fsure_os::memory::{Pressure, memory, pressure};
-use fsure_os::ramfs;
+use fsure_os::control_socket::{AT_ONCE, ask};
+use fsure_os::memory_info::{Pressure, memory, pressure};
+use fsure_os::overmount;
 
 use super::others::Others;
 use super::preflight::reserve;
 use super::protocol::{Request, Response, line};
-use super::registry::{Entry, Registry, Role};
+use super::registry::{Registry, RegistryEntry, Role};
 use super::size::Use;
 use fsure_core::units::size;
 
@@ -34,12 +34,12 @@ const NEARLY_FULL_END_SHARE: (u64, u64) = (8, 10);
 
 /// Returns the action that a folder needs now, given its own room and the memory of the
 /// machine.
-pub(super) fn need(registry: &Registry, entry: &Entry, others: Others) -> Need {
+pub(super) fn need(registry: &Registry, entry: &RegistryEntry, others: Others) -> Need {
     let memory = memory();
     let (Some(available), Some(total)) = (memory.available, memory.total) else {
         return Need::Nothing;
     };
-    let Ok(mut room) = ramfs::room(&entry.path) else { return Need::Nothing };
+    let Ok(mut room) = overmount::room(&entry.path) else { return Need::Nothing };
     if let Some(least) = entry.least {
         // The limit moves on when it is nearly reached; the share does not.
         let used = Use {
@@ -75,7 +75,12 @@ pub(super) fn need(registry: &Registry, entry: &Entry, others: Others) -> Need {
 /// reads its programs again and again has too little, whatever it counts as free.
 const STALLED: f64 = 10.0;
 
-fn judge(room: &ramfs::Room, available: u64, reserve: u64, pressure: Option<Pressure>) -> Need {
+fn judge(
+    room: &overmount::FsSpace,
+    available: u64,
+    reserve: u64,
+    pressure: Option<Pressure>,
+) -> Need {
     let stalls = pressure.is_some_and(|pressure| pressure.full >= STALLED);
     // Half of what was left alone is gone, or any of it and it is felt.
     if available < reserve / 2 || available < reserve && stalls {
@@ -127,8 +132,8 @@ impl Told {
 }
 
 /// Returns true if no other RAM folder has had fewer changes.
-fn is_least(registry: &Registry, entry: &Entry) -> bool {
-    let changes = |entry: &Entry| {
+fn is_least(registry: &Registry, entry: &RegistryEntry) -> bool {
+    let changes = |entry: &RegistryEntry| {
         registry.process(&entry.id, Role::Worker)?;
         // One that is stopped would stop this one, too, just when memory is short.
         let socket = registry.control(&entry.id);
@@ -147,11 +152,12 @@ fn is_least(registry: &Registry, entry: &Entry) -> bool {
 mod tests {
     use super::*;
     use fsure_core::units::MIB;
-    use fsure_os::ramfs::Room;
+    use fsure_os::overmount::FsSpace;
 
     #[test]
     fn a_full_folder_is_reported_and_goes_when_there_is_no_memory() {
-        let room = |used, inodes_used| Room { bytes: 100 * MIB, used, inodes: 1000, inodes_used };
+        let room =
+            |used, inodes_used| FsSpace { bytes: 100 * MIB, used, inodes: 1000, inodes_used };
         let stalled = Some(Pressure { some: 90.0, full: 50.0 });
         let under = |pressure, available| judge(&room(0, 0), available * MIB, 100 * MIB, pressure);
         assert!(matches!(under(stalled, 99), Need::Evict { .. }));

@@ -29,12 +29,13 @@ pub use client::{
     Bind, BindPlan, FolderStatus, RecoverOutcome, left_over, prepare, recover_folder, request,
     status,
 };
-pub use events::Event;
+pub use events::LoggedEvent;
 pub use others::Others;
-pub use preflight::{Facts, Plan, Refusal, gather, judge};
+pub use preflight::{BindRefusal, Facts, PlacementPlan, gather, judge};
 pub use protocol::{
-    DaemonEvent, Difference, Failed, FolderState, Name, Request, Response, SyncReport, UnbindReport,
+    DaemonEvent, DifferenceLine, Failed, FolderState, PathName, Request, Response, SyncReport,
+    UnbindReport,
 };
-pub use registry::{Entry, LASTING, Process, RUNTIME, Registry, Role};
+pub use registry::{KeeperProcess, LASTING, RUNTIME, Registry, RegistryEntry, Role};
 pub use supervisor::{CallerContext, SelfExec, SupervisorConfig, keep};
 pub use worker::{WorkerConfig, work};

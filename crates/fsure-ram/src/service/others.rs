@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fsure_os::ramfs;
+use fsure_os::overmount;
 
-use super::registry::{Entry, Registry};
+use super::registry::{Registry, RegistryEntry};
 
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest delay before the end is noticed.
@@ -25,10 +25,10 @@ pub struct Others {
 
 impl Others {
     /// Counts those of a registry, without `own`, and those of other `ram run`.
-    pub(super) fn of(registry: &Registry, own: Option<&Entry>) -> Self {
+    pub(super) fn of(registry: &Registry, own: Option<&RegistryEntry>) -> Self {
         let all = registry.entries().unwrap_or_default();
         let bound = all.iter().filter(|other| own.is_none_or(|own| other.id != own.id));
-        let rooms = bound.filter_map(|other| ramfs::room(&other.path).ok());
+        let rooms = bound.filter_map(|other| overmount::room(&other.path).ok());
         rooms.fold(registry.runs().others(), |sum, room| sum.and(1, room.used))
     }
 

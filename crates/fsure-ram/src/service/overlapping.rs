@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use fsure_os::overmount::Survey;
 use fsure_os::path as os_path;
-use fsure_os::ramfs::Survey;
 
-use super::preflight::{Refusal, refuse};
+use super::preflight::{BindRefusal, refuse};
 use crate::write_back::OWN;
 use fsure_core::shell_command;
 
@@ -21,7 +21,7 @@ pub(super) fn find(path: &Path, survey: &Survey) -> Option<PathBuf> {
 
 /// Refuses a folder that has `kin`, a folder in RAM, above or below it; `None` if there
 /// is none.
-pub(super) fn refusal(kin: Option<&Path>) -> Option<Refusal> {
+pub(super) fn refusal(kin: Option<&Path>) -> Option<BindRefusal> {
     let kin = kin?;
     let why = format!(
         "{} is in RAM already, or was when the machine crashed, and the one is in the other",

@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fsure_os::ramfs::{self, AlternatePaths, HoldKind, Holder, Mounted, Survey};
-use fsure_os::stack::Stack;
+use fsure_os::overmount::{self, AlternatePaths, HoldKind, Holder, MountEntry, Survey};
+use fsure_os::storage_stack::Stack;
 use fsure_os::{machine, path as os_path};
 
 use super::allowed_paths::{place, unsuitable};
@@ -28,7 +28,7 @@ pub struct Facts {
     /// Folders that are in RAM.
     pub bound: Vec<PathBuf>,
     /// Mount that the folder is on.
-    pub mount: Mounted,
+    pub mount: MountEntry,
     /// Contents of the folder.
     pub survey: Survey,
     /// Processes that have something of it open or have their working directory in it.
@@ -62,7 +62,7 @@ pub struct Facts {
 
 /// A reason not to put the folder into RAM, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct BindRefusal {
     /// The obstacle.
     pub why: String,
     /// The next step for the user.
@@ -71,7 +71,7 @@ pub struct Refusal {
 
 /// Plan for putting a folder into RAM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct PlacementPlan {
     /// The folder, without links.
     pub path: PathBuf,
     /// Bytes in its files.
@@ -86,7 +86,7 @@ pub struct Plan {
     /// `None` if it stays as it is.
     pub least: Option<u64>,
     /// Reasons not to do it; empty if it can be done.
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<BindRefusal>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
 }
@@ -106,15 +106,15 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
     }
     let path = &facts.path;
     let own = path.join(OWN);
-    let survey = ramfs::survey(path, OWN).context("look through", path)?;
+    let survey = overmount::survey(path, OWN).context("look through", path)?;
     let is_meant =
         |device: u64, inode: u64| device == survey.device && survey.inodes.contains(&inode);
-    let holders = ramfs::holders(&[std::process::id()], &is_meant);
+    let holders = overmount::holders(&[std::process::id()], &is_meant);
     Ok(Facts {
-        mount: ramfs::mount_at(path).context("look what mount has", path)?,
+        mount: overmount::mount_at(path).context("look what mount has", path)?,
         holders: holders.context("look who uses", path)?,
-        ways: ramfs::ways(path, &facts.runtime).context("look how to reach", path)?,
-        disks: ramfs::block_devices_on(&is_meant).context("look what disks are in", path)?,
+        ways: overmount::ways(path, &facts.runtime).context("look how to reach", path)?,
+        disks: overmount::block_devices_on(&is_meant).context("look what disks are in", path)?,
         available: machine::available_memory(),
         memory: machine::machine().memory_bytes,
         others: Others::of(registry, None),
@@ -131,8 +131,8 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
 }
 
 /// Judges them. `wanted` is the size that was asked for, if one was.
-pub fn judge(facts: &Facts, wanted: Option<u64>) -> Plan {
-    let mut plan = Plan { path: facts.path.clone(), ..Plan::default() };
+pub fn judge(facts: &Facts, wanted: Option<u64>) -> PlacementPlan {
+    let mut plan = PlacementPlan { path: facts.path.clone(), ..PlacementPlan::default() };
     if let Some(refusal) = place(facts) {
         plan.refusals.push(refusal);
         return plan;
@@ -200,7 +200,7 @@ fn in_use(facts: &Facts, need: u64, names: u64) -> Use {
     }
 }
 
-fn lacking(backend: Backend, lacks: &str) -> Refusal {
+fn lacking(backend: Backend, lacks: &str) -> BindRefusal {
     let remedy = format!("that, or '--backend {}'", Backend::default().name());
     refuse(format!("{}: {lacks}", backend.name()), remedy)
 }
@@ -210,11 +210,11 @@ pub(super) fn reserve(memory: u64) -> u64 {
     (memory / 20).max(128 * MIB)
 }
 
-pub(super) fn refuse(why: impl Into<String>, remedy: impl Into<String>) -> Refusal {
-    Refusal { why: why.into(), remedy: remedy.into() }
+pub(super) fn refuse(why: impl Into<String>, remedy: impl Into<String>) -> BindRefusal {
+    BindRefusal { why: why.into(), remedy: remedy.into() }
 }
 
-fn memory(facts: &Facts, content: u64, bytes: u64) -> Option<Refusal> {
+fn memory(facts: &Facts, content: u64, bytes: u64) -> Option<BindRefusal> {
     if bytes < facts.backend.holding(content) {
         let why = format!("its content takes {}, and it is to have {}", size(content), size(bytes));
         let least = auto(facts, content).div_ceil(MIB);
@@ -234,7 +234,7 @@ fn memory(facts: &Facts, content: u64, bytes: u64) -> Option<Refusal> {
 }
 
 /// A generation is staged before it replaces anything.
-fn disk(facts: &Facts) -> Option<Refusal> {
+fn disk(facts: &Facts) -> Option<BindRefusal> {
     let need = facts.survey.bytes / 10 + MIB;
     (facts.free < need).then(|| {
         let why = format!(
@@ -255,7 +255,7 @@ pub(super) fn some(all: &[impl AsRef<Path>]) -> String {
     named.chain(rest).collect::<Vec<_>>().join(", ")
 }
 
-fn content(survey: &Survey) -> Option<Refusal> {
+fn content(survey: &Survey) -> Option<BindRefusal> {
     if !survey.mounts.is_empty() {
         let why = format!("something else is mounted in it: {}", some(&survey.mounts));
         let remedy = "unmount that, or name a folder that has none (a subvolume is one)";
@@ -278,7 +278,7 @@ fn content(survey: &Survey) -> Option<Refusal> {
     })
 }
 
-fn users(facts: &Facts) -> Option<Refusal> {
+fn users(facts: &Facts) -> Option<BindRefusal> {
     if !facts.disks.is_empty() {
         let why = format!("disks or swap are made of files in it: {}", some(&facts.disks));
         return Some(refuse(why, "'losetup -d' or 'swapoff' first"));
@@ -343,7 +343,8 @@ mod tests {
     use super::*;
 
     fn facts() -> Facts {
-        let mount = Mounted { kind: "ext4".into(), point: "/srv".into(), ..Mounted::default() };
+        let mount =
+            MountEntry { kind: "ext4".into(), point: "/srv".into(), ..MountEntry::default() };
         Facts {
             path: "/srv/work".into(),
             runtime: "/run/fsure/ram".into(),

@@ -70,7 +70,7 @@ pub enum Response {
     /// The names that differ.
     Verified {
         /// Each name with its difference; empty if both sides are equal.
-        differences: Vec<Difference>,
+        differences: Vec<DifferenceLine>,
     },
     /// It is out of RAM.
     Ended(UnbindReport),
@@ -115,13 +115,13 @@ pub struct SyncReport {
 
 /// A name below the folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Name {
+pub struct PathName {
     path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path_bytes: Option<String>,
 }
 
-impl Name {
+impl PathName {
     /// As text, and in base64 where the text alone would lose some.
     pub fn new(path: &RelPath) -> Self {
         let bytes = path.as_bytes();
@@ -143,10 +143,10 @@ fn text(path: &RelPath) -> String {
 
 /// A name that differs between the sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Difference {
+pub struct DifferenceLine {
     /// The name.
     #[serde(flatten)]
-    pub name: Name,
+    pub name: PathName,
     /// `only-in-ram`, `only-on-disk`, `content`, `metadata`, `changing`.
     pub how: String,
 }
@@ -309,7 +309,7 @@ mod tests {
             (b"a\nb", r#"{"path":"a\nb"}"#, "a\\nb"),
             (b"\xff", "{\"path\":\"\u{fffd}\",\"path_bytes\":\"/w==\"}", "\\xff"),
         ] {
-            let name = Name::new(&RelPath::from_bytes(bytes.to_vec()));
+            let name = PathName::new(&RelPath::from_bytes(bytes.to_vec()));
             assert_eq!((&*line(&name), &*name.shown()), (json, shown));
         }
     }

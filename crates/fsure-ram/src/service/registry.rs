@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use fsure_os::folder::Root;
 use fsure_os::lock::{self, Attempt, Lock};
-use fsure_os::ramfs::{self, Mounted};
-use fsure_os::{daemon, path as os_path, plain, zram};
+use fsure_os::overmount::{self, MountEntry};
+use fsure_os::root_dir::Root;
+use fsure_os::{detached_process, path as os_path, user_file, zram};
 use serde::{Deserialize, Serialize};
 
 use super::backend::{Backend, label};
@@ -51,7 +51,7 @@ pub struct Registry {
 
 /// One RAM folder, as it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct RegistryEntry {
     /// Made of the path that it was bound at, so that the same folder has the same.
     pub id: String,
     /// The folder, without links; where it was moved to, if it was.
@@ -92,7 +92,7 @@ impl FolderIdentity {
 
 /// As it is stored.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredEntry {
     version: u32,
     path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,17 +123,17 @@ pub enum Role {
 
 /// A process, by its number and when it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Process {
+pub struct KeeperProcess {
     /// Its number.
     pub number: u32,
     /// In ticks since the machine was started.
     pub began: u64,
 }
 
-impl Process {
+impl KeeperProcess {
     /// Returns true if it runs.
     pub fn is_running(self) -> bool {
-        daemon::is_running(self.number, self.began)
+        detached_process::is_running(self.number, self.began)
     }
 }
 
@@ -153,7 +153,7 @@ impl Role {
     }
 }
 
-impl Entry {
+impl RegistryEntry {
     /// An entry for a folder, whose path is without links; of a tmpfs.
     pub fn new(path: &Path, max_loss: Duration, (bytes, inodes): (u64, u64)) -> Self {
         let id = blake3::hash(&os_path::bytes(path)).to_hex()[..16].to_owned();
@@ -173,10 +173,10 @@ impl Entry {
     /// Returns the mount point of its RAM side among these mounts; `None` if it is not
     /// mounted. A folder above it could have been renamed, and what is mounted moves
     /// along.
-    pub(super) fn place(&self, mounts: &[Mounted]) -> Option<PathBuf> {
+    pub(super) fn place(&self, mounts: &[MountEntry]) -> Option<PathBuf> {
         let source = self.source();
-        let is_whole = |mount: &&Mounted| mount.source == source && mount.root == Path::new("/");
-        let is_here = |mount: &Mounted| mount.point == self.path;
+        let is_whole = |mount: &&MountEntry| mount.source == source && mount.root == Path::new("/");
+        let is_here = |mount: &MountEntry| mount.point == self.path;
         let mut whole = mounts.iter().filter(is_whole);
         let found = whole.clone().find(|mount| is_here(mount));
         found.or_else(|| whole.find(|mount| self.is_of(mount))).map(|mount| mount.point.clone())
@@ -184,7 +184,7 @@ impl Entry {
 
     /// Returns true if a mount is of its RAM side, wherever that is. The label is checked
     /// too, because the number of a device could belong to another entry by now.
-    pub(super) fn is_of(&self, mount: &Mounted) -> bool {
+    pub(super) fn is_of(&self, mount: &MountEntry) -> bool {
         let is_ours = |number| zram::is_xfs_of(number, &label(self)).unwrap_or(false);
         mount.source == self.source() && self.device.is_none_or(is_ours)
     }
@@ -245,17 +245,17 @@ impl Registry {
 
     /// Returns all entries, with their current places. What cannot be read is not an entry
     /// of fsure, and is not touched.
-    pub fn entries(&self) -> Result<Vec<Entry>> {
+    pub fn entries(&self) -> Result<Vec<RegistryEntry>> {
         if !os_path::exists(&self.folder) {
             return Ok(Vec::new());
         }
-        let names = plain::names(&self.folder).context("list", &self.folder)?;
+        let names = user_file::names(&self.folder).context("list", &self.folder)?;
         let ids = names.iter().filter_map(|name| std::str::from_utf8(name).ok());
         let mut entries: Vec<_> = ids.filter_map(|id| self.read(id)).collect();
         if entries.is_empty() {
             return Ok(entries);
         }
-        let mounts = ramfs::mounts(None).context("look what is mounted for", &self.folder)?;
+        let mounts = overmount::mounts(None).context("look what is mounted for", &self.folder)?;
         for entry in &mut entries {
             entry.path = entry.place(&mounts).unwrap_or_else(|| entry.path.clone());
         }
@@ -264,16 +264,16 @@ impl Registry {
     }
 
     /// The entry of an id, as it was noted last.
-    pub fn read(&self, id: &str) -> Option<Entry> {
+    pub fn read(&self, id: &str) -> Option<RegistryEntry> {
         entry(id, load(&self.home(id).join(BOUND))?)
     }
 
     /// Folders that were in RAM when the machine went down.
-    pub fn left_over(&self) -> Result<Vec<Entry>> {
+    pub fn left_over(&self) -> Result<Vec<RegistryEntry>> {
         if !os_path::exists(&self.lasting) {
             return Ok(Vec::new());
         }
-        let names = plain::names(&self.lasting).context("list", &self.lasting)?;
+        let names = user_file::names(&self.lasting).context("list", &self.lasting)?;
         let left = names.iter().filter_map(|name| {
             let id = std::str::from_utf8(name).ok()?.strip_suffix(".json")?;
             let left = entry(id, load(&self.note(id))?)?;
@@ -292,19 +292,19 @@ impl Registry {
     }
 
     /// The entry of a folder, whose path is without links.
-    pub fn find(&self, path: &Path) -> Result<Option<Entry>> {
+    pub fn find(&self, path: &Path) -> Result<Option<RegistryEntry>> {
         Ok(self.entries()?.into_iter().find(|entry| entry.path == path))
     }
 
     /// Enters a folder, or what has changed of one.
-    pub fn put(&self, entry: &Entry) -> Result<()> {
+    pub fn put(&self, entry: &RegistryEntry) -> Result<()> {
         let home = self.home(&entry.id);
         os_path::make_private_folder(&home).context("make", &home)?;
         let disk = self.disk(&entry.id);
         os_path::make_private_folder(&disk).context("make", &disk)?;
         let bytes = os_path::bytes(&entry.path);
         let is_text = std::str::from_utf8(&bytes).is_ok();
-        let stored = Stored {
+        let stored = StoredEntry {
             version: VERSION,
             path: String::from_utf8_lossy(&bytes).into_owned(),
             path_bytes: (!is_text).then(|| BASE64.encode(&bytes)),
@@ -364,15 +364,16 @@ impl Registry {
     }
 
     /// The process that has a role, if it runs.
-    pub fn process(&self, id: &str, role: Role) -> Option<Process> {
-        load(&self.home(id).join(role.file())).filter(|process: &Process| process.is_running())
+    pub fn process(&self, id: &str, role: Role) -> Option<KeeperProcess> {
+        load(&self.home(id).join(role.file()))
+            .filter(|process: &KeeperProcess| process.is_running())
     }
 
     /// Returns true if this process still has a role. A folder that was taken out of RAM
     /// and put back at once has other processes, under the same name.
     pub fn has(&self, id: &str, role: Role) -> bool {
         let name = self.home(id).join(role.file());
-        match load::<Process>(&name) {
+        match load::<KeeperProcess>(&name) {
             Some(process) => process.number == std::process::id(),
             // A file that only cannot be read just now is not another process's.
             None => os_path::exists(&name),
@@ -396,8 +397,8 @@ impl Registry {
                 Attempt::HeldBy(_) => std::thread::sleep(EXIT_POLL_INTERVAL),
             }
         };
-        let began = daemon::begun(number).unwrap_or_default();
-        store(&home.join(role.file()), &Process { number, began })?;
+        let began = detached_process::begun(number).unwrap_or_default();
+        store(&home.join(role.file()), &KeeperProcess { number, began })?;
         Ok(Some(lock))
     }
 
@@ -407,28 +408,30 @@ impl Registry {
 }
 
 /// The entry that was stored for an id.
-fn entry(id: &str, stored: Stored) -> Option<Entry> {
-    let Stored { version, path, max_loss_ms, bytes, inodes, backend, device, which, .. } = stored;
+fn entry(id: &str, stored: StoredEntry) -> Option<RegistryEntry> {
+    let StoredEntry { version, path, max_loss_ms, bytes, inodes, backend, device, which, .. } =
+        stored;
     let (least, since_ns) = (stored.least, stored.since_ns);
     let path = match stored.path_bytes {
         Some(text) => os_path::from_bytes(&BASE64.decode(text).ok()?).into_owned(),
         None => path.into(),
     };
-    let entry = Entry::new(&path, Duration::from_millis(max_loss_ms), (bytes, inodes));
-    let entry = Entry { id: id.to_owned(), least, since_ns, backend, device, which, ..entry };
+    let entry = RegistryEntry::new(&path, Duration::from_millis(max_loss_ms), (bytes, inodes));
+    let entry =
+        RegistryEntry { id: id.to_owned(), least, since_ns, backend, device, which, ..entry };
     (version == VERSION).then_some(entry)
 }
 
 pub(super) fn load<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<T> {
     let mut text = String::new();
-    plain::open(path).ok()?.take(FILE_MAX).read_to_string(&mut text).ok()?;
+    user_file::open(path).ok()?.take(FILE_MAX).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
 
 pub(super) fn store(path: &Path, value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string(value).map_err(|why| Error::Internal(why.to_string()))?;
     let write = || {
-        let mut file = plain::AtomicFile::create(path)?;
+        let mut file = user_file::AtomicFile::create(path)?;
         writeln!(file, "{text}")?;
         file.finish()
     };
@@ -451,7 +454,7 @@ mod tests {
         let mut entries = Vec::new();
         for name in [&b"/srv/a b"[..], b"/srv/\xff\\"] {
             let path = os_path::from_bytes(name).into_owned();
-            let mut entry = Entry::new(&path, Duration::from_millis(1500), (1 << 30, 5000));
+            let mut entry = RegistryEntry::new(&path, Duration::from_millis(1500), (1 << 30, 5000));
             if !entries.is_empty() {
                 (entry.backend, entry.device) = (Backend::ZramXfs, Some(3));
                 assert_eq!(entry.source(), "/dev/zram3");

@@ -8,9 +8,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::protocol::{Difference, Failed, FolderState, Name, Request, Response};
+use super::protocol::{DifferenceLine, Failed, FolderState, PathName, Request, Response};
 use crate::write_back::{
-    Activity, Comparison, DifferenceKind, LastGenerationEntries, SideDifference,
+    Activity, DifferenceKind, LastGenerationEntries, SideComparison, SideDifference,
 };
 use fsure_core::{Error, RelPath, Result};
 
@@ -20,7 +20,7 @@ const WAITING_MAX: usize = 32;
 const WORKER_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Requests to the worker's own thread.
-pub(super) enum Ask {
+pub(super) enum WorkerRequest {
     /// A request of the user.
     Request(Request),
     /// To give both sides to be compared, after a generation.
@@ -30,15 +30,15 @@ pub(super) enum Ask {
     Known(BTreeSet<RelPath>, bool),
 }
 
-/// Replies to an [`Ask`].
+/// Replies to an [`WorkerRequest`].
 pub(super) enum Reply {
     Answer(Response),
-    Comparison(Box<Comparison>),
+    Comparison(Box<SideComparison>),
     Known(LastGenerationEntries),
 }
 
 /// Something asked, and where the reply is waited for.
-pub(super) type PendingRequest = (Ask, Sender<Reply>);
+pub(super) type PendingRequest = (WorkerRequest, Sender<Reply>);
 
 /// The last known state, and the moment since which changes are at risk. A generation can
 /// take long, and clients that ask meanwhile get this state.
@@ -87,7 +87,7 @@ impl<'a> RequestHandler<'a> {
         let answer = match request {
             _ if before >= WAITING_MAX => Err(usage("too many wait for it already")),
             Request::Verify => self.verify(),
-            _ => self.ask(Ask::Request(request)).and_then(|reply| match reply {
+            _ => self.ask(WorkerRequest::Request(request)).and_then(|reply| match reply {
                 Reply::Answer(answer) => Ok(answer),
                 _ => Err(unexpected()),
             }),
@@ -96,12 +96,12 @@ impl<'a> RequestHandler<'a> {
         answer.unwrap_or_else(|error| Response::Failed(Failed::from(&error)))
     }
 
-    fn ask(&self, ask: Ask) -> Result<Reply> {
+    fn ask(&self, ask: WorkerRequest) -> Result<Reply> {
         self.ask_while(ask, &|| Ok(()))
     }
 
     /// Waits for the worker's reply as long as `go_on` has no error.
-    fn ask_while(&self, ask: Ask, go_on: &dyn Fn() -> Result<()>) -> Result<Reply> {
+    fn ask_while(&self, ask: WorkerRequest, go_on: &dyn Fn() -> Result<()>) -> Result<Reply> {
         let over = || usage("the folder is out of RAM");
         let (sender, replies) = channel();
         let sent = self.asked.lock().unwrap_or_else(PoisonError::into_inner).send((ask, sender));
@@ -118,13 +118,13 @@ impl<'a> RequestHandler<'a> {
 
     /// Compares both sides. Reading them can take long, and generations go on meanwhile.
     fn verify(&self) -> Result<Response> {
-        let Reply::Comparison(comparison) = self.ask(Ask::Comparison)? else {
+        let Reply::Comparison(comparison) = self.ask(WorkerRequest::Comparison)? else {
             return Err(unexpected());
         };
         // A worker that takes the folder out of RAM waits for this to end.
         let go_on = || comparison.go_on();
         let ask = |paths: &BTreeSet<RelPath>, is_new| {
-            self.ask_while(Ask::Known(paths.clone(), is_new), &go_on)
+            self.ask_while(WorkerRequest::Known(paths.clone(), is_new), &go_on)
         };
         let different = comparison.run(&mut |paths, is_new| match ask(paths, is_new)? {
             Reply::Known(known) => Ok(known),
@@ -134,7 +134,7 @@ impl<'a> RequestHandler<'a> {
     }
 }
 
-fn difference(one: &SideDifference) -> Difference {
+fn difference(one: &SideDifference) -> DifferenceLine {
     let how = match one.how {
         DifferenceKind::OnlyInRam => "only-in-ram",
         DifferenceKind::OnlyOnDisk => "only-on-disk",
@@ -142,7 +142,7 @@ fn difference(one: &SideDifference) -> Difference {
         DifferenceKind::Metadata => "metadata",
         DifferenceKind::Changing => "changing",
     };
-    Difference { name: Name::new(&one.path), how: how.to_owned() }
+    DifferenceLine { name: PathName::new(&one.path), how: how.to_owned() }
 }
 
 fn usage(message: &str) -> Error {
@@ -182,12 +182,12 @@ mod tests {
         std::thread::scope(|scope| {
             let answer = scope.spawn(|| answers.answer(Some(&verify)));
             let (ask, to) = asked.recv().unwrap();
-            assert!(matches!(ask, Ask::Comparison));
+            assert!(matches!(ask, WorkerRequest::Comparison));
             let stop = Arc::<AtomicBool>::default();
             let comparison = engine.comparison(&ram, &stop).unwrap();
             to.send(Reply::Comparison(Box::new(comparison))).unwrap();
             let (ask, to) = asked.recv().unwrap();
-            assert!(matches!(ask, Ask::Known(_, true)));
+            assert!(matches!(ask, WorkerRequest::Known(_, true)));
             stop.store(true, Ordering::Relaxed);
             let began = Instant::now();
             while Arc::strong_count(&stop) > 1 && began.elapsed() < Duration::from_secs(60) {

@@ -4,11 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
-use fsure_os::{daemon, path as os_path, plain};
+use fsure_os::{detached_process, path as os_path, user_file};
 use serde::{Deserialize, Serialize};
 
 use super::others::Others;
-use super::registry::{Process, load, store};
+use super::registry::{KeeperProcess, load, store};
 
 /// The folder of the notes, in the runtime folder.
 const RUNS: &str = "runs";
@@ -20,7 +20,7 @@ pub(super) struct Runs(Option<PathBuf>);
 /// A note, as it is stored.
 #[derive(Serialize, Deserialize)]
 struct Note {
-    keeper: Process,
+    keeper: KeeperProcess,
     bytes: u64,
     /// A version that does not note them has one in most runs.
     #[serde(default = "one")]
@@ -42,7 +42,8 @@ impl Runs {
     pub(super) fn put(&self, kept: Others) {
         let Some(folder) = &self.0 else { return };
         let number = std::process::id();
-        let keeper = Process { number, began: daemon::begun(number).unwrap_or_default() };
+        let keeper =
+            KeeperProcess { number, began: detached_process::begun(number).unwrap_or_default() };
         if let Some(runtime) = folder.parent() {
             let _ = os_path::make_private_folder(runtime);
         }
@@ -60,7 +61,7 @@ impl Runs {
     /// Adds up all other runs. The note of a keeper that was killed is removed.
     pub(super) fn others(&self) -> Others {
         let Some(folder) = &self.0 else { return Others::default() };
-        let names = plain::names(folder).unwrap_or_default();
+        let names = user_file::names(folder).unwrap_or_default();
         let notes = names.iter().map(|name| folder.join(os_path::from_bytes(name)));
         notes
             .filter(|path| *path != own(folder))
@@ -95,12 +96,15 @@ mod tests {
         let other = own.with_file_name("1.json");
         std::fs::rename(&own, &other).unwrap();
         // Where a process can be told from one before it.
-        if daemon::begun(std::process::id()).is_some_and(|began| began > 0) {
+        if detached_process::begun(std::process::id()).is_some_and(|began| began > 0) {
             assert_eq!(runs.others(), kept);
         }
         let number = std::process::id();
-        store(&other, &Note { keeper: Process { number, began: u64::MAX }, bytes: 7, folders: 1 })
-            .unwrap();
+        store(
+            &other,
+            &Note { keeper: KeeperProcess { number, began: u64::MAX }, bytes: 7, folders: 1 },
+        )
+        .unwrap();
         assert_eq!(runs.others(), Others::default(), "it was killed");
         assert!(!other.exists());
         runs.put(kept);

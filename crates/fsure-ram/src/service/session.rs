@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fsure_os::ramfs::{self, Detached, DetachedView, HoldKind, Holder, Mounted};
+use fsure_os::overmount::{self, Detached, DetachedView, HoldKind, Holder, MountEntry};
 
 use super::backend::{self, FreezeControl};
 use super::change_tracker::ChangeTracker;
 use super::cleanup::clear;
-use super::registry::{Entry, Registry};
+use super::registry::{Registry, RegistryEntry};
 use super::request_handler::Reply;
 use crate::write_back::{
     Activity, CompareDepth, Engine, Freeze, Generation, NoTracker, OWN, SideDifference,
@@ -33,7 +33,7 @@ pub(super) const NAMES_SHOWN_MAX: usize = 5;
 /// A RAM folder, and the engine that has it.
 pub(super) struct Session {
     pub(super) registry: Registry,
-    pub(super) entry: Entry,
+    pub(super) entry: RegistryEntry,
     /// `None` after a failure, until it could be taken over again.
     pub(super) engine: Option<Engine>,
     /// The RAM side as the engine sees it: what another process mounts in it is not there,
@@ -51,7 +51,7 @@ impl Session {
     /// Puts a folder into RAM, or takes over one that is there; says which.
     pub(super) fn begin(
         registry: &Registry,
-        entry: Entry,
+        entry: RegistryEntry,
         stop: &AtomicUsize,
     ) -> Result<(Self, bool)> {
         let place = place(&entry)?;
@@ -77,9 +77,9 @@ impl Session {
     }
 
     /// The RAM side's mount; an error where it is covered or gone.
-    pub(super) fn mount(&self) -> Result<Mounted> {
+    pub(super) fn mount(&self) -> Result<MountEntry> {
         let path = &self.entry.path;
-        let mount = ramfs::mount_at(path).context("look what is mounted at", path)?;
+        let mount = overmount::mount_at(path).context("look what is mounted at", path)?;
         if mount.point == *path && mount.source == self.entry.source() {
             return Ok(mount);
         }
@@ -136,7 +136,7 @@ impl Session {
     /// Copies the folder into memory and puts that over it.
     fn fill(&mut self, stop: &AtomicUsize) -> Result<()> {
         let (disk, path) = (self.disk(), self.entry.path.clone());
-        let place = ramfs::mount_at(&disk).context("look at", &disk)?;
+        let place = overmount::mount_at(&disk).context("look at", &disk)?;
         if place.point != disk {
             let clone = Detached::clone_of(&path).context("reach a second time", &path)?;
             clone.publish_privately(&disk).context("mount", &disk)?;
@@ -152,7 +152,7 @@ impl Session {
     /// Copies until no process has written meanwhile.
     fn populate_without_changes(&mut self, stop: &AtomicUsize) -> Result<()> {
         let (disk, path) = (self.disk(), self.entry.path.clone());
-        let survey = || ramfs::survey(&disk, OWN).context("look through", &path);
+        let survey = || overmount::survey(&disk, OWN).context("look through", &path);
         let mut changed = Vec::new();
         for _ in 0..POPULATE_ATTEMPTS_MAX {
             let before = survey()?;
@@ -239,7 +239,7 @@ impl Session {
     pub(super) fn look_for_disks(&mut self) {
         // Where that cannot be told now it is in a second.
         let Ok(mount) = self.mount() else { return };
-        let Ok(files) = ramfs::block_devices_on(&|device, _| device == mount.device) else {
+        let Ok(files) = overmount::block_devices_on(&|device, _| device == mount.device) else {
             return;
         };
         if let Some(tracker) = &mut self.tracker {
@@ -285,7 +285,7 @@ impl Session {
         self.mount()?;
         let path = &self.entry.path;
         let doing = if is { "make read-only" } else { "make writable" };
-        ramfs::set_read_only(path, is).context(doing, path)
+        overmount::set_read_only(path, is).context(doing, path)
     }
 
     /// Returns true if it is read-only; false if its mount cannot be seen.
@@ -295,23 +295,23 @@ impl Session {
 }
 
 /// Returns true if the RAM side of an entry is mounted.
-pub(super) fn is_mounted(entry: &Entry) -> Result<bool> {
+pub(super) fn is_mounted(entry: &RegistryEntry) -> Result<bool> {
     Ok(place(entry)?.is_some())
 }
 
 /// Returns the mount point of the RAM side of an entry; `None` if it is not mounted.
-pub(super) fn place(entry: &Entry) -> Result<Option<PathBuf>> {
-    let mounts = ramfs::mounts(None).context("look what is mounted at", &entry.path)?;
+pub(super) fn place(entry: &RegistryEntry) -> Result<Option<PathBuf>> {
+    let mounts = overmount::mounts(None).context("look what is mounted at", &entry.path)?;
     Ok(entry.place(&mounts))
 }
 
 /// Refuses if another process would go on with the disk side unseen.
-fn refuse_holders(path: &Path, survey: &ramfs::Survey) -> Result<()> {
+fn refuse_holders(path: &Path, survey: &overmount::Survey) -> Result<()> {
     let is_meant =
         |device: u64, inode: u64| device == survey.device && survey.inodes.contains(&inode);
     let holders =
-        ramfs::holders(&[std::process::id()], &is_meant).context("look who uses", path)?;
-    let disks = ramfs::block_devices_on(&is_meant).context("look what disks are in", path)?;
+        overmount::holders(&[std::process::id()], &is_meant).context("look who uses", path)?;
+    let disks = overmount::block_devices_on(&is_meant).context("look what disks are in", path)?;
     if let Some(first) = disks.first() {
         let (path, first) = (path.display(), first.display());
         return Err(Error::Usage {

@@ -8,12 +8,12 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fsure_os::memory::memory;
-use fsure_os::ramfs::{Mounted, Room, Top};
+use fsure_os::memory_info::memory;
+use fsure_os::overmount::{FsSpace, MountEntry, Top};
 
 use super::others::{LastCount, Others};
 use super::preflight::reserve;
-use super::registry::Entry;
+use super::registry::RegistryEntry;
 use fsure_core::units::GIB;
 
 /// All RAM folders together are to take no more than one part of so many of the memory that
@@ -106,14 +106,14 @@ impl Use {
 /// A RAM folder whose size follows its use.
 pub(super) struct Following {
     least: u64,
-    last: Room,
+    last: FsSpace,
     at: Option<Instant>,
 }
 
 impl Following {
     /// One that has so many bytes at least.
     pub(super) fn new(least: u64) -> Self {
-        Self { least, last: Room::default(), at: None }
+        Self { least, last: FsSpace::default(), at: None }
     }
 
     /// Gives it the limits that it is to have by now. If a limit cannot be changed, the next
@@ -153,10 +153,10 @@ pub(super) fn each_interval(is_over: &AtomicBool, mut look: impl FnMut() -> bool
 
 /// The mount point of the RAM side, and its device; nothing while it is covered or gone.
 #[derive(Default)]
-pub(super) struct Place(Mutex<Option<(PathBuf, u64)>>);
+pub(super) struct RamMountPoint(Mutex<Option<(PathBuf, u64)>>);
 
-impl Place {
-    pub(super) fn set(&self, mount: Option<&Mounted>) {
+impl RamMountPoint {
+    pub(super) fn set(&self, mount: Option<&MountEntry>) {
         let place = mount.map(|mount| (mount.point.clone(), mount.device));
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = place;
     }
@@ -174,8 +174,8 @@ impl Place {
 /// program that fills the memory does not wait for it. `first` hears that the first look is
 /// done, and is dropped if the size does not follow.
 pub(super) fn follow(
-    entry: &Entry,
-    place: &Place,
+    entry: &RegistryEntry,
+    place: &RamMountPoint,
     others: &LastCount,
     first: SyncSender<()>,
     is_over: &AtomicBool,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-use fsure_os::daemon::{DetachedProcess, begun, terminate};
+use fsure_os::detached_process::{DetachedProcess, begun, terminate};
 
 use super::protocol::{DaemonEvent, Failed};
 use super::registry::{Registry, Role};

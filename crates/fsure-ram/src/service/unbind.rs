@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use fsure_os::mounts::retry_while_busy;
-use fsure_os::ramfs::{self, HoldKind, Holder};
+use fsure_os::overmount::{self, HoldKind, Holder};
+use fsure_os::private_mounts::retry_while_busy;
 
 use super::cleanup::clear;
 use super::protocol::UnbindReport;
@@ -69,7 +69,7 @@ impl Session {
     /// folder cannot be unmounted.
     fn mounted_inside(&self) -> Result<Vec<PathBuf>> {
         let (mount, path) = (self.mount()?, &self.entry.path);
-        let all = ramfs::mounts(None).context("look what is mounted in", path)?;
+        let all = overmount::mounts(None).context("look what is mounted in", path)?;
         let inside = all.into_iter().filter(|one| one.parent == mount.id && one.id != mount.id);
         Ok(inside.map(|one| one.point).collect())
     }
@@ -78,7 +78,7 @@ impl Session {
     fn users(&self) -> Result<Vec<Holder>> {
         let device = self.mount()?.device;
         let path = &self.entry.path;
-        ramfs::holders_of_mounts(&[std::process::id()], device).context("look who uses", path)
+        overmount::holders_of_mounts(&[std::process::id()], device).context("look who uses", path)
     }
 
     fn in_use(&self, users: &[Holder]) -> Error {
@@ -205,7 +205,8 @@ impl Session {
     /// Lets go of both sides and unmounts, plainly.
     fn uncover(&mut self, mut ended: UnbindReport) -> Result<UnbindReport> {
         let (mount, path) = (self.mount()?, self.entry.path.clone());
-        let elsewhere = ramfs::mounted_elsewhere(mount.device).context("look who sees", &path)?;
+        let elsewhere =
+            overmount::mounted_elsewhere(mount.device).context("look who sees", &path)?;
         self.tracker = None;
         self.end_comparisons();
         if let Some(engine) = self.engine.take() {
@@ -214,7 +215,7 @@ impl Session {
         self.bare = None;
         // The trash is found below the folder again.
         ended.trash = ended.trash.map(|trash| self.uncovered(&trash));
-        if let Err(error) = retry_while_busy(|| ramfs::unmount(&path)) {
+        if let Err(error) = retry_while_busy(|| overmount::unmount(&path)) {
             self.refuse_users()?;
             let users = self.users()?;
             return Err(match error.kind() {
@@ -255,11 +256,11 @@ impl Session {
 
 /// Returns a warning for each process that still sees the RAM side after it was
 /// unmounted. Such a process has mounts of its own and sees it read-only.
-fn still_seen(elsewhere: &[ramfs::Elsewhere], device: u64) -> Vec<String> {
+fn still_seen(elsewhere: &[overmount::Elsewhere], device: u64) -> Vec<String> {
     // Most hear of the unmounting.
-    let now = ramfs::mounted_elsewhere(device).unwrap_or_else(|_| elsewhere.to_vec());
-    let warning = |one: &ramfs::Elsewhere| {
-        let ramfs::Elsewhere { process, command, point } = one;
+    let now = overmount::mounted_elsewhere(device).unwrap_or_else(|_| elsewhere.to_vec());
+    let warning = |one: &overmount::Elsewhere| {
+        let overmount::Elsewhere { process, command, point } = one;
         format!(
             "process {process} ({command}) has mounts of its own and still sees the RAM side at \
              {}, as it was and read-only: start it again",

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fsure_os::control::Control;
-use fsure_os::daemon;
+use fsure_os::control_socket::Control;
+use fsure_os::detached_process;
 
 use super::cleanup::clear_if_unmounted;
 use super::memory_pressure::{self, Need};
@@ -15,10 +15,12 @@ use super::others::{LastCount, Others};
 use super::protocol::{
     DaemonEvent, Failed, FolderState, Request, Response, SyncReport, UnbindReport, line,
 };
-use super::registry::{Entry, Registry, Role};
-use super::request_handler::{Ask, PendingRequest, PublishedState, Reply, RequestHandler, ms};
+use super::registry::{Registry, RegistryEntry, Role};
+use super::request_handler::{
+    PendingRequest, PublishedState, Reply, RequestHandler, WorkerRequest, ms,
+};
 use super::session::{Session, is_mounted, place};
-use super::size::{Place, follow};
+use super::size::{RamMountPoint, follow};
 use super::supervisor::{SelfExec, restart_supervisor};
 use crate::write_back::{CompareDepth, SyncSchedule};
 use fsure_core::{Error, IoContext as _, Result};
@@ -74,7 +76,7 @@ pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
     let name = registry.control(id);
     let control = Control::listen(&name).context("listen at", &name).inspect_err(told)?;
     let (asked, asks) = channel::<PendingRequest>();
-    let place = Place::default();
+    let place = RamMountPoint::default();
     let follows = entry.least.is_some();
     let count = || Others::of(registry, Some(&entry));
     let others = LastCount::new(if follows { count() } else { Others::default() });
@@ -113,23 +115,23 @@ pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
 
 impl WorkerConfig<'_> {
     /// Says how it begins or ends, and notes that.
-    fn say(&self, entry: &Entry, told: &DaemonEvent) {
+    fn say(&self, entry: &RegistryEntry, told: &DaemonEvent) {
         told.lines().iter().for_each(|words| self.note(entry, words));
         (self.tell)(told);
     }
 
     /// Notes what the user should know, even if no process is listening.
-    fn note(&self, entry: &Entry, words: &str) {
+    fn note(&self, entry: &RegistryEntry, words: &str) {
         self.registry.tell(entry, words);
         if self.program.is_alone {
             // Below systemd it comes to the log anyway.
-            let _ = daemon::log(&format!("{}: {words}", entry.path.display()));
+            let _ = detached_process::log(&format!("{}: {words}", entry.path.display()));
         }
     }
 }
 
 /// There is a process that does what one was started for.
-pub(super) fn already_running_error(entry: &Entry) -> Error {
+pub(super) fn already_running_error(entry: &RegistryEntry) -> Error {
     Error::Usage {
         message: format!("{} is in RAM already, and a process keeps it", entry.path.display()),
         hint: Some("'fsure ram status' shows it; if it was killed, wait until it ends".to_owned()),
@@ -138,7 +140,7 @@ pub(super) fn already_running_error(entry: &Entry) -> Error {
 
 /// Reports on a folder that was in RAM and is not any more: a worker was killed while it
 /// was about to end, or another process has unmounted the folder while there was none.
-fn unmounted_report(registry: &Registry, entry: &Entry) -> UnbindReport {
+fn unmounted_report(registry: &Registry, entry: &RegistryEntry) -> UnbindReport {
     let words = format!(
         "{} is not in RAM any more: the disk has the last generation that was brought to it",
         entry.path.display()
@@ -150,7 +152,7 @@ fn unmounted_report(registry: &Registry, entry: &Entry) -> UnbindReport {
 
 /// Counts of all generations since the worker began.
 #[derive(Default)]
-struct Totals {
+struct WorkerTotals {
     generations: u64,
     spread: u64,
     spread_max_ms: f64,
@@ -158,7 +160,7 @@ struct Totals {
     written: u64,
 }
 
-impl Totals {
+impl WorkerTotals {
     /// Counts one; `is_new` if it has changed anything.
     fn add(&mut self, done: &SyncReport, is_new: bool) {
         self.generations += u64::from(is_new);
@@ -175,7 +177,7 @@ struct Worker<'a> {
     work: &'a WorkerConfig<'a>,
     session: Session,
     shown: &'a Mutex<PublishedState>,
-    place: &'a Place,
+    place: &'a RamMountPoint,
     others: &'a LastCount,
     pace: SyncSchedule,
     fenced: bool,
@@ -183,14 +185,14 @@ struct Worker<'a> {
     unsettled: Option<Instant>,
     /// The last generation, and what came of all.
     last: SyncReport,
-    totals: Totals,
+    totals: WorkerTotals,
     error: Option<String>,
     cared: Instant,
     tried: Instant,
     /// Earliest time of the next attempt to take it out of RAM.
     ending: Instant,
     /// Keepers that were started.
-    keepers: Vec<daemon::DetachedProcess>,
+    keepers: Vec<detached_process::DetachedProcess>,
     /// Told once.
     warned: Option<String>,
     told_needs: memory_pressure::Told,
@@ -201,7 +203,7 @@ impl<'a> Worker<'a> {
         work: &'a WorkerConfig<'a>,
         session: Session,
         shown: &'a Mutex<PublishedState>,
-        place: &'a Place,
+        place: &'a RamMountPoint,
         others: &'a LastCount,
     ) -> Self {
         let now = Instant::now();
@@ -217,7 +219,7 @@ impl<'a> Worker<'a> {
             fenced: false,
             unsettled: None,
             last,
-            totals: Totals::default(),
+            totals: WorkerTotals::default(),
             error: None,
             cared: now,
             tried: now,
@@ -267,20 +269,22 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn reply(&mut self, ask: Ask) -> Reply {
+    fn reply(&mut self, ask: WorkerRequest) -> Reply {
         self.follow_moved_mount();
         let answer = |answer| Ok(Reply::Answer(answer));
         let reply = match ask {
-            Ask::Request(Request::Sync) => self.sync().map(Response::Synced).and_then(answer),
-            Ask::Request(Request::Unbind) => {
+            WorkerRequest::Request(Request::Sync) => {
+                self.sync().map(Response::Synced).and_then(answer)
+            }
+            WorkerRequest::Request(Request::Unbind) => {
                 self.unbind(WRITERS_TIMEOUT).map(Response::Ended).and_then(answer)
             }
             // Answered by who was asked.
-            Ask::Request(Request::Status | Request::Verify) => {
+            WorkerRequest::Request(Request::Status | Request::Verify) => {
                 answer(Response::Status(Box::default()))
             }
-            Ask::Comparison => self.sync().and_then(|_| self.session.comparison()),
-            Ask::Known(paths, is_new) => {
+            WorkerRequest::Comparison => self.sync().and_then(|_| self.session.comparison()),
+            WorkerRequest::Known(paths, is_new) => {
                 let done = if is_new { self.sync().map(drop) } else { Ok(()) };
                 done.and_then(|()| self.session.known(&paths))
             }
@@ -454,7 +458,7 @@ impl<'a> Worker<'a> {
         let safe = now.checked_sub(self.pace.worst_loss(now)).unwrap_or(now);
         let since = self.unsettled.map_or(safe, |since| since.min(safe));
         let entry = &self.session.entry;
-        let room = fsure_os::ramfs::room(&entry.path).unwrap_or_default();
+        let room = fsure_os::overmount::room(&entry.path).unwrap_or_default();
         let (files, content) = self.session.size();
         let state = FolderState {
             max_loss_ms: ms(entry.max_loss),

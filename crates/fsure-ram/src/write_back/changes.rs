@@ -6,7 +6,7 @@ use fsure_core::RelPath;
 
 /// Changes since a tracker was asked last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Changes {
+pub enum ReportedChanges {
     /// Anything.
     #[default]
     Unknown,
@@ -32,7 +32,7 @@ pub struct Paths {
     pub changed_from: Option<i64>,
 }
 
-impl Changes {
+impl ReportedChanges {
     /// Nothing has changed.
     pub fn none() -> Self {
         Self::Known(Paths { is_exact: true, ..Paths::default() })
@@ -57,8 +57,8 @@ impl Changes {
 
 /// Reports what has changed since it was asked last.
 pub trait Tracker {
-    /// Never too little; [`Changes::Unknown`] is always true.
-    fn take(&mut self) -> Changes;
+    /// Never too little; [`ReportedChanges::Unknown`] is always true.
+    fn take(&mut self) -> ReportedChanges;
 
     /// Tells whether a change of a file of several names is reported whichever of them it was
     /// changed by.
@@ -78,8 +78,8 @@ pub trait Tracker {
 pub struct NoTracker;
 
 impl Tracker for NoTracker {
-    fn take(&mut self) -> Changes {
-        Changes::Unknown
+    fn take(&mut self) -> ReportedChanges {
+        ReportedChanges::Unknown
     }
 }
 
@@ -87,8 +87,8 @@ impl Tracker for NoTracker {
 pub(super) struct FirstScanTracker<'a>(pub(super) &'a mut dyn Tracker, pub(super) bool);
 
 impl Tracker for FirstScanTracker<'_> {
-    fn take(&mut self) -> Changes {
-        if std::mem::replace(&mut self.1, true) { self.0.take() } else { Changes::Unknown }
+    fn take(&mut self) -> ReportedChanges {
+        if std::mem::replace(&mut self.1, true) { self.0.take() } else { ReportedChanges::Unknown }
     }
 
     fn knows_links(&self) -> bool {

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use fsure_os::mirror::{File, data_from, read_at, write_at};
+use fsure_os::tree_copy::{File, data_from, read_at, write_at};
 
 /// Size of a block, in bytes: the unit that is skipped, hashed and written.
 const BLOCK: u64 = 64 << 10;

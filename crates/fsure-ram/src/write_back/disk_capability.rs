@@ -5,12 +5,12 @@
 
 use std::io;
 
-use fsure_os::folder::{is_denied, is_gone};
-use fsure_os::mirror::{File, Kind, Side, data_from};
+use fsure_os::root_dir::{is_denied, is_gone};
+use fsure_os::tree_copy::{File, NodeKind, Side, data_from};
 
 use super::disk_side::staged;
 use super::generation_builder::GenerationBuilder;
-use super::index::Entry;
+use super::index::IndexEntry;
 use super::journal::path_of;
 use super::journal_step::Meta;
 use fsure_core::{IoContext as _, RelPath, Result};
@@ -23,7 +23,7 @@ const LINK_BYTES_SAFE: usize = 255;
 impl GenerationBuilder<'_> {
     /// Returns true if the disk side can hold the entry under this name. All that is not
     /// known to fit is tested.
-    pub(super) fn disk_can_store(&self, path: &RelPath, entry: &Entry) -> Result<bool> {
+    pub(super) fn disk_can_store(&self, path: &RelPath, entry: &IndexEntry) -> Result<bool> {
         let is_known = self.known(path).is_some_and(|known| {
             known.facts.kind == entry.facts.kind && known.attributes == entry.attributes
         });
@@ -35,11 +35,11 @@ impl GenerationBuilder<'_> {
     }
 
     /// Gives what is staged all that it is to have before it has its name.
-    pub(super) fn set_attributes(&self, stage: &str, entry: &Entry) -> Result<()> {
+    pub(super) fn set_attributes(&self, stage: &str, entry: &IndexEntry) -> Result<()> {
         let (name, meta) = (staged(stage), entry.meta());
         let (mtime, attributes) = (Some(meta.mtime_ns), &meta.attributes);
         let set =
-            self.disk.side.set(name.as_bytes(), Kind::File, meta.ownership, mtime, attributes);
+            self.disk.side.set(name.as_bytes(), NodeKind::File, meta.ownership, mtime, attributes);
         set.context("prepare", &self.disk.path.join(name))
     }
 
@@ -52,7 +52,7 @@ impl GenerationBuilder<'_> {
             at = data.end;
         }
         // Where that is not told it is as it was.
-        let Ok(room) = fsure_os::ramfs::room(&self.disk.path) else { return Ok(()) };
+        let Ok(room) = fsure_os::overmount::room(&self.disk.path) else { return Ok(()) };
         match room.bytes.saturating_sub(room.used) < self.staging.again {
             true => {
                 let why = "No space left on device for what is staged, and then appended";
@@ -62,12 +62,12 @@ impl GenerationBuilder<'_> {
         }
     }
 
-    fn probe(&self, entry: &Entry) -> io::Result<bool> {
+    fn probe(&self, entry: &IndexEntry) -> io::Result<bool> {
         let (kind, name) = (entry.facts.kind, staged(PROBE));
         let (side, name) = (&self.disk.side, name.as_bytes());
         remove(side, name)?;
         let made = match kind {
-            Kind::File => side.create(name).map(drop),
+            NodeKind::File => side.create(name).map(drop),
             kind => side.make(name, kind, &entry.target),
         };
         match made {
@@ -87,7 +87,7 @@ impl GenerationBuilder<'_> {
 fn remove(side: &Side, name: &[u8]) -> io::Result<()> {
     match side.facts(name) {
         Err(error) if is_gone(&error) => Ok(()),
-        other => side.remove(name, other?.kind == Kind::Folder),
+        other => side.remove(name, other?.kind == NodeKind::Folder),
     }
 }
 
@@ -104,8 +104,8 @@ pub(super) fn is_too_large(error: &io::Error) -> bool {
 
 /// Returns the entry of a folder that cannot be as it is, and yet must be there for what is
 /// in it: no user but its owner sees that until it can.
-pub(super) fn private(entry: Entry) -> Entry {
+pub(super) fn private(entry: IndexEntry) -> IndexEntry {
     let mut facts = entry.facts;
     facts.ownership.mode &= 0o700;
-    Entry { facts, attributes: Vec::new(), ..entry }
+    IndexEntry { facts, attributes: Vec::new(), ..entry }
 }

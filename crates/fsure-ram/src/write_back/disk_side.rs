@@ -4,9 +4,9 @@
 use std::io;
 use std::path::Path;
 
-use fsure_os::folder::is_gone;
 use fsure_os::lock::{self, Attempt, Lock};
-use fsure_os::mirror::{CopyStat, Kind, Side};
+use fsure_os::root_dir::is_gone;
+use fsure_os::tree_copy::{CopyStat, NodeKind, Side};
 
 use fsure_core::{Error, IoContext as _, RelPath, Result};
 
@@ -35,7 +35,7 @@ impl DiskSide {
         let side = Side::open(path).context("open", path)?;
         let own = path.join(OWN);
         let root = side.facts(b"").context("look at", path)?;
-        let make = |folder: &str| match side.make(folder.as_bytes(), Kind::Folder, b"") {
+        let make = |folder: &str| match side.make(folder.as_bytes(), NodeKind::Folder, b"") {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             other => other.context("make", &own),
         };
@@ -43,14 +43,14 @@ impl DiskSide {
         // A user who can write there decides what becomes of the folder.
         let facts = side.facts(OWN.as_bytes()).context("look at", &own)?;
         let user = facts.ownership.user;
-        if facts.kind == Kind::Folder && user != side_user() {
+        if facts.kind == NodeKind::Folder && user != side_user() {
             // What is in a journal is done: as root, anything.
             return Err(Error::Usage {
                 message: format!("{} was left by user {user}", own.display()),
                 hint: Some("run 'fsure ram recover' as that user".to_owned()),
             });
         }
-        if facts.kind != Kind::Folder || facts.ownership.mode & 0o022 != 0 {
+        if facts.kind != NodeKind::Folder || facts.ownership.mode & 0o022 != 0 {
             return Err(Error::Usage {
                 message: format!("{} is not of fsure's making", own.display()),
                 hint: Some("look what it is, and move it away".to_owned()),
@@ -75,7 +75,7 @@ impl DiskSide {
         let stage = self.path.join(STAGE);
         for (name, facts) in self.side.list(STAGE.as_bytes()).context("list", &stage)? {
             let path = RelPath::from_bytes(STAGE.as_bytes()).join(&name);
-            let is_folder = facts.kind == Kind::Folder;
+            let is_folder = facts.kind == NodeKind::Folder;
             self.side.remove(path.as_bytes(), is_folder).context("empty", &stage)?;
         }
         Ok(())
@@ -152,7 +152,7 @@ fn remove_all(side: &Side, folder: &RelPath) -> io::Result<()> {
     for (name, facts) in side.list(folder.as_bytes())? {
         let path = folder.join(&name);
         match facts.kind {
-            Kind::Folder => remove_all(side, &path)?,
+            NodeKind::Folder => remove_all(side, &path)?,
             _ => side.remove(path.as_bytes(), false)?,
         }
     }
@@ -162,7 +162,7 @@ fn remove_all(side: &Side, folder: &RelPath) -> io::Result<()> {
 /// Gives the folder back the date that it had before fsure's own came into it or went.
 fn redate(side: &Side, root: &CopyStat) -> io::Result<()> {
     let attributes = side.attributes(b"")?;
-    side.set(b"", Kind::Folder, root.ownership, Some(root.mtime_ns), &attributes)
+    side.set(b"", NodeKind::Folder, root.ownership, Some(root.mtime_ns), &attributes)
 }
 
 /// Returns the user id of this process, which owns the files that it makes.

@@ -6,14 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fsure_os::mirror::{CopyStat, Side};
+use fsure_os::tree_copy::{CopyStat, Side};
 
 use super::activity::Activity;
-use super::changes::{Changes, FirstScanTracker, Tracker};
+use super::changes::{FirstScanTracker, ReportedChanges, Tracker};
 use super::disk_side::{DiskSide, OWN, trash};
 use super::generation_builder::GenerationBuilder;
 use super::index::Index;
-use super::journal::{Done, Journal};
+use super::journal::{Journal, JournalDone};
 use super::missed_names::MissedNames;
 use super::plan::PlannedGeneration;
 use super::rehash_rotation::RehashRotation;
@@ -86,7 +86,7 @@ pub struct Engine {
     /// Looked at again, whatever their dates say.
     pub(super) again: BTreeSet<RelPath>,
     /// Reported already, and of after the last generation.
-    pub(super) changes: Changes,
+    pub(super) changes: ReportedChanges,
     /// Not found by the last generation, and kept.
     pub(super) missed: MissedNames,
     /// Of which the disk side has an older version, and of when it is at least.
@@ -147,7 +147,7 @@ fn files_of(planned: &PlannedGeneration) -> Vec<RelPath> {
     let files = planned
         .changed
         .iter()
-        .filter(|(_, entry)| entry.as_ref().is_some_and(super::index::Entry::is_file));
+        .filter(|(_, entry)| entry.as_ref().is_some_and(super::index::IndexEntry::is_file));
     files.map(|(path, _)| path.clone()).collect()
 }
 
@@ -240,7 +240,7 @@ impl Engine {
         };
         let start = Start {
             search: self.search,
-            changes: std::mem::replace(&mut self.changes, Changes::none()),
+            changes: std::mem::replace(&mut self.changes, ReportedChanges::none()),
             always: must,
             missed: &self.missed,
             stale: &self.stale,
@@ -311,8 +311,8 @@ impl Engine {
     }
 
     /// Applies what counts already.
-    fn finish_pending(&mut self) -> Result<Done> {
-        let Some(journal) = &self.pending else { return Ok(Done::default()) };
+    fn finish_pending(&mut self) -> Result<JournalDone> {
+        let Some(journal) = &self.pending else { return Ok(JournalDone::default()) };
         journal.publish(&self.disk)?;
         let done = journal.apply(&self.disk)?;
         self.is_adrift |= !done.changed.is_empty();

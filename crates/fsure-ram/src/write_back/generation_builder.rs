@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::ops::Bound;
 
-use fsure_os::folder::{is_denied, is_gone};
-use fsure_os::mirror::{CopyStat, File, Kind, Side, changed_ns, read_at};
+use fsure_os::root_dir::{is_denied, is_gone};
+use fsure_os::tree_copy::{CopyStat, File, NodeKind, Side, changed_ns, read_at};
 
 use super::content_digest;
 use super::disk_capability::{is_too_large, private};
 use super::disk_side::DiskSide;
-use super::index::{Entry, Index};
+use super::index::{Index, IndexEntry};
 use super::journal::path_of;
 use super::ram_scan::ScanResult;
-use super::stage::{READINGS_MAX, Source, Staging};
+use super::stage::{READINGS_MAX, StagedSource, Staging};
 use fsure_core::{IoContext as _, RelPath, Result};
 
 /// Result of taking a name into the draft.
@@ -36,7 +36,7 @@ pub(super) struct GenerationBuilder<'a> {
     pub(super) disk: &'a DiskSide,
     ram: &'a Side,
     pub(super) index: &'a Index,
-    pub(super) changed: BTreeMap<RelPath, Option<Entry>>,
+    pub(super) changed: BTreeMap<RelPath, Option<IndexEntry>>,
     /// Names in `changed` by inode, and some that were.
     by_inode: HashMap<u64, Vec<RelPath>>,
     /// The first round that found a name changed.
@@ -81,7 +81,7 @@ impl<'a> GenerationBuilder<'a> {
     }
 
     /// Takes a name as it is now.
-    pub(super) fn change(&mut self, path: RelPath, entry: Option<Entry>) {
+    pub(super) fn change(&mut self, path: RelPath, entry: Option<IndexEntry>) {
         self.since.entry(path.clone()).or_insert(self.round);
         match &entry {
             Some(entry) => {
@@ -99,7 +99,7 @@ impl<'a> GenerationBuilder<'a> {
 
     /// Returns the last known entry of a name: that of the draft, or else that of the
     /// last generation; `None` if there is no such name.
-    pub(super) fn known(&self, path: &RelPath) -> Option<&Entry> {
+    pub(super) fn known(&self, path: &RelPath) -> Option<&IndexEntry> {
         match self.changed.get(path) {
             Some(changed) => changed.as_ref(),
             None => self.index.get(path),
@@ -150,11 +150,11 @@ impl<'a> GenerationBuilder<'a> {
         facts: &CopyStat,
     ) -> Result<NameChange> {
         let kind = facts.kind;
-        if self.known(path).is_some_and(|known| known.is_folder() != (kind == Kind::Folder)) {
+        if self.known(path).is_some_and(|known| known.is_folder() != (kind == NodeKind::Folder)) {
             self.remove(path);
         }
         let seen = match kind {
-            Kind::File => self.see_file(path, facts),
+            NodeKind::File => self.see_file(path, facts),
             _ => self.see_other(path, facts).map(Some),
         };
         let seen = match seen {
@@ -169,7 +169,7 @@ impl<'a> GenerationBuilder<'a> {
         };
         let Some((source, mut entry)) = seen else { return Ok(NameChange::Unsettled) };
         if !self.disk_can_store(path, &entry)? {
-            if kind == Kind::Folder && self.known(path).is_none() {
+            if kind == NodeKind::Folder && self.known(path).is_none() {
                 self.note(path, private(entry));
             }
             return Ok(NameChange::Denied);
@@ -189,13 +189,17 @@ impl<'a> GenerationBuilder<'a> {
         Ok(self.note(path, entry))
     }
 
-    fn see_other(&self, path: &RelPath, facts: &CopyStat) -> io::Result<(Option<Source>, Entry)> {
+    fn see_other(
+        &self,
+        path: &RelPath,
+        facts: &CopyStat,
+    ) -> io::Result<(Option<StagedSource>, IndexEntry)> {
         let target = match facts.kind {
-            Kind::Link => self.ram.target(path.as_bytes())?,
+            NodeKind::Link => self.ram.target(path.as_bytes())?,
             _ => Vec::new(),
         };
         let attributes = self.ram.attributes(path.as_bytes())?;
-        Ok((None, Entry { facts: facts.clone(), digest: [0; 32], target, attributes }))
+        Ok((None, IndexEntry { facts: facts.clone(), digest: [0; 32], target, attributes }))
     }
 
     /// `None` where it became shorter meanwhile, or was written whenever it was read.
@@ -203,7 +207,7 @@ impl<'a> GenerationBuilder<'a> {
         &mut self,
         path: &RelPath,
         facts: &CopyStat,
-    ) -> io::Result<Option<(Option<Source>, Entry)>> {
+    ) -> io::Result<Option<(Option<StagedSource>, IndexEntry)>> {
         let file = self.ram.read(path.as_bytes())?;
         let attributes = self.ram.attributes_of(&file)?;
         let size = file.metadata()?.len();
@@ -211,14 +215,14 @@ impl<'a> GenerationBuilder<'a> {
             let Some(bytes) = read_whole(&file, size)? else { return Ok(None) };
             let digest = content_digest::digest_of(&bytes);
             self.note_change(&file)?;
-            (Source::Held(bytes), digest)
+            (StagedSource::Held(bytes), digest)
         } else {
             let Some(digest) = content_digest::digest(&file, size)? else { return Ok(None) };
             self.note_change(&file)?;
-            (Source::File(file), digest)
+            (StagedSource::File(file), digest)
         };
         let facts = CopyStat { size, ..facts.clone() };
-        Ok(Some((Some(source), Entry { facts, digest, target: Vec::new(), attributes })))
+        Ok(Some((Some(source), IndexEntry { facts, digest, target: Vec::new(), attributes })))
     }
 
     /// Notes when a file was changed that was read just now.
@@ -227,7 +231,7 @@ impl<'a> GenerationBuilder<'a> {
         Ok(())
     }
 
-    fn note(&mut self, path: &RelPath, entry: Entry) -> NameChange {
+    fn note(&mut self, path: &RelPath, entry: IndexEntry) -> NameChange {
         if self.known(path) == Some(&entry) {
             return NameChange::Same;
         }

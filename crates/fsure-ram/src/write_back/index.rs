@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
-use fsure_os::mirror::{Attributes, CopyStat, Kind};
+use fsure_os::tree_copy::{Attributes, CopyStat, NodeKind};
 
 use super::content_digest::Digest;
 use super::journal_step::Meta;
@@ -16,7 +16,7 @@ pub(super) const UNREAD: Digest = [0; 32];
 
 /// One name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct IndexEntry {
     /// Of the RAM side, when its content was taken.
     pub(super) facts: CopyStat,
     /// Of a file's content.
@@ -26,7 +26,7 @@ pub(super) struct Entry {
     pub(super) attributes: Attributes,
 }
 
-impl Entry {
+impl IndexEntry {
     pub(super) fn meta(&self) -> Meta {
         Meta {
             ownership: self.facts.ownership,
@@ -36,7 +36,7 @@ impl Entry {
     }
 
     pub(super) fn is_file(&self) -> bool {
-        self.facts.kind == Kind::File
+        self.facts.kind == NodeKind::File
     }
 
     /// Tells whether it is a file that has several names.
@@ -45,7 +45,7 @@ impl Entry {
     }
 
     pub(super) fn is_folder(&self) -> bool {
-        self.facts.kind == Kind::Folder
+        self.facts.kind == NodeKind::Folder
     }
 
     /// Returns true if both are the same to a reader of the disk side.
@@ -65,7 +65,7 @@ impl Entry {
 /// All names of a side, by path, and files by inode.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    entries: BTreeMap<RelPath, Entry>,
+    entries: BTreeMap<RelPath, IndexEntry>,
     files: HashMap<u64, Vec<RelPath>>,
     /// Names of files, and the bytes in these: asked for many times a second.
     sums: (usize, u64),
@@ -74,11 +74,11 @@ pub(super) struct Index {
 }
 
 impl Index {
-    pub(super) fn get(&self, path: &RelPath) -> Option<&Entry> {
+    pub(super) fn get(&self, path: &RelPath) -> Option<&IndexEntry> {
         self.entries.get(path)
     }
 
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (&RelPath, &Entry)> {
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (&RelPath, &IndexEntry)> {
         self.entries.iter()
     }
 
@@ -98,11 +98,12 @@ impl Index {
     }
 
     /// Puts one in, or takes one out.
-    pub(super) fn set(&mut self, path: RelPath, entry: Option<Entry>) {
-        let is_linked = |entry: Option<&Entry>| usize::from(entry.is_some_and(Entry::has_links));
+    pub(super) fn set(&mut self, path: RelPath, entry: Option<IndexEntry>) {
+        let is_linked =
+            |entry: Option<&IndexEntry>| usize::from(entry.is_some_and(IndexEntry::has_links));
         self.linked += is_linked(entry.as_ref());
         self.linked -= is_linked(self.entries.get(&path));
-        let sums = |entry: Option<&Entry>| {
+        let sums = |entry: Option<&IndexEntry>| {
             entry.filter(|entry| entry.is_file()).map_or((0, 0), |entry| (1, entry.facts.size))
         };
         let (old, new) = (sums(self.entries.get(&path)), sums(entry.as_ref()));
@@ -123,7 +124,7 @@ impl Index {
             }
             None => self.entries.remove(&path),
         };
-        let Some(old) = old.filter(Entry::is_file) else { return };
+        let Some(old) = old.filter(IndexEntry::is_file) else { return };
         if let Some(names) = self.files.get_mut(&old.facts.inode) {
             names.retain(|name| *name != path);
             if names.is_empty() {
@@ -141,7 +142,7 @@ impl Index {
     pub(super) fn behind<'a>(
         &'a self,
         path: &RelPath,
-    ) -> impl Iterator<Item = (&'a RelPath, &'a Entry)> + use<'a> {
+    ) -> impl Iterator<Item = (&'a RelPath, &'a IndexEntry)> + use<'a> {
         self.entries.range::<RelPath, _>((Bound::Excluded(path), Bound::Unbounded))
     }
 
@@ -149,7 +150,7 @@ impl Index {
     pub(super) fn below(
         &self,
         folder: &RelPath,
-    ) -> impl DoubleEndedIterator<Item = (&RelPath, &Entry)> + use<'_> {
+    ) -> impl DoubleEndedIterator<Item = (&RelPath, &IndexEntry)> + use<'_> {
         let (from, to) = folder.below();
         let from = Bound::Excluded(RelPath::from_bytes(from));
         let to = to.map_or(Bound::Unbounded, |to| Bound::Excluded(RelPath::from_bytes(to)));
@@ -160,7 +161,7 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fsure_os::attribute::Ownership;
+    use fsure_os::file_attributes::Ownership;
 
     #[test]
     fn files_and_bytes_are_those_that_are_there() {
@@ -169,9 +170,9 @@ mod tests {
             let (mtime_ns, ctime_ns, inode, device, links) = (0, 0, 1, 1, 1);
             let facts =
                 CopyStat { kind, size, mtime_ns, ctime_ns, inode, device, links, ownership };
-            Entry { facts, digest: [1; 32], target: Vec::new(), attributes: Vec::new() }
+            IndexEntry { facts, digest: [1; 32], target: Vec::new(), attributes: Vec::new() }
         };
-        let (file, folder) = (|size| Some(of(Kind::File, size)), Some(of(Kind::Folder, 9)));
+        let (file, folder) = (|size| Some(of(NodeKind::File, size)), Some(of(NodeKind::Folder, 9)));
         let mut index = Index::default();
         for (name, entry, sums) in [
             (b"a", file(3), (1, 3)),

@@ -5,9 +5,9 @@
 use std::io::{self, Read as _, Write as _};
 use std::time::Duration;
 
-use fsure_os::attribute::Ownership;
-use fsure_os::folder::{is_denied, is_gone, is_other_kind};
-use fsure_os::mirror::{Kind, Side};
+use fsure_os::file_attributes::Ownership;
+use fsure_os::root_dir::{is_denied, is_gone, is_other_kind};
+use fsure_os::tree_copy::{NodeKind, Side};
 use serde::{Deserialize, Serialize};
 
 use super::disk_side::{DiskSide, JOURNAL, JOURNAL_NEW, LAST, OWN, staged, trash};
@@ -31,7 +31,7 @@ pub(super) struct Journal {
 
 /// Result of applying a journal.
 #[derive(Debug, Default)]
-pub(super) struct Done {
+pub(super) struct JournalDone {
     /// Folders that could not be removed because another process put something there, and
     /// names whose file is not there any more.
     pub(super) kept: Vec<RelPath>,
@@ -166,7 +166,7 @@ impl Journal {
     }
 
     /// Does all of it and waits until it is on the medium.
-    pub(super) fn apply(&self, disk: &DiskSide) -> Result<Done> {
+    pub(super) fn apply(&self, disk: &DiskSide) -> Result<JournalDone> {
         let done = self.do_all(disk)?;
         disk.side.flush_all().context("flush", &disk.path)?;
         let name = disk.path.join(LAST);
@@ -177,8 +177,8 @@ impl Journal {
     /// Does all of it, whether or not some of it was done before. What another process
     /// has put in the way is moved to the trash: a generation that counts must be one
     /// that can be done.
-    pub(super) fn do_all(&self, disk: &DiskSide) -> Result<Done> {
-        let mut done = Done::default();
+    pub(super) fn do_all(&self, disk: &DiskSide) -> Result<JournalDone> {
+        let mut done = JournalDone::default();
         for step in &self.steps {
             let path = step.path();
             let mut result = self.do_once(&disk.side, step);
@@ -209,7 +209,7 @@ impl Journal {
                 }
             }
             JournalStep::Make { path, kind, .. } => {
-                self.clear_way(side, path, *kind == Kind::Folder)?;
+                self.clear_way(side, path, *kind == NodeKind::Folder)?;
                 self.do_once(side, step)
             }
             JournalStep::Append { .. } | JournalStep::Meta { .. } | JournalStep::Remove { .. } => {
@@ -227,7 +227,7 @@ impl Journal {
             let is_missing = match side.facts(at.as_bytes()) {
                 Err(error) if is_gone(&error) => true,
                 other => {
-                    let is_other = (other?.kind == Kind::Folder) != (is_above || is_folder);
+                    let is_other = (other?.kind == NodeKind::Folder) != (is_above || is_folder);
                     if is_other {
                         self.discard(side, &at)?;
                     }
@@ -235,7 +235,7 @@ impl Journal {
                 }
             };
             if is_missing && is_above {
-                side.make(at.as_bytes(), Kind::Folder, b"")?;
+                side.make(at.as_bytes(), NodeKind::Folder, b"")?;
             }
         }
         Ok(())
@@ -245,7 +245,7 @@ impl Journal {
     fn discard(&self, side: &Side, path: &RelPath) -> io::Result<()> {
         let mut target = make_trash(side, self.generation, path)?;
         // One that was discarded before by the same name.
-        while side.facts(target.as_bytes()).is_ok_and(|facts| facts.kind == Kind::Folder) {
+        while side.facts(target.as_bytes()).is_ok_and(|facts| facts.kind == NodeKind::Folder) {
             target = RelPath::from_bytes([target.as_bytes(), b"~"].concat());
         }
         side.rename(path.as_bytes(), target.as_bytes())
@@ -275,11 +275,11 @@ impl Journal {
                 super::content_digest::append(&tail, size - from, &file, *from)?;
                 file.set_len(*size)?;
             }
-            JournalStep::Make { path, kind: Kind::Folder, .. } => {
-                match side.make(path.as_bytes(), Kind::Folder, b"") {
+            JournalStep::Make { path, kind: NodeKind::Folder, .. } => {
+                match side.make(path.as_bytes(), NodeKind::Folder, b"") {
                     Err(error)
                         if error.kind() == io::ErrorKind::AlreadyExists
-                            && side.facts(path.as_bytes())?.kind == Kind::Folder => {}
+                            && side.facts(path.as_bytes())?.kind == NodeKind::Folder => {}
                     other => other?,
                 }
             }
@@ -311,7 +311,7 @@ impl Journal {
         match side.facts(path.as_bytes()) {
             Err(error) if is_gone(&error) => return Ok(true),
             // What took its place came later in this journal.
-            Ok(facts) if (facts.kind == Kind::Folder) != is_folder => return Ok(true),
+            Ok(facts) if (facts.kind == NodeKind::Folder) != is_folder => return Ok(true),
             other => other?,
         };
         if to_trash && !is_folder {
@@ -357,9 +357,9 @@ fn allow(side: &Side, step: &JournalStep) -> io::Result<()> {
         side.set(path.as_bytes(), kind, ownership, None, &attributes)
     };
     let path = step.path();
-    add(&path.parent().unwrap_or_default(), Kind::Folder, 0o700)?;
+    add(&path.parent().unwrap_or_default(), NodeKind::Folder, 0o700)?;
     if let JournalStep::Append { .. } = step {
-        add(path, Kind::File, 0o600)?;
+        add(path, NodeKind::File, 0o600)?;
     }
     Ok(())
 }
@@ -386,11 +386,11 @@ pub(super) fn make_trash(side: &Side, generation: u64, path: &RelPath) -> io::Re
 /// Makes the folders that a path is in.
 fn make_folders(side: &Side, path: &RelPath) -> io::Result<()> {
     let Some(parent) = path.parent().filter(|parent| !parent.is_root()) else { return Ok(()) };
-    match side.make(parent.as_bytes(), Kind::Folder, b"") {
+    match side.make(parent.as_bytes(), NodeKind::Folder, b"") {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) if is_gone(&error) => {
             make_folders(side, &parent)?;
-            side.make(parent.as_bytes(), Kind::Folder, b"")
+            side.make(parent.as_bytes(), NodeKind::Folder, b"")
         }
         other => other,
     }

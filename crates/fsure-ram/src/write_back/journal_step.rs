@@ -1,8 +1,8 @@
 //! Steps by which a generation changes the disk side, as they are written into the
 //! journal. `docs/ram.md` defines the format.
 
-use fsure_os::attribute::Ownership;
-use fsure_os::mirror::{Attributes, Kind};
+use fsure_os::file_attributes::Ownership;
+use fsure_os::tree_copy::{Attributes, NodeKind};
 use serde::{Deserialize, Serialize};
 
 use super::content_digest::Digest;
@@ -28,20 +28,20 @@ pub(super) enum JournalStep {
     /// it.
     Append { path: RelPath, stage: String, from: u64, size: u64, digest: Digest },
     /// Makes what is not a regular file; of a folder, makes sure that it is there.
-    Make { path: RelPath, kind: Kind, target: Vec<u8>, meta: Meta },
+    Make { path: RelPath, kind: NodeKind, target: Vec<u8>, meta: Meta },
     /// Sets the metadata of a name.
-    Meta { path: RelPath, kind: Kind, meta: Meta },
+    Meta { path: RelPath, kind: NodeKind, meta: Meta },
 }
 
 impl JournalStep {
     /// Its line in the journal, without the end of the line.
     pub(super) fn line(&self) -> String {
-        serde_json::to_string(&Line::from(self)).expect("plain data")
+        serde_json::to_string(&JournalLine::from(self)).expect("plain data")
     }
 
     /// The step of a line; `None` where it is none.
     pub(super) fn parse(line: &str) -> Option<Self> {
-        serde_json::from_str::<Line>(line).ok()?.step()
+        serde_json::from_str::<JournalLine>(line).ok()?.step()
     }
 }
 
@@ -97,7 +97,7 @@ struct MetaLine {
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
-enum Line {
+enum JournalLine {
     Remove { path: Bytes, folder: bool, trash: bool },
     Put { path: Bytes, stage: String, size: u64, digest: String },
     Append { path: Bytes, stage: String, from: u64, size: u64, digest: String },
@@ -105,7 +105,7 @@ enum Line {
     Meta { path: Bytes, kind: String, number: Option<u64>, meta: MetaLine },
 }
 
-impl From<&JournalStep> for Line {
+impl From<&JournalStep> for JournalLine {
     fn from(step: &JournalStep) -> Self {
         let path_of = |path: &RelPath| Bytes::of(path.as_bytes());
         match step {
@@ -138,7 +138,7 @@ impl From<&JournalStep> for Line {
     }
 }
 
-impl Line {
+impl JournalLine {
     fn step(self) -> Option<JournalStep> {
         Some(match self {
             Self::Remove { path, folder, trash } => {
@@ -188,28 +188,28 @@ impl MetaLine {
     }
 }
 
-fn kind_word(kind: Kind) -> (String, Option<u64>) {
+fn kind_word(kind: NodeKind) -> (String, Option<u64>) {
     let (word, number) = match kind {
-        Kind::File => ("file", None),
-        Kind::Folder => ("folder", None),
-        Kind::Link => ("link", None),
-        Kind::Fifo => ("fifo", None),
-        Kind::Socket => ("socket", None),
-        Kind::Device { block: true, number } => ("block", Some(number)),
-        Kind::Device { block: false, number } => ("character", Some(number)),
+        NodeKind::File => ("file", None),
+        NodeKind::Folder => ("folder", None),
+        NodeKind::Link => ("link", None),
+        NodeKind::Fifo => ("fifo", None),
+        NodeKind::Socket => ("socket", None),
+        NodeKind::Device { block: true, number } => ("block", Some(number)),
+        NodeKind::Device { block: false, number } => ("character", Some(number)),
     };
     (word.to_owned(), number)
 }
 
-fn kind_of(word: &str, number: Option<u64>) -> Option<Kind> {
+fn kind_of(word: &str, number: Option<u64>) -> Option<NodeKind> {
     Some(match word {
-        "file" => Kind::File,
-        "folder" => Kind::Folder,
-        "link" => Kind::Link,
-        "fifo" => Kind::Fifo,
-        "socket" => Kind::Socket,
-        "block" => Kind::Device { block: true, number: number? },
-        "character" => Kind::Device { block: false, number: number? },
+        "file" => NodeKind::File,
+        "folder" => NodeKind::Folder,
+        "link" => NodeKind::Link,
+        "fifo" => NodeKind::Fifo,
+        "socket" => NodeKind::Socket,
+        "block" => NodeKind::Device { block: true, number: number? },
+        "character" => NodeKind::Device { block: false, number: number? },
         _ => return None,
     })
 }
@@ -230,7 +230,7 @@ mod tests {
             attributes: vec![(b"user.a".to_vec(), b"\xff\0".to_vec())],
         };
         let odd = path(b"a\n\"/\xff\xfe");
-        let device = Kind::Device { block: true, number: 1 << 40 };
+        let device = NodeKind::Device { block: true, number: 1 << 40 };
         let steps = [
             JournalStep::Remove { path: odd.clone(), is_folder: true, to_trash: true },
             JournalStep::Put {
@@ -248,7 +248,7 @@ mod tests {
             },
             JournalStep::Make {
                 path: path(b"l"),
-                kind: Kind::Link,
+                kind: NodeKind::Link,
                 target: b"\xff".to_vec(),
                 meta,
             },

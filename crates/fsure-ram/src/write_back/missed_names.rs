@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Instant;
 
 use super::generation_builder::GenerationBuilder;
-use super::index::Entry;
+use super::index::IndexEntry;
 use fsure_core::RelPath;
 
 /// A name that is kept although it was not found.
@@ -108,8 +108,8 @@ impl GenerationBuilder<'_> {
         }
         for one in &way {
             // What is below a folder that took the place of a file goes with it.
-            let is_folder = self.known(one).is_some_and(Entry::is_folder);
-            if is_folder && !self.index.get(one).is_some_and(Entry::is_folder) {
+            let is_folder = self.known(one).is_some_and(IndexEntry::is_folder);
+            if is_folder && !self.index.get(one).is_some_and(IndexEntry::is_folder) {
                 self.changed.retain(|path, _| path == one || !path.is_within(one));
             }
             self.changed.remove(one);
@@ -143,7 +143,7 @@ mod tests {
         let first = Instant::now();
         let later = first + Duration::from_secs(1);
         let before = MissedNames::from([(path.clone(), Miss { looks: 1, since: first })]);
-        let kept = |change: Option<Entry>, before: &MissedNames| {
+        let kept = |change: Option<IndexEntry>, before: &MissedNames| {
             let mut draft = GenerationBuilder::new(&engine.disk, &engine.ram, &engine.index, 1);
             draft.begin_round(3);
             draft.change(path.clone(), change);

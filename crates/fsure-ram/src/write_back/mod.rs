@@ -28,10 +28,10 @@ mod sync_schedule;
 mod verify;
 
 pub use activity::Activity;
-pub use changes::{Changes, NoTracker, Paths, Tracker};
+pub use changes::{NoTracker, Paths, ReportedChanges, Tracker};
 pub use disk_side::OWN;
 pub use engine::{CompareDepth, Engine, Freeze, Generation};
 pub use populate::Filling;
-pub use recover::{Recovered, Recovery, recover};
+pub use recover::{Recovered, RecoveryOutcome, recover};
 pub use sync_schedule::SyncSchedule;
-pub use verify::{Comparison, DifferenceKind, LastGenerationEntries, LookupFn, SideDifference};
+pub use verify::{DifferenceKind, LastGenerationEntries, LookupFn, SideComparison, SideDifference};

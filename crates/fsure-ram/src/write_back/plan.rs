@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use fsure_os::mirror::Kind;
+use fsure_os::tree_copy::NodeKind;
 
 use super::generation_builder::GenerationBuilder;
-use super::index::Entry;
+use super::index::IndexEntry;
 use super::journal_step::JournalStep;
 use super::stage::{Staged, StagedKind};
 use fsure_core::{RelPath, Result};
@@ -18,7 +18,7 @@ const REMOVED_SHARE_MIN_NAMES: usize = 10;
 /// The steps that a draft comes to.
 pub(super) struct PlannedGeneration {
     pub(super) steps: Vec<JournalStep>,
-    pub(super) changed: BTreeMap<RelPath, Option<Entry>>,
+    pub(super) changed: BTreeMap<RelPath, Option<IndexEntry>>,
     /// Names made or changed, and names removed.
     pub(super) counts: (u64, u64),
     pub(super) has_trash: bool,
@@ -31,10 +31,11 @@ impl GenerationBuilder<'_> {
         let index = self.index;
         self.changed.retain(|path, entry| entry.as_ref() != index.get(path));
         let trashes = self.removes_much();
-        let mut plan = Plan::default();
+        let mut plan = StepPlanner::default();
         for (path, entry) in &self.changed {
             let old = index.get(path);
-            let (was, is) = (old.map(Entry::is_folder), entry.as_ref().map(Entry::is_folder));
+            let (was, is) =
+                (old.map(IndexEntry::is_folder), entry.as_ref().map(IndexEntry::is_folder));
             if let Some(was_folder) = was.filter(|_| was != is) {
                 plan.remove(path, was_folder, trashes && !was_folder);
             }
@@ -54,7 +55,7 @@ impl GenerationBuilder<'_> {
         // The deepest first: what is done in a folder is done by then.
         steps.extend(folders.into_iter().rev().map(|(path, meta)| JournalStep::Meta {
             path,
-            kind: Kind::Folder,
+            kind: NodeKind::Folder,
             meta,
         }));
         Ok(PlannedGeneration { steps, changed: self.changed, counts, has_trash: trashes })
@@ -63,9 +64,9 @@ impl GenerationBuilder<'_> {
     fn plan_entry(
         &self,
         path: &RelPath,
-        entry: &Entry,
-        old: Option<&Entry>,
-        plan: &mut Plan,
+        entry: &IndexEntry,
+        old: Option<&IndexEntry>,
+        plan: &mut StepPlanner,
     ) -> Result<()> {
         let kind = entry.facts.kind;
         let is_same_thing = old.is_some_and(|old| old.is_same_thing_as(entry));
@@ -86,7 +87,7 @@ impl GenerationBuilder<'_> {
         } else {
             plan.changed += 1;
         }
-        if kind == Kind::Folder {
+        if kind == NodeKind::Folder {
             plan.touched.insert(path.clone());
         } else if entry.is_file() || is_same_thing {
             plan.puts.push(JournalStep::Meta { path: path.clone(), kind, meta: entry.meta() });
@@ -122,7 +123,7 @@ impl GenerationBuilder<'_> {
 
 /// Steps by kind, each in the order of the paths.
 #[derive(Default)]
-struct Plan {
+struct StepPlanner {
     removes: Vec<JournalStep>,
     makes: Vec<JournalStep>,
     puts: Vec<JournalStep>,
@@ -131,22 +132,22 @@ struct Plan {
     changed: u64,
 }
 
-impl Plan {
+impl StepPlanner {
     fn remove(&mut self, path: &RelPath, is_folder: bool, to_trash: bool) {
         self.removes.push(JournalStep::Remove { path: path.clone(), is_folder, to_trash });
         self.touch(path);
     }
 
-    fn make(&mut self, path: &RelPath, entry: &Entry) {
+    fn make(&mut self, path: &RelPath, entry: &IndexEntry) {
         let (kind, target) = (entry.facts.kind, entry.target.clone());
         let step = JournalStep::Make { path: path.clone(), kind, target, meta: entry.meta() };
         // Folders first: what is put into them comes after them.
-        if kind == Kind::Folder { &mut self.makes } else { &mut self.puts }.push(step);
+        if kind == NodeKind::Folder { &mut self.makes } else { &mut self.puts }.push(step);
         self.changed += 1;
         self.touch(path);
     }
 
-    fn put(&mut self, path: &RelPath, staged: &Staged, entry: &Entry) {
+    fn put(&mut self, path: &RelPath, staged: &Staged, entry: &IndexEntry) {
         self.touch(path);
         let (path, stage, size) = (path.clone(), staged.name.clone(), entry.facts.size);
         self.puts.push(match staged.what {

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use fsure_os::mirror::{CopyStat, Kind, Side};
+use fsure_os::tree_copy::{CopyStat, NodeKind, Side};
 
-use super::changes::Changes;
+use super::changes::ReportedChanges;
 use super::content_digest;
 use super::disk_side::DiskSide;
 use super::engine::Engine;
-use super::index::{Entry, Index};
+use super::index::{Index, IndexEntry};
 use super::journal::{Journal, path_of};
 use super::ram_scan::everything;
 use super::recover::settle;
@@ -50,7 +50,8 @@ impl Engine {
             engine.copy_entry(path, facts, &mut inodes).context("copy", path_of(path).as_ref())?;
         }
         // The deepest first: what is made in a folder moves its date.
-        for (path, facts) in seen.names.iter().rev().filter(|(_, one)| one.kind == Kind::Folder) {
+        for (path, facts) in seen.names.iter().rev().filter(|(_, one)| one.kind == NodeKind::Folder)
+        {
             let dated =
                 engine.copy_attributes(path, facts).and_then(|()| engine.note(path, [0; 32]));
             dated.context("copy", path_of(path).as_ref())?;
@@ -112,7 +113,7 @@ impl Engine {
             is_blind: true,
             is_adrift: false,
             again: [].into(),
-            changes: Changes::none(),
+            changes: ReportedChanges::none(),
             missed: [].into(),
             stale: [].into(),
             before: std::time::Instant::now(),
@@ -134,12 +135,12 @@ impl Engine {
     ) -> std::io::Result<()> {
         let at = path.as_bytes();
         match facts.kind {
-            Kind::Folder if path.is_root() => return Ok(()),
-            Kind::Folder => return self.ram.make(at, Kind::Folder, b""),
-            Kind::File => {}
+            NodeKind::Folder if path.is_root() => return Ok(()),
+            NodeKind::Folder => return self.ram.make(at, NodeKind::Folder, b""),
+            NodeKind::File => {}
             kind => {
                 let target = match kind {
-                    Kind::Link => self.disk.side.target(at)?,
+                    NodeKind::Link => self.disk.side.target(at)?,
                     _ => Vec::new(),
                 };
                 self.ram.make(at, kind, &target)?;
@@ -186,9 +187,9 @@ impl Engine {
     fn note(&mut self, path: &RelPath, digest: content_digest::Digest) -> std::io::Result<()> {
         let at = path.as_bytes();
         let facts = self.ram.facts(at)?;
-        let target = if facts.kind == Kind::Link { self.ram.target(at)? } else { Vec::new() };
+        let target = if facts.kind == NodeKind::Link { self.ram.target(at)? } else { Vec::new() };
         let attributes = self.ram.attributes(at)?;
-        self.index.set(path.clone(), Some(Entry { facts, digest, target, attributes }));
+        self.index.set(path.clone(), Some(IndexEntry { facts, digest, target, attributes }));
         Ok(())
     }
 
@@ -209,8 +210,11 @@ impl Engine {
 
 /// Names of files that are one on one side and more on the other, though equal: what
 /// is written to one of them would change the other.
-fn apart(one: &BTreeMap<RelPath, Entry>, other: &BTreeMap<RelPath, Entry>) -> HashSet<RelPath> {
-    fn groups(entries: &BTreeMap<RelPath, Entry>) -> HashMap<u64, Vec<&RelPath>> {
+fn apart(
+    one: &BTreeMap<RelPath, IndexEntry>,
+    other: &BTreeMap<RelPath, IndexEntry>,
+) -> HashSet<RelPath> {
+    fn groups(entries: &BTreeMap<RelPath, IndexEntry>) -> HashMap<u64, Vec<&RelPath>> {
         let mut groups: HashMap<_, Vec<_>> = HashMap::new();
         for (path, entry) in entries.iter().filter(|(_, entry)| entry.is_file()) {
             groups.entry(entry.facts.inode).or_default().push(path);

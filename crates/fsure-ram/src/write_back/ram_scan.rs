@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fsure_os::folder::{is_denied, is_gone, is_other_kind};
-use fsure_os::mirror::{CopyStat, Kind, Side};
+use fsure_os::root_dir::{is_denied, is_gone, is_other_kind};
+use fsure_os::tree_copy::{CopyStat, NodeKind, Side};
 
 use super::changes::Paths;
 use super::disk_side::{OWN, is_own};
@@ -57,7 +57,7 @@ pub(super) fn look(
                 other => break other.context("look at", path_of(&folder).as_ref())?,
             }
         };
-        if facts.kind == Kind::Folder {
+        if facts.kind == NodeKind::Folder {
             seen.names.insert(folder.clone(), facts);
             seen.list(side, folder, &is_new)?;
         }
@@ -116,7 +116,7 @@ impl ScanResult {
             }
             self.asked.insert(name.clone());
             let Some(facts) = facts else { continue };
-            if facts.kind == Kind::Folder && enters(name, &facts) {
+            if facts.kind == NodeKind::Folder && enters(name, &facts) {
                 self.list(side, name.clone(), enters)?;
             }
             self.names.insert(name.clone(), facts);
@@ -151,7 +151,7 @@ impl ScanResult {
                     self.has_own = true;
                     continue;
                 }
-                if facts.kind == Kind::Folder && enters(&path, &facts) {
+                if facts.kind == NodeKind::Folder && enters(&path, &facts) {
                     waiting.push(path.clone());
                 }
                 self.names.insert(path, facts);

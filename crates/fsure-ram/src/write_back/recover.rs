@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fsure_os::folder::is_gone;
-use fsure_os::mirror::Side;
+use fsure_os::root_dir::is_gone;
+use fsure_os::tree_copy::Side;
 
 use super::disk_side::{DiskSide, JOURNAL_NEW, OWN};
 use super::journal::Journal;
@@ -13,7 +13,7 @@ use fsure_core::{IoContext as _, Result};
 
 /// The state of a disk side after recovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recovery {
+pub struct RecoveryOutcome {
     /// The state that it was found in.
     pub found: Recovered,
     /// The generation that it is now; `None` if there is no trace of one.
@@ -44,12 +44,12 @@ pub enum Recovered {
 
 /// Settles what a crash has left on a folder's disk side, and removes what is fsure's own
 /// from it. Refuses while a process has it in RAM.
-pub fn recover(folder: &Path) -> Result<Recovery> {
+pub fn recover(folder: &Path) -> Result<RecoveryOutcome> {
     let side = Side::open(folder).context("open", folder)?;
     match side.facts(OWN.as_bytes()) {
         Err(error) if is_gone(&error) => {
             let found = Recovered::Nothing;
-            return Ok(Recovery { found, generation: None, spread: None });
+            return Ok(RecoveryOutcome { found, generation: None, spread: None });
         }
         other => other.context("look at", &folder.join(OWN))?,
     };
@@ -58,7 +58,7 @@ pub fn recover(folder: &Path) -> Result<Recovery> {
     let last = Journal::last_applied(&disk)?;
     disk.leave()?;
     let generation = last.as_ref().map(|last| last.generation);
-    Ok(Recovery { found, generation, spread: last.and_then(|last| last.spread) })
+    Ok(RecoveryOutcome { found, generation, spread: last.and_then(|last| last.spread) })
 }
 
 /// Completes or discards what is under way.
@@ -88,7 +88,7 @@ mod tests {
     use crate::write_back::changes::NoTracker;
     use crate::write_back::engine::{CompareDepth, Engine};
     use crate::write_back::generation_builder::GenerationBuilder;
-    use crate::write_back::index::Entry;
+    use crate::write_back::index::IndexEntry;
     use crate::write_back::journal_step::JournalStep;
     use crate::write_back::ram_scan::everything;
     use crate::write_back::side_reader::in_ram;
@@ -112,7 +112,7 @@ mod tests {
     /// Returns the contents of a folder as a user sees them.
     fn view(folder: &Path) -> Vec<String> {
         let entries = in_ram(&Side::open(folder).unwrap()).unwrap();
-        let line = |(path, one): (&RelPath, &crate::write_back::index::Entry)| {
+        let line = |(path, one): (&RelPath, &crate::write_back::index::IndexEntry)| {
             let kind = one.facts.kind;
             format!("{path:?} {kind:?} {:?} {:?} {:?}", one.digest, one.target, one.meta())
         };
@@ -302,7 +302,7 @@ mod tests {
         let Some((engine, ..)) = filled(folder.path()) else { return };
         let known = engine.index.get(&RelPath::from_bytes(*b"a")).unwrap();
         assert!(known.is_same_as(known));
-        let unread = Entry { digest: crate::write_back::index::UNREAD, ..known.clone() };
+        let unread = IndexEntry { digest: crate::write_back::index::UNREAD, ..known.clone() };
         assert!(!unread.is_same_thing_as(&unread));
     }
 

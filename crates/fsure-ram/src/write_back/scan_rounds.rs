@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use fsure_os::mirror::{CopyStat, Kind, Side};
+use fsure_os::tree_copy::{CopyStat, NodeKind, Side};
 
-use super::changes::{Changes, Tracker};
+use super::changes::{ReportedChanges, Tracker};
 use super::disk_side::OWN;
 use super::engine::{CompareDepth, Freeze};
 use super::generation_builder::{GenerationBuilder, NameChange};
@@ -36,7 +36,7 @@ pub(super) struct Start<'a> {
     /// It is searched for no longer than twice as long as the first look took, and this.
     pub(super) search: Duration,
     /// Changes that were reported to the generation before, and are of after its moment.
-    pub(super) changes: Changes,
+    pub(super) changes: ReportedChanges,
     /// Looked at, whatever their dates say.
     pub(super) always: BTreeSet<RelPath>,
     /// Names that the generation before kept although it did not find them.
@@ -50,7 +50,7 @@ pub(super) struct Start<'a> {
 /// Result of [`rounds`].
 pub(super) struct RoundsResult {
     /// Changes that are of after the moment of this generation.
-    pub(super) changes: Changes,
+    pub(super) changes: ReportedChanges,
     /// Files that fsure has no permission to read or that the disk cannot have.
     pub(super) denied: BTreeSet<RelPath>,
     /// Files that were written whenever they were read; since when at most.
@@ -88,16 +88,16 @@ pub(super) fn rounds(
         let began = Instant::now();
         let is_hashed = depth == CompareDepth::Everything && round == 0;
         if is_hashed || draft.has_links && !tracker.knows_links() {
-            changes = Changes::Unknown;
+            changes = ReportedChanges::Unknown;
         }
         let unreported = tracker.unreported();
         let mut seen = look_at(draft, ram, &changes, &all, &unreported)?;
         let found = compare(draft, ram, &seen, &changes, &all, &unreported, is_hashed)?;
         seen.asked.extend(found.linked.iter().cloned());
-        let is_known = matches!(changes, Changes::Known(_));
+        let is_known = matches!(changes, ReportedChanges::Known(_));
         let later = match is_known && frozen.is_none() {
             true => seen.wait_for_reports(ram).map(|()| tracker.take())?,
-            false => Changes::none(),
+            false => ReportedChanges::none(),
         };
         let is_one_moment = match stillness {
             Some(_) => frozen.is_some() || found.differs == 0,
@@ -124,16 +124,16 @@ pub(super) fn rounds(
 /// Tells whether all that is known now is of the moment when `changes` were taken: all of these
 /// were looked at after it, and none of what was looked at changed until `later` was taken.
 fn is_one_moment(
-    changes: &Changes,
-    later: &Changes,
+    changes: &ReportedChanges,
+    later: &ReportedChanges,
     found: &Compared,
     seen: &ScanResult,
     newest_ns: i64,
 ) -> bool {
     match (changes, later) {
         // Two looks at everything have found the same: so it was between them.
-        (Changes::Unknown, _) => found.differs == 0,
-        (Changes::Known(paths), Changes::Known(later)) => {
+        (ReportedChanges::Unknown, _) => found.differs == 0,
+        (ReportedChanges::Known(paths), ReportedChanges::Known(later)) => {
             paths.is_exact
                 && later.is_exact
                 && found.unreported.is_empty()
@@ -142,7 +142,7 @@ fn is_one_moment(
                 // What is written is seen before it is reported.
                 && paths.changed_from.is_none_or(|from| newest_ns < from)
         }
-        (Changes::Known(_), Changes::Unknown) => false,
+        (ReportedChanges::Known(_), ReportedChanges::Unknown) => false,
     }
 }
 
@@ -223,7 +223,7 @@ impl Findings {
     fn finish(
         self,
         draft: &mut GenerationBuilder<'_>,
-        changes: Changes,
+        changes: ReportedChanges,
         is_one_moment: bool,
         start: &Start<'_>,
     ) -> RoundsResult {
@@ -250,11 +250,11 @@ impl Findings {
 fn look_at(
     draft: &GenerationBuilder<'_>,
     ram: &Side,
-    changes: &Changes,
+    changes: &ReportedChanges,
     all: &Findings,
     unreported: &BTreeSet<RelPath>,
 ) -> Result<ScanResult> {
-    let Changes::Known(paths) = changes else { return everything(ram) };
+    let ReportedChanges::Known(paths) = changes else { return everything(ram) };
     let linked = paths.inodes.iter().flat_map(|inode| draft.names(*inode));
     let names: BTreeSet<_> = paths.names.iter().chain(&all.must).cloned().chain(linked).collect();
     let folders = &paths.folders | unreported;
@@ -290,7 +290,7 @@ fn compare(
     draft: &mut GenerationBuilder<'_>,
     ram: &Side,
     seen: &ScanResult,
-    changes: &Changes,
+    changes: &ReportedChanges,
     all: &Findings,
     unreported: &BTreeSet<RelPath>,
     is_hashed: bool,
@@ -304,7 +304,7 @@ fn compare(
     }
     let mut linked = BTreeMap::new();
     for (path, facts) in &seen.names {
-        let is_file = facts.kind == Kind::File;
+        let is_file = facts.kind == NodeKind::File;
         let is_same = draft.known(path).is_some_and(|known| known.facts == *facts);
         if is_file && facts.ctime_ns.max(facts.mtime_ns) >= young_from {
             compared.young.insert(path.clone());
@@ -349,11 +349,11 @@ fn compare(
 fn is_unreported(
     path: &RelPath,
     facts: &CopyStat,
-    changes: &Changes,
+    changes: &ReportedChanges,
     must: &BTreeSet<RelPath>,
     unreported: &BTreeSet<RelPath>,
 ) -> bool {
-    let Changes::Known(paths) = changes else { return true };
+    let ReportedChanges::Known(paths) = changes else { return true };
     let folder = path.parent();
     let is_in =
         |folders: &BTreeSet<RelPath>| folder.as_ref().is_some_and(|it| folders.contains(it));
@@ -386,7 +386,7 @@ impl Compared {
         }
         self.differs += 1;
         let is_moved = before != Some(facts.inode) || inode(draft) != before;
-        self.names += usize::from(is_moved || facts.kind == Kind::Folder);
+        self.names += usize::from(is_moved || facts.kind == NodeKind::Folder);
         if taken == NameChange::Unsettled {
             self.unsettled.insert(path.clone());
         }

@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use fsure_os::folder::{is_denied, is_gone, is_out_of_means};
-use fsure_os::mirror::{CopyStat, Kind, Side, drop_cached};
+use fsure_os::root_dir::{is_denied, is_gone, is_out_of_means};
+use fsure_os::tree_copy::{CopyStat, NodeKind, Side, drop_cached};
 
 use super::content_digest;
-use super::index::{Entry, UNREAD};
+use super::index::{IndexEntry, UNREAD};
 use super::journal::path_of;
 use super::ram_scan::everything;
 use fsure_core::{IoContext as _, RelPath, Result};
 
 /// Names, and what they are.
-pub(super) type Entries = BTreeMap<RelPath, Entry>;
+pub(super) type Entries = BTreeMap<RelPath, IndexEntry>;
 
 /// Reads a side.
-pub(super) struct Reader<'a> {
+pub(super) struct SideReader<'a> {
     side: &'a Side,
     is_medium: bool,
     may_fail: fn(&io::Error) -> bool,
@@ -26,15 +26,15 @@ pub(super) struct Reader<'a> {
 
 /// Everything on the disk side.
 pub(super) fn on_disk(side: &Side) -> Result<Entries> {
-    Reader::of_disk(side, &|| Ok(())).all()
+    SideReader::of_disk(side, &|| Ok(())).all()
 }
 
 /// Everything on the RAM side.
 pub(super) fn in_ram(side: &Side) -> Result<Entries> {
-    Reader::of_ram(side, &|| Ok(())).all()
+    SideReader::of_ram(side, &|| Ok(())).all()
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SideReader<'a> {
     /// The disk side, with its content read from the medium. What cannot be read is equal
     /// to nothing: its good copy is in RAM.
     pub(super) fn of_disk(side: &'a Side, go_on: &'a dyn Fn() -> Result<()>) -> Self {
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         (self.go_on)()?;
         let entry = match self.entry(&path, facts.clone()) {
             Err(error) if is_gone(&error) => return Ok(()),
-            Err(error) if (self.may_fail)(&error) => Entry {
+            Err(error) if (self.may_fail)(&error) => IndexEntry {
                 // No name has this date.
                 facts: CopyStat { mtime_ns: i64::MIN, ..facts },
                 digest: UNREAD,
@@ -89,11 +89,11 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn entry(&self, path: &RelPath, facts: CopyStat) -> io::Result<Entry> {
+    fn entry(&self, path: &RelPath, facts: CopyStat) -> io::Result<IndexEntry> {
         let at = path.as_bytes();
-        let target = if facts.kind == Kind::Link { self.side.target(at)? } else { Vec::new() };
+        let target = if facts.kind == NodeKind::Link { self.side.target(at)? } else { Vec::new() };
         let digest = match facts.kind {
-            Kind::File => {
+            NodeKind::File => {
                 let file = self.side.read(at)?;
                 if self.is_medium {
                     drop_cached(&file)?;
@@ -103,6 +103,6 @@ impl<'a> Reader<'a> {
             }
             _ => UNREAD,
         };
-        Ok(Entry { facts, digest, target, attributes: self.side.attributes(at)? })
+        Ok(IndexEntry { facts, digest, target, attributes: self.side.attributes(at)? })
     }
 }

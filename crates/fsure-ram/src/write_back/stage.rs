@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use fsure_os::mirror::File;
+use fsure_os::tree_copy::File;
 
 use super::content_digest::{self, Digest};
 use super::disk_side::staged;
 use super::generation_builder::GenerationBuilder;
-use super::index::Entry;
+use super::index::IndexEntry;
 use super::journal::path_of;
 use fsure_core::{IoContext as _, RelPath, Result};
 
@@ -45,7 +45,7 @@ pub(super) enum StagedKind {
 }
 
 /// The content of a file of the RAM side.
-pub(super) enum Source {
+pub(super) enum StagedSource {
     /// It is read again when it is staged.
     File(File),
     /// All of it.
@@ -72,7 +72,7 @@ impl Staging {
     }
 
     /// Finds the staged file of a name, if it is what the entry has.
-    pub(super) fn of(&self, path: &RelPath, entry: &Entry) -> Option<&Staged> {
+    pub(super) fn of(&self, path: &RelPath, entry: &IndexEntry) -> Option<&Staged> {
         self.staged.get(path).filter(|staged| staged.digest == entry.digest)
     }
 
@@ -103,7 +103,7 @@ impl Staging {
 
 impl GenerationBuilder<'_> {
     /// Tells whether the disk side needs another file by this name.
-    pub(super) fn must_stage(&self, path: &RelPath, entry: &Entry) -> bool {
+    pub(super) fn must_stage(&self, path: &RelPath, entry: &IndexEntry) -> bool {
         let Some(known) = self.known(path).filter(|known| known.is_same_thing_as(entry)) else {
             return true;
         };
@@ -117,15 +117,15 @@ impl GenerationBuilder<'_> {
     pub(super) fn stage(
         &mut self,
         path: &RelPath,
-        entry: &Entry,
-        source: Source,
+        entry: &IndexEntry,
+        source: StagedSource,
     ) -> io::Result<Option<Digest>> {
         match source {
-            Source::Held(bytes) => {
+            StagedSource::Held(bytes) => {
                 self.staging.hold(path, entry.digest, bytes);
                 Ok(Some(entry.digest))
             }
-            Source::File(file) => self.stage_file(path, entry, &file),
+            StagedSource::File(file) => self.stage_file(path, entry, &file),
         }
     }
 
@@ -142,7 +142,7 @@ impl GenerationBuilder<'_> {
         Ok(())
     }
 
-    fn write_held(&mut self, path: &RelPath, entry: &Entry, bytes: &[u8]) -> io::Result<()> {
+    fn write_held(&mut self, path: &RelPath, entry: &IndexEntry, bytes: &[u8]) -> io::Result<()> {
         let name = self.staging.next_name();
         let linked = self.link(entry, &name)?;
         if linked.is_none() {
@@ -158,7 +158,7 @@ impl GenerationBuilder<'_> {
     fn stage_file(
         &mut self,
         path: &RelPath,
-        entry: &Entry,
+        entry: &IndexEntry,
         file: &File,
     ) -> io::Result<Option<Digest>> {
         let (name, inode) = (self.staging.next_name(), entry.facts.inode);
@@ -188,7 +188,7 @@ impl GenerationBuilder<'_> {
 
     /// A second name of what is staged or on the disk side already, where the file
     /// is one by another name; what that makes of it.
-    fn link(&self, entry: &Entry, name: &str) -> io::Result<Option<StagedKind>> {
+    fn link(&self, entry: &IndexEntry, name: &str) -> io::Result<Option<StagedKind>> {
         let target = staged(name);
         if let Some(other) = self.staging.by_inode.get(&entry.facts.inode)
             && other.digest == entry.digest
@@ -213,11 +213,11 @@ impl GenerationBuilder<'_> {
     fn tail(
         &mut self,
         path: &RelPath,
-        entry: &Entry,
+        entry: &IndexEntry,
         file: &File,
         name: &str,
     ) -> io::Result<Option<StagedKind>> {
-        let is_grown = |old: &&Entry| {
+        let is_grown = |old: &&IndexEntry| {
             old.is_file()
                 && old.facts.inode == entry.facts.inode
                 && old.facts.links == 1

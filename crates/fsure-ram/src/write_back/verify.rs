@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fsure_os::mirror::{CopyStat, Kind, Side};
+use fsure_os::tree_copy::{CopyStat, NodeKind, Side};
 
 use super::disk_side::trash;
 use super::engine::Engine;
-use super::index::Entry;
+use super::index::IndexEntry;
 use super::journal::{forget, make_trash, path_of};
-use super::side_reader::{Entries, Reader, in_ram, on_disk};
+use super::side_reader::{Entries, SideReader, in_ram, on_disk};
 use fsure_core::{Error, IoContext as _, RelPath, Result};
 
 /// Maximum number of readings of what differs, if it changes meanwhile.
@@ -53,10 +53,10 @@ impl Engine {
 
     /// Both sides, by ways of its own, to be compared while this goes on. It ends when it is
     /// stopped; until it is dropped, both sides are in use.
-    pub fn comparison(&self, ram: &Path, stop: &Arc<AtomicBool>) -> Result<Comparison> {
+    pub fn comparison(&self, ram: &Path, stop: &Arc<AtomicBool>) -> Result<SideComparison> {
         let ram = Side::open(ram).context("open", ram)?;
         let disk = Side::open(&self.disk.path).context("open", &self.disk.path)?;
-        Ok(Comparison { ram, disk, stop: stop.clone() })
+        Ok(SideComparison { ram, disk, stop: stop.clone() })
     }
 
     /// Returns the entries that the last generation has for these names.
@@ -77,7 +77,7 @@ impl Engine {
 
     fn keep_one(&self, generation: u64, path: &RelPath) -> io::Result<()> {
         let side = &self.disk.side;
-        if side.facts(path.as_bytes())?.kind == Kind::Folder {
+        if side.facts(path.as_bytes())?.kind == NodeKind::Folder {
             return Ok(());
         }
         let target = make_trash(side, generation, path)?;
@@ -98,7 +98,7 @@ impl Engine {
 pub struct LastGenerationEntries(Entries);
 
 /// Both sides, while generations go on.
-pub struct Comparison {
+pub struct SideComparison {
     ram: Side,
     disk: Side,
     /// Dropped when the sides are closed: who takes the folder out of RAM waits for that.
@@ -109,7 +109,7 @@ pub struct Comparison {
 pub type LookupFn<'a> =
     &'a mut dyn FnMut(&BTreeSet<RelPath>, bool) -> Result<LastGenerationEntries>;
 
-impl Comparison {
+impl SideComparison {
     /// Fails once it is stopped. The caller that answers [`LookupFn`] checks this, too,
     /// while it waits.
     pub fn go_on(&self) -> Result<()> {
@@ -129,7 +129,8 @@ impl Comparison {
     /// generation has it.
     pub fn run(&self, ask: LookupFn<'_>) -> Result<Vec<SideDifference>> {
         let go_on = || self.go_on();
-        let (ram, disk) = (Reader::of_ram(&self.ram, &go_on), Reader::of_disk(&self.disk, &go_on));
+        let (ram, disk) =
+            (SideReader::of_ram(&self.ram, &go_on), SideReader::of_disk(&self.disk, &go_on));
         let (here, there) = (ram.all()?, disk.all()?);
         let mut doubtful: BTreeSet<_> =
             unequal(&self.disk, &here, &there).map(|(path, _)| path.clone()).collect();
@@ -178,7 +179,11 @@ fn unequal<'a>(
 
 /// Returns the difference between the entry in RAM and that on the disk side, which is
 /// `side`; `None` if they are equal.
-fn differs(side: &Side, ram: Option<&Entry>, disk: Option<&Entry>) -> Option<DifferenceKind> {
+fn differs(
+    side: &Side,
+    ram: Option<&IndexEntry>,
+    disk: Option<&IndexEntry>,
+) -> Option<DifferenceKind> {
     match (ram, disk) {
         (Some(one), Some(other)) if one.is_same_as(other) => None,
         (Some(one), Some(other)) if is_but_for_a_date(side, one, other) => None,
@@ -192,13 +197,13 @@ fn differs(side: &Side, ram: Option<&Entry>, disk: Option<&Entry>) -> Option<Dif
 
 /// Returns true if they differ in a date alone, and the disk side has it as that file
 /// system keeps it.
-fn is_but_for_a_date(side: &Side, ram: &Entry, disk: &Entry) -> bool {
+fn is_but_for_a_date(side: &Side, ram: &IndexEntry, disk: &IndexEntry) -> bool {
     let (now, there) = (ram.facts.mtime_ns, disk.facts.mtime_ns);
     if now == there || !ram.is_same_thing_as(disk) {
         return false;
     }
     let facts = CopyStat { mtime_ns: there, ..ram.facts.clone() };
-    let dated = Entry { facts, ..ram.clone() };
+    let dated = IndexEntry { facts, ..ram.clone() };
     dated.is_same_as(disk) && side.kept_date(now).is_ok_and(|kept| kept == there)
 }
 

@@ -7,14 +7,14 @@ use super::Chart;
 use super::axis::Axis;
 use super::number_format::microseconds;
 use super::svg::{CHARACTER, Canvas, WIDTH, clipped};
-use fsure_measure::results::Method;
+use fsure_measure::results::MethodLine;
 
 const ROW: f64 = 46.0;
 const HILL: f64 = 26.0;
 const TOP: f64 = 34.0;
 
 /// The latencies of the methods of one target.
-pub fn latency(title: &str, methods: &[&Method]) -> Chart {
+pub fn latency(title: &str, methods: &[&MethodLine]) -> Chart {
     let longest = methods.iter().map(|method| method.name.chars().count()).max().unwrap_or(0);
     let label = (longest as f64 * CHARACTER + 16.0).clamp(100.0, 260.0);
     let characters_max = ((label - 16.0) / CHARACTER).round() as usize;
@@ -61,7 +61,7 @@ fn legend(canvas: &mut Canvas, x: f64) {
 
 /// Steps of the histogram. Buckets are a tenth wide, so they are of one width
 /// where the axis is logarithmic; what happened once is still a line.
-fn hill(canvas: &mut Canvas, axis: &Axis, method: &Method, base: f64) {
+fn hill(canvas: &mut Canvas, axis: &Axis, method: &MethodLine, base: f64) {
     let most = method.histogram.iter().map(|bucket| bucket.1).max().unwrap_or(0).max(1);
     let (mut path, mut end_before) = (String::new(), 0.0);
     for (end, count) in &method.histogram {
@@ -76,7 +76,7 @@ fn hill(canvas: &mut Canvas, axis: &Axis, method: &Method, base: f64) {
     }
 }
 
-fn marks(canvas: &mut Canvas, axis: &Axis, method: &Method, base: f64) {
+fn marks(canvas: &mut Canvas, axis: &Axis, method: &MethodLine, base: f64) {
     let top = base - HILL - 4.0;
     let (median, p99) = (axis.at(method.p50_us), axis.at(method.p99_us));
     canvas.line("halo", (median, top), (median, base));
@@ -89,7 +89,7 @@ fn diamond(canvas: &mut Canvas, (x, y): (f64, f64)) {
     canvas.path("peak", "", &format!("M{:.1} {y:.1}l5 -5l5 5l-5 5Z", x - 5.0));
 }
 
-fn description(methods: &[&Method]) -> String {
+fn description(methods: &[&MethodLine]) -> String {
     let rows = methods.iter().map(|method| {
         let [p50, p99, max] = [method.p50_us, method.p99_us, method.max_us].map(microseconds);
         format!("{}: median {p50}, 99 % below {p99}, slowest {max}", method.name)

@@ -2,7 +2,7 @@
 //! nothing in them but numbers and text.
 
 use super::*;
-use fsure_measure::results::{Curve, Method, Point, Rung, Series};
+use fsure_measure::results::{Curve, MethodLine, Point, Rung, Series};
 
 const HOSTILE: &str = "<b>&\"'\u{202e}\u{1b}[31m</text><script>";
 
@@ -43,7 +43,7 @@ fn charts(name: &str, value: f64) -> Vec<Chart> {
         cpu_s_per_gib: 1.0,
         eviction: None,
     };
-    let method = Method {
+    let method = MethodLine {
         name: text.clone(),
         target: text.clone(),
         ops: value,

@@ -7,9 +7,9 @@ use crate::chart::{curve, figure, ladder, latency, microseconds, sorted, through
 use crate::rank::{Rank, ranks};
 use fsure_core::units;
 use fsure_measure::results::{
-    Claim, Layer, Limit, Machine, Measurement, Noise, NotRun, Profile, ResultLine,
+    Claim, LayerLine, Limit, Machine, Measurement, Noise, NotRun, Profile, ResultLine,
 };
-use fsure_measure::results::{Method, Rung, Series, StoredResult};
+use fsure_measure::results::{MethodLine, Rung, Series, StoredResult};
 
 /// A result of `speed` or `flush`.
 #[derive(Serialize)]
@@ -27,7 +27,7 @@ pub(super) struct Measured {
     not_run: Vec<NotRun>,
     series: Vec<[String; 6]>,
     throughputs: Vec<Figure>,
-    stack: Vec<Layer>,
+    stack: Vec<LayerLine>,
     verdicts: Vec<Claim>,
     methods: Vec<Methods>,
     curves: Vec<(Figure, String)>,
@@ -218,7 +218,7 @@ fn series_row(series: &Series) -> [String; 6] {
     ]
 }
 
-fn method_row(method: &Method) -> [String; 8] {
+fn method_row(method: &MethodLine) -> [String; 8] {
     [
         method.name.clone(),
         figure(method.ops),

@@ -15,7 +15,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::chart::{COLORS, Chart, MADE_HERE, STYLE};
-use crate::Content;
+use crate::ResultContent;
 use crate::rank::MEANING;
 use fsure_core::safe;
 
@@ -29,7 +29,7 @@ pub struct Named {
     /// The file, as text.
     pub file: String,
     /// Content of the file.
-    pub content: Content,
+    pub content: ResultContent,
 }
 
 /// A page and its charts.
@@ -84,12 +84,10 @@ pub fn page(results: &[Named]) -> Result<Report, minijinja::Error> {
     let sections: Vec<_> = results
         .iter()
         .map(|named| match &named.content {
-            Content::Measured(stored) => Section::Measured(Box::new(measure_section::section(
-                &named.file,
-                stored,
-                &mut charts,
-            ))),
-            Content::Checked(found) => {
+            ResultContent::Measured(stored) => Section::Measured(Box::new(
+                measure_section::section(&named.file, stored, &mut charts),
+            )),
+            ResultContent::Checked(found) => {
                 Section::Checked(Box::new(verify_section::section(&named.file, found, &mut charts)))
             }
         })

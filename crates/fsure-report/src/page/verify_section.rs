@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Charts, Figure};
 use crate::chart::{Amount, amounts, figure};
-use crate::{Bar, Failure, FindingRow, Totals};
+use crate::{Bar, FindingRow, OutputTotals, RunError};
 use fsure_core::count;
 use fsure_core::{escape, units};
 
@@ -22,14 +22,14 @@ pub(super) struct Checked {
     roots: Vec<(String, String)>,
     block: Vec<(&'static str, String)>,
     verdicts: Vec<String>,
-    rows: Vec<Row>,
+    rows: Vec<FindingView>,
     shown: String,
     left_out: Option<String>,
     charts: Vec<(Figure, Option<String>)>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct FindingView {
     verdict: String,
     grade: &'static str,
     gravity: u8,
@@ -128,7 +128,7 @@ fn troubles(checked: &crate::VerifyOutput) -> Vec<String> {
         let untrusted = totals.record_untrusted.as_ref();
         troubles.extend(untrusted.map(|why| format!("RECORD CANNOT BE TRUSTED: {root}: {why}")));
     }
-    troubles.extend(checked.failures.iter().map(|Failure { message, hint }| {
+    troubles.extend(checked.failures.iter().map(|RunError { message, hint }| {
         hint.as_ref().map_or_else(|| message.clone(), |hint| format!("{message}; {hint}"))
     }));
     troubles
@@ -136,11 +136,11 @@ fn troubles(checked: &crate::VerifyOutput) -> Vec<String> {
 
 /// The lines of the report for a person, under the same names.
 /// Tells several roots apart, which the sums below do not.
-fn each_root(roots: &[Totals]) -> Vec<(String, String)> {
+fn each_root(roots: &[OutputTotals]) -> Vec<(String, String)> {
     if roots.len() < 2 {
         return Vec::new();
     }
-    let words = |root: &Totals| {
+    let words = |root: &OutputTotals| {
         let verdicts = root.verdicts.iter().filter(|(_, files)| **files > 0);
         let verdicts: Vec<_> =
             verdicts.map(|(verdict, files)| format!("{} {verdict}", count(*files))).collect();
@@ -151,7 +151,7 @@ fn each_root(roots: &[Totals]) -> Vec<(String, String)> {
     roots.iter().map(words).collect()
 }
 
-fn block(totals: &Totals) -> Vec<(&'static str, String)> {
+fn block(totals: &OutputTotals) -> Vec<(&'static str, String)> {
     let of = |verdict: &str| totals.verdicts.get(verdict).copied().unwrap_or_default();
     let missing_folders = totals.folders.get("missing").copied().unwrap_or_default();
     let rows = [
@@ -185,7 +185,7 @@ fn block(totals: &Totals) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn row(found: &FindingRow, with_root: bool) -> Row {
+fn row(found: &FindingRow, with_root: bool) -> FindingView {
     let path = shown(&found.path, found.path_bytes.as_ref());
     let mut evidence = Vec::new();
     if let Some(from) = &found.moved_from {
@@ -210,7 +210,7 @@ fn row(found: &FindingRow, with_root: bool) -> Row {
         evidence.push(format!("known since {since}: {}, last seen {seen}", known.verdict));
     }
     let gravity = found.gravity();
-    Row {
+    FindingView {
         verdict: found.verdict.clone(),
         grade: match gravity {
             0..=6 => "bad",

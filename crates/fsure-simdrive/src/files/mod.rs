@@ -14,13 +14,13 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::time::{Duration, SystemTime};
 
-use fsure_os::files::{FsResult, New, ROOT, Refusal, Sort};
+use fsure_os::fuse_files::{FsResult, FuseError, New, ROOT, Sort};
 
 use super::{Behavior, CACHE, CutVariant, Latency};
 use fsure_core::Random;
 pub use origin::{Origin, Unsynced};
-use pending_changes::{Change, ChangeLog, PendingChange};
-use view::{Inode, View};
+use pending_changes::{ChangeLog, FileChange, PendingChange};
+use view::{FileTree, Inode};
 
 /// Promises of a sync beyond the file or folder that it was requested for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,14 +75,14 @@ pub struct FileCounts {
 }
 
 /// A simulated drive of files. It answers the requests of
-/// [`VirtualFs`](fsure_os::files::VirtualFs).
+/// [`VirtualFs`](fsure_os::fuse_files::VirtualFs).
 #[derive(Clone, Debug)]
 pub struct FileDrive {
     traits: FileTraits,
     /// Time at which it was switched on, by the clock.
     begun: SystemTime,
-    seen: View,
-    medium: View,
+    seen: FileTree,
+    medium: FileTree,
     pending: ChangeLog,
     next_inode: u64,
     next_change: u64,
@@ -105,12 +105,12 @@ impl FileDrive {
     pub fn new(traits: FileTraits, begun: SystemTime) -> Self {
         let (uid, gid) = traits.owner;
         let top = New { sort: Sort::Folder, mode: 0o755, uid, gid, target: OsStr::new("") };
-        let mut view = View::default();
+        let mut view = FileTree::default();
         view.add(ROOT, Inode::new(&top, begun));
         Self::holding(traits, begun, view)
     }
 
-    fn holding(traits: FileTraits, begun: SystemTime, view: View) -> Self {
+    fn holding(traits: FileTraits, begun: SystemTime, view: FileTree) -> Self {
         Self {
             traits,
             begun,
@@ -216,7 +216,7 @@ impl FileDrive {
 
     /// Returns true if a change never overtakes another of its kind.
     fn is_ordered(&self, waiting: &PendingChange) -> bool {
-        self.traits.mode == Mode::Journal && matches!(waiting.change, Change::Names(_))
+        self.traits.mode == Mode::Journal && matches!(waiting.change, FileChange::Names(_))
     }
 
     /// Decides for each change if it survives. If names are in order, those before a
@@ -256,7 +256,7 @@ impl FileDrive {
     }
 
     /// Takes a change that was checked against the view.
-    fn take(&mut self, now: Duration, change: Change) {
+    fn take(&mut self, now: Duration, change: FileChange) {
         let at = self.begun + now;
         change.make(&mut self.seen, at);
         if self.traits.personality == Behavior::Protected {
@@ -353,7 +353,7 @@ impl FileDrive {
         }
         *errors -= 1;
         self.counts.errors += 1;
-        Err(Refusal::Failed)
+        Err(FuseError::Failed)
     }
 }
 

@@ -7,9 +7,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fsure_os::files::ROOT;
+use fsure_os::fuse_files::ROOT;
 
-use super::pending_changes::{Change, PendingChange};
+use super::pending_changes::{FileChange, PendingChange};
 use super::{CutVariant, FileDrive};
 use fsure_core::Random;
 
@@ -78,7 +78,7 @@ impl Origin {
         };
         for (waiting, _) in lost {
             match &waiting.change {
-                Change::Names(names) => {
+                FileChange::Names(names) => {
                     // A sync of either folder makes a rename durable: of that to which it
                     // leads, unless it was removed since.
                     let there = || names.iter().filter(|((at, _), _)| paths.contains_key(at));
@@ -87,10 +87,10 @@ impl Origin {
                         add(*folder, Some(name));
                     }
                 }
-                Change::Write { inode, .. }
-                | Change::Zero { inode, .. }
-                | Change::Size { inode, .. }
-                | Change::Set { inode, .. } => add(*inode, None),
+                FileChange::Write { inode, .. }
+                | FileChange::Zero { inode, .. }
+                | FileChange::Size { inode, .. }
+                | FileChange::Set { inode, .. } => add(*inode, None),
             }
         }
         for one in &mut found {

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::view::View;
+use super::view::FileTree;
 use fsure_core::Random;
 use fsure_core::units::SECTOR_BYTES;
 
@@ -19,7 +19,7 @@ pub(super) type DirEntryName = (u64, OsString);
 
 /// A change.
 #[derive(Clone, Debug)]
-pub(super) enum Change {
+pub(super) enum FileChange {
     /// Bytes of a file.
     Write { inode: u64, offset: u64, data: Arc<[u8]> },
     /// A range of a file that reads as zero.
@@ -43,10 +43,10 @@ pub(super) struct InodeInfo {
     pub(super) modified: SystemTime,
 }
 
-impl Change {
+impl FileChange {
     /// Applies the change to a view; returns the inodes that lost a name. A change of
     /// something that is not there does nothing.
-    pub(super) fn make(&self, view: &mut View, at: SystemTime) -> Vec<u64> {
+    pub(super) fn make(&self, view: &mut FileTree, at: SystemTime) -> Vec<u64> {
         match self {
             Self::Write { inode, offset, data } => write(view, *inode, *offset, data, at),
             Self::Zero { inode, offset, length } => {
@@ -82,7 +82,7 @@ impl Change {
 
     /// Applies a random choice of the sectors of a write. Any other change is applied as
     /// a whole or not at all.
-    fn tear(&self, view: &mut View, at: SystemTime, random: &mut Random) {
+    fn tear(&self, view: &mut FileTree, at: SystemTime, random: &mut Random) {
         let Self::Write { inode, offset, data } = self else {
             if random.coin() {
                 self.make(view, at);
@@ -106,7 +106,7 @@ impl Change {
     }
 }
 
-fn write(view: &mut View, inode: u64, offset: u64, data: &[u8], at: SystemTime) {
+fn write(view: &mut FileTree, inode: u64, offset: u64, data: &[u8], at: SystemTime) {
     let Some(inode) = view.get_mut(inode) else { return };
     let end = offset + data.len() as u64;
     if end > inode.content.size() {
@@ -127,22 +127,22 @@ pub(super) struct PendingChange {
     pub(super) at: SystemTime,
     /// Number of syncs before it.
     pub(super) epoch: u64,
-    pub(super) change: Change,
+    pub(super) change: FileChange,
 }
 
 impl PendingChange {
     /// Returns its bytes of content.
     pub(super) fn bytes(&self) -> u64 {
         match &self.change {
-            Change::Write { data, .. } => data.len() as u64,
+            FileChange::Write { data, .. } => data.len() as u64,
             _ => 0,
         }
     }
 
     fn held(&self) -> usize {
         let more = match &self.change {
-            Change::Write { data, .. } => data.len(),
-            Change::Names(names) => names.iter().map(|(place, _)| NAME + place.1.len()).sum(),
+            FileChange::Write { data, .. } => data.len(),
+            FileChange::Names(names) => names.iter().map(|(place, _)| NAME + place.1.len()).sum(),
             _ => 0,
         };
         size_of::<Self>() + more
@@ -167,11 +167,11 @@ impl ChangeLog {
         }
         self.held += waiting.held();
         let queue = match &waiting.change {
-            Change::Names(_) => &mut self.names,
-            Change::Write { inode, .. }
-            | Change::Zero { inode, .. }
-            | Change::Size { inode, .. }
-            | Change::Set { inode, .. } => self.contents.entry(*inode).or_default(),
+            FileChange::Names(_) => &mut self.names,
+            FileChange::Write { inode, .. }
+            | FileChange::Zero { inode, .. }
+            | FileChange::Size { inode, .. }
+            | FileChange::Set { inode, .. } => self.contents.entry(*inode).or_default(),
         };
         queue.push_back(waiting);
     }
@@ -243,7 +243,7 @@ impl ChangeLog {
         let mut places = BTreeSet::<&DirEntryName>::new();
         let mut is_taken = vec![false; self.names.len()];
         for (place, waiting) in self.names.iter().enumerate().take(due).rev() {
-            let Change::Names(names) = &waiting.change else { continue };
+            let FileChange::Names(names) = &waiting.change else { continue };
             let is_own =
                 |place: &DirEntryName| folders.contains(&place.0) || places.contains(place);
             if names.iter().any(|(place, _)| is_own(place)) {
@@ -292,7 +292,7 @@ impl ChangeLog {
 
 impl PendingChange {
     /// Applies the change to a view, whole or torn.
-    pub(super) fn survive(&self, is_torn: bool, view: &mut View, random: &mut Random) {
+    pub(super) fn survive(&self, is_torn: bool, view: &mut FileTree, random: &mut Random) {
         if is_torn {
             self.change.tear(view, self.at, random);
         } else {

@@ -3,12 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use fsure_os::files::{
-    Attributes, FsResult, Name, New, Ranging, Refusal, Renaming, Room, Setting, Sort, VirtualFs,
-    When,
+use fsure_os::fuse_files::{
+    Attributes, FreeSpace, FsResult, FuseDirEntry, FuseError, New, Ranging, Renaming, Setting,
+    Sort, VirtualFs, When,
 };
 
-use super::pending_changes::{Change, InodeInfo};
+use super::pending_changes::{FileChange, InodeInfo};
 use super::view::Inode;
 use super::{Behavior, FileDrive};
 
@@ -19,7 +19,7 @@ const SET_GROUP: u32 = 0o2000;
 
 impl FileDrive {
     fn inode(&self, inode: u64) -> FsResult<&Inode> {
-        self.seen.get(inode).ok_or(Refusal::NotFound)
+        self.seen.get(inode).ok_or(FuseError::NotFound)
     }
 
     /// Returns a folder in which new names can be made.
@@ -28,29 +28,29 @@ impl FileDrive {
         match inode.sort {
             // Removed while a process was in it.
             Sort::Folder if inode.parent.is_none() && folder != super::ROOT => {
-                Err(Refusal::NotFound)
+                Err(FuseError::NotFound)
             }
             Sort::Folder => Ok(inode),
-            _ => Err(Refusal::NotAFolder),
+            _ => Err(FuseError::NotAFolder),
         }
     }
 
     fn find(&self, (folder, name): (u64, &OsStr)) -> FsResult<u64> {
-        self.folder(folder)?.names.get(name).copied().ok_or(Refusal::NotFound)
+        self.folder(folder)?.names.get(name).copied().ok_or(FuseError::NotFound)
     }
 
     fn must_be_free(&self, (folder, name): (u64, &OsStr)) -> FsResult<()> {
         if name.len() > NAME_MAX {
-            return Err(Refusal::NameTooLong);
+            return Err(FuseError::NameTooLong);
         }
         match self.folder(folder)?.names.contains_key(name) {
-            true => Err(Refusal::Exists),
+            true => Err(FuseError::Exists),
             false => Ok(()),
         }
     }
 
     fn told(&self, inode: u64) -> FsResult<Attributes> {
-        self.seen.attributes(inode).ok_or(Refusal::NotFound)
+        self.seen.attributes(inode).ok_or(FuseError::NotFound)
     }
 
     /// Grants a file a length, if there is room.
@@ -58,17 +58,17 @@ impl FileDrive {
         let file = self.inode(inode)?;
         if file.sort != Sort::File {
             return Err(if file.sort == Sort::Folder {
-                Refusal::IsAFolder
+                FuseError::IsAFolder
             } else {
-                Refusal::Invalid
+                FuseError::Invalid
             });
         }
         let others = self.used - file.size();
         if size > self.traits.room {
-            return Err(Refusal::TooLarge);
+            return Err(FuseError::TooLarge);
         }
         if size > file.size() && others + size > self.traits.room {
-            return Err(Refusal::NoRoom);
+            return Err(FuseError::NoRoom);
         }
         self.used = others + size;
         Ok(())
@@ -77,17 +77,17 @@ impl FileDrive {
     fn name(&mut self, now: Duration, names: Vec<((u64, &OsStr), Option<u64>)>) {
         let owned = |((folder, name), to): ((u64, &OsStr), _)| ((folder, name.to_owned()), to);
         self.counts.names += 1;
-        self.take(now, Change::Names(names.into_iter().map(owned).collect()));
+        self.take(now, FileChange::Names(names.into_iter().map(owned).collect()));
     }
 
     /// Returns an error if the inode cannot make way for something of the kind `sort`.
     fn may_replace(&self, there: u64, sort: Sort) -> FsResult<()> {
         let there = self.inode(there)?;
         match (sort, there.sort) {
-            (Sort::Folder, Sort::Folder) if !there.names.is_empty() => Err(Refusal::NotEmpty),
+            (Sort::Folder, Sort::Folder) if !there.names.is_empty() => Err(FuseError::NotEmpty),
             (Sort::Folder, Sort::Folder) => Ok(()),
-            (Sort::Folder, _) => Err(Refusal::NotAFolder),
-            (_, Sort::Folder) => Err(Refusal::IsAFolder),
+            (Sort::Folder, _) => Err(FuseError::NotAFolder),
+            (_, Sort::Folder) => Err(FuseError::IsAFolder),
             _ => Ok(()),
         }
     }
@@ -105,7 +105,7 @@ impl VirtualFs for FileDrive {
     fn set(&mut self, now: Duration, inode: u64, setting: &Setting) -> FsResult<Attributes> {
         if let Some(size) = setting.size {
             self.resized(inode, size)?;
-            self.take(now, Change::Size { inode, size });
+            self.take(now, FileChange::Size { inode, size });
         }
         let (is, at) = (self.inode(inode)?, self.begun + now);
         let time = |when: Option<When>, was| match when {
@@ -121,7 +121,7 @@ impl VirtualFs for FileDrive {
                 accessed: time(setting.accessed, is.accessed),
                 modified: time(setting.modified, is.modified),
             };
-            self.take(now, Change::Set { inode, set });
+            self.take(now, FileChange::Set { inode, set });
         }
         self.told(inode)
     }
@@ -147,7 +147,7 @@ impl VirtualFs for FileDrive {
 
     fn link(&mut self, now: Duration, inode: u64, place: (u64, &OsStr)) -> FsResult<Attributes> {
         if self.inode(inode)?.sort == Sort::Folder {
-            return Err(Refusal::Invalid);
+            return Err(FuseError::Invalid);
         }
         self.must_be_free(place)?;
         self.name(now, vec![(place, Some(inode))]);
@@ -170,9 +170,9 @@ impl VirtualFs for FileDrive {
     ) -> FsResult<()> {
         let moved = self.find(from)?;
         let there = match self.must_be_free(to) {
-            Ok(()) if renaming == Renaming::Exchange => return Err(Refusal::NotFound),
+            Ok(()) if renaming == Renaming::Exchange => return Err(FuseError::NotFound),
             Ok(()) => None,
-            Err(Refusal::Exists) if renaming != Renaming::Refuse => Some(self.find(to)?),
+            Err(FuseError::Exists) if renaming != Renaming::Refuse => Some(self.find(to)?),
             Err(refusal) => return Err(refusal),
         };
         // One inode with two names, or one name: nothing is to be done.
@@ -191,7 +191,7 @@ impl VirtualFs for FileDrive {
         let inode = self.inode(inode)?;
         match inode.sort {
             Sort::Link => Ok(inode.target.clone()),
-            _ => Err(Refusal::Invalid),
+            _ => Err(FuseError::Invalid),
         }
     }
 
@@ -200,16 +200,16 @@ impl VirtualFs for FileDrive {
         let left = content.size().saturating_sub(offset);
         let mut data = vec![0; usize::try_from(left).map_or(length, |left| left.min(length))];
         if !data.is_empty() {
-            content.read(offset, &mut data).ok_or(Refusal::Invalid)?;
+            content.read(offset, &mut data).ok_or(FuseError::Invalid)?;
         }
         Ok(data)
     }
 
     fn write(&mut self, now: Duration, inode: u64, offset: u64, data: &[u8]) -> FsResult<()> {
         self.may_fail()?;
-        let end = offset.checked_add(data.len() as u64).ok_or(Refusal::TooLarge)?;
+        let end = offset.checked_add(data.len() as u64).ok_or(FuseError::TooLarge)?;
         self.resized(inode, end.max(self.inode(inode)?.size()))?;
-        self.take(now, Change::Write { inode, offset, data: data.into() });
+        self.take(now, FileChange::Write { inode, offset, data: data.into() });
         self.counts.writes += 1;
         self.counts.bytes += data.len() as u64;
         Ok(())
@@ -225,25 +225,25 @@ impl VirtualFs for FileDrive {
         let size = self.inode(inode)?.size();
         match ranging {
             Ranging::Reserve => {
-                let end = offset.checked_add(length).ok_or(Refusal::TooLarge)?;
+                let end = offset.checked_add(length).ok_or(FuseError::TooLarge)?;
                 if end > size {
                     self.resized(inode, end)?;
-                    self.take(now, Change::Size { inode, size: end });
+                    self.take(now, FileChange::Size { inode, size: end });
                 }
             }
-            Ranging::Zero => self.take(now, Change::Zero { inode, offset, length }),
+            Ranging::Zero => self.take(now, FileChange::Zero { inode, offset, length }),
         }
         Ok(())
     }
 
-    fn list(&self, folder: u64) -> FsResult<Vec<Name>> {
+    fn list(&self, folder: u64) -> FsResult<Vec<FuseDirEntry>> {
         let folder = self.inode(folder)?;
         if folder.sort != Sort::Folder {
-            return Err(Refusal::NotAFolder);
+            return Err(FuseError::NotAFolder);
         }
         let name = |(name, inode): (&OsString, &u64)| {
             let sort = self.seen.get(*inode)?.sort;
-            Some(Name { inode: *inode, sort, name: name.clone() })
+            Some(FuseDirEntry { inode: *inode, sort, name: name.clone() })
         };
         Ok(folder.names.iter().filter_map(name).collect())
     }
@@ -280,8 +280,8 @@ impl VirtualFs for FileDrive {
         }
     }
 
-    fn room(&self) -> Room {
+    fn room(&self) -> FreeSpace {
         let free = self.traits.room.saturating_sub(self.used);
-        Room { bytes: self.traits.room, free, inodes: self.seen.count() as u64 }
+        FreeSpace { bytes: self.traits.room, free, inodes: self.seen.count() as u64 }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::UNIX_EPOCH;
 
-use fsure_os::files::{Ranging, Renaming, Setting, VirtualFs};
+use fsure_os::fuse_files::{Ranging, Renaming, Setting, VirtualFs};
 use proptest::prelude::*;
 
 use super::*;
@@ -145,15 +145,15 @@ fn what_is_gone_is_gone() {
 fn a_full_drive_and_a_failing_one_say_so() {
     let mut drive = drive(Behavior::Honest, Mode::Strict);
     let file = make(&mut drive, ROOT, "file", Sort::File);
-    assert_eq!(drive.write(NOW, file, 1 << 20, b"x"), Err(Refusal::TooLarge));
+    assert_eq!(drive.write(NOW, file, 1 << 20, b"x"), Err(FuseError::TooLarge));
     drive.write(NOW, file, 0, &vec![1; 1 << 20]).unwrap();
     let other = make(&mut drive, ROOT, "other", Sort::File);
-    assert_eq!(drive.write(NOW, other, 0, b"x"), Err(Refusal::NoRoom));
+    assert_eq!(drive.write(NOW, other, 0, b"x"), Err(FuseError::NoRoom));
     assert_eq!(drive.room().free, 0);
     drive.set(NOW, file, &Setting { size: Some(1), ..Setting::default() }).unwrap();
     drive.fail_after(1, 1);
     assert!(drive.write(NOW, other, 0, b"x").is_ok());
-    assert_eq!(drive.write(NOW, other, 0, b"y"), Err(Refusal::Failed));
+    assert_eq!(drive.write(NOW, other, 0, b"y"), Err(FuseError::Failed));
     assert!(drive.write(NOW, other, 0, b"z").is_ok());
     assert_eq!(drive.counts().errors, 1);
 }
@@ -164,20 +164,20 @@ fn requests_that_cannot_be_are_refused() {
     let folder = make(&mut drive, ROOT, "folder", Sort::Folder);
     let file = make(&mut drive, folder, "file", Sort::File);
     let name = |name: &'static str| OsStr::new(name);
-    assert_eq!(drive.remove(NOW, (ROOT, name("folder")), true), Err(Refusal::NotEmpty));
-    assert_eq!(drive.remove(NOW, (ROOT, name("folder")), false), Err(Refusal::IsAFolder));
-    assert_eq!(drive.remove(NOW, (folder, name("file")), true), Err(Refusal::NotAFolder));
-    assert_eq!(drive.look_up(file, name("x")).unwrap_err(), Refusal::NotAFolder);
+    assert_eq!(drive.remove(NOW, (ROOT, name("folder")), true), Err(FuseError::NotEmpty));
+    assert_eq!(drive.remove(NOW, (ROOT, name("folder")), false), Err(FuseError::IsAFolder));
+    assert_eq!(drive.remove(NOW, (folder, name("file")), true), Err(FuseError::NotAFolder));
+    assert_eq!(drive.look_up(file, name("x")).unwrap_err(), FuseError::NotAFolder);
     let (from, to) = ((folder, name("file")), (ROOT, name("folder")));
-    assert_eq!(drive.rename(NOW, from, to, Renaming::Refuse), Err(Refusal::Exists));
-    assert_eq!(drive.rename(NOW, from, to, Renaming::Replace), Err(Refusal::IsAFolder));
-    assert_eq!(drive.rename(NOW, to, from, Renaming::Replace), Err(Refusal::NotAFolder));
+    assert_eq!(drive.rename(NOW, from, to, Renaming::Refuse), Err(FuseError::Exists));
+    assert_eq!(drive.rename(NOW, from, to, Renaming::Replace), Err(FuseError::IsAFolder));
+    assert_eq!(drive.rename(NOW, to, from, Renaming::Replace), Err(FuseError::NotAFolder));
     let nothing = (ROOT, name("nothing"));
-    assert_eq!(drive.rename(NOW, from, nothing, Renaming::Exchange), Err(Refusal::NotFound));
+    assert_eq!(drive.rename(NOW, from, nothing, Renaming::Exchange), Err(FuseError::NotFound));
     let long = "x".repeat(256);
     let long = (ROOT, OsStr::new(&long));
-    assert_eq!(drive.link(NOW, file, long).unwrap_err(), Refusal::NameTooLong);
-    assert_eq!(drive.link(NOW, folder, nothing).unwrap_err(), Refusal::Invalid);
+    assert_eq!(drive.link(NOW, file, long).unwrap_err(), FuseError::NameTooLong);
+    assert_eq!(drive.link(NOW, folder, nothing).unwrap_err(), FuseError::Invalid);
     drive.link(NOW, file, nothing).unwrap();
     assert_eq!(drive.attributes(file).unwrap().links, 2);
     drive.write(NOW, file, 0, b"12345678").unwrap();
@@ -188,7 +188,7 @@ fn requests_that_cannot_be_are_refused() {
 
 /// A request, by numbers that are taken modulo what there is.
 #[derive(Clone, Debug)]
-enum Ask {
+enum FileOp {
     Make { at: usize, name: u8, is_folder: bool },
     Write { at: usize, offset: u64, length: usize },
     Truncate { at: usize, size: u64 },
@@ -198,20 +198,20 @@ enum Ask {
     Sync { of: usize },
 }
 
-fn asks() -> impl Strategy<Value = Vec<Ask>> {
+fn asks() -> impl Strategy<Value = Vec<FileOp>> {
     let at = || 0..64_usize;
     let renaming = prop_oneof![Just(Renaming::Replace), Just(Renaming::Exchange)];
     let ask = prop_oneof![
         4 => (at(), 0..4_u8, any::<bool>())
-            .prop_map(|(at, name, is_folder)| Ask::Make { at, name, is_folder }),
+            .prop_map(|(at, name, is_folder)| FileOp::Make { at, name, is_folder }),
         4 => (at(), 0..3000_u64, 1..2000_usize)
-            .prop_map(|(at, offset, length)| Ask::Write { at, offset, length }),
-        1 => (at(), 0..3000_u64).prop_map(|(at, size)| Ask::Truncate { at, size }),
+            .prop_map(|(at, offset, length)| FileOp::Write { at, offset, length }),
+        1 => (at(), 0..3000_u64).prop_map(|(at, size)| FileOp::Truncate { at, size }),
         3 => (at(), at(), 0..4_u8, renaming)
-            .prop_map(|(from, to, name, renaming)| Ask::Rename { from, to, name, renaming }),
-        1 => (at(), at(), 0..4_u8).prop_map(|(of, at, name)| Ask::Link { of, at, name }),
-        2 => at().prop_map(|of| Ask::Remove { of }),
-        4 => at().prop_map(|of| Ask::Sync { of }),
+            .prop_map(|(from, to, name, renaming)| FileOp::Rename { from, to, name, renaming }),
+        1 => (at(), at(), 0..4_u8).prop_map(|(of, at, name)| FileOp::Link { of, at, name }),
+        2 => at().prop_map(|of| FileOp::Remove { of }),
+        4 => at().prop_map(|of| FileOp::Sync { of }),
     ];
     prop::collection::vec(ask, 1..80)
 }
@@ -234,7 +234,7 @@ fn tree(drive: &FileDrive) -> Vec<(OsString, u64, OsString, u64, Sort)> {
 }
 
 /// Does a request if it can be done; what the kernel never asks is left out.
-fn ask(drive: &mut FileDrive, number: u8, ask: &Ask) {
+fn ask(drive: &mut FileDrive, number: u8, ask: &FileOp) {
     let tree = tree(drive);
     let folders: Vec<_> = std::iter::once(ROOT)
         .chain(tree.iter().filter(|name| name.4 == Sort::Folder).map(|name| name.3))
@@ -246,19 +246,19 @@ fn ask(drive: &mut FileDrive, number: u8, ask: &Ask) {
     let entry = |at: usize| (!tree.is_empty()).then(|| &tree[at % tree.len()]);
     let letter = |name: u8| OsString::from(char::from(b'a' + name).to_string());
     let _ = match *ask {
-        Ask::Make { at, name, is_folder } => {
+        FileOp::Make { at, name, is_folder } => {
             let sort = if is_folder { Sort::Folder } else { Sort::File };
             let new = New { sort, mode: 0o700, uid: 1, gid: 1, target: OsStr::new("") };
             drive.make(NOW, (folder(at), &letter(name)), &new).map(drop)
         }
-        Ask::Write { at, offset, length } => {
+        FileOp::Write { at, offset, length } => {
             file(at).map_or(Ok(()), |file| drive.write(NOW, file, offset, &vec![number; length]))
         }
-        Ask::Truncate { at, size } => file(at).map_or(Ok(()), |file| {
+        FileOp::Truncate { at, size } => file(at).map_or(Ok(()), |file| {
             let setting = Setting { size: Some(size), ..Setting::default() };
             drive.set(NOW, file, &setting).map(drop)
         }),
-        Ask::Rename { from, to, name, renaming } => entry(from).map_or(Ok(()), |of| {
+        FileOp::Rename { from, to, name, renaming } => entry(from).map_or(Ok(()), |of| {
             // The kernel keeps a folder out of itself, either way.
             let (to, name) = (folder(to), letter(name));
             let path = tree.iter().find(|name| name.3 == to).map(|name| name.0.clone());
@@ -276,14 +276,14 @@ fn ask(drive: &mut FileDrive, number: u8, ask: &Ask) {
             }
             Ok(())
         }),
-        Ask::Link { of, at, name } => file(of)
+        FileOp::Link { of, at, name } => file(of)
             .map_or(Ok(()), |file| drive.link(NOW, file, (folder(at), &letter(name))).map(drop)),
-        Ask::Remove { of } => entry(of).map_or(Ok(()), |of| {
+        FileOp::Remove { of } => entry(of).map_or(Ok(()), |of| {
             drive.remove(NOW, (of.1, &of.2), of.4 == Sort::Folder)?;
             drive.forget(of.3);
             Ok(())
         }),
-        Ask::Sync { of } => {
+        FileOp::Sync { of } => {
             let of = entry(of).map_or(ROOT, |of| of.3);
             drive.sync(NOW, of).map(drop)
         }

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use fsure_os::files::{Attributes, New, ROOT, Sort};
+use fsure_os::fuse_files::{Attributes, New, ROOT, Sort};
 
 use super::super::Image;
 
@@ -62,9 +62,9 @@ impl Inode {
 /// All of them. An inode without a name is not gone: it may be open, or get its
 /// name by a change to come.
 #[derive(Clone, Debug, Default)]
-pub(super) struct View(BTreeMap<u64, Arc<Inode>>);
+pub(super) struct FileTree(BTreeMap<u64, Arc<Inode>>);
 
-impl View {
+impl FileTree {
     pub(super) fn get(&self, inode: u64) -> Option<&Inode> {
         Some(self.0.get(&inode)?)
     }

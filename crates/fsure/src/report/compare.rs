@@ -54,13 +54,13 @@ pub fn json_line(compared: &ComparedPath) -> String {
     let there = compared.there.as_ref().map(|there| json_path_and_bytes(there.as_bytes()));
     let (there, there_bytes) = there.map_or((None, None), |(text, bytes)| (Some(text), bytes));
     let (result, kind) = (compared.difference.name(), compared.kind.name());
-    line(&Line { r#type: "compared", result, path, path_bytes, there, there_bytes, kind })
+    line(&ComparisonLine { r#type: "compared", result, path, path_bytes, there, there_bytes, kind })
 }
 
 /// The last line for a program; no line end.
 pub fn json_summary(found: &Comparison, exit_code: u8) -> String {
     let Comparison { same, different, only_here, only_there, moved, unknown, .. } = *found;
-    line(&Summary {
+    line(&ComparisonSummary {
         r#type: "summary",
         command: "compare",
         same,
@@ -79,7 +79,7 @@ pub fn json_summary(found: &Comparison, exit_code: u8) -> String {
 }
 
 #[derive(Serialize)]
-struct Line {
+struct ComparisonLine {
     r#type: &'static str,
     result: &'static str,
     path: String,
@@ -93,7 +93,7 @@ struct Line {
 }
 
 #[derive(Serialize)]
-struct Summary {
+struct ComparisonSummary {
     r#type: &'static str,
     command: &'static str,
     same: u64,

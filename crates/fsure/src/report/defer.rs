@@ -75,7 +75,7 @@ fn time(time: Duration) -> String {
 }
 
 #[derive(Serialize)]
-struct Summary<'a> {
+struct DeferSummary<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     command: &'a str,
@@ -97,7 +97,7 @@ struct Summary<'a> {
 /// The line for a program.
 pub fn json_line(done: &Deferred, longest: Duration) -> String {
     let ms = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
-    let summary = Summary {
+    let summary = DeferSummary {
         kind: "summary",
         command: "defer",
         backend: match done.backend {

@@ -50,7 +50,7 @@ fn place(disk: &Disk) -> String {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct DiskLine<'a> {
     r#type: &'a str,
     name: &'a str,
     place: String,
@@ -61,7 +61,7 @@ struct Line<'a> {
 }
 
 #[derive(Serialize)]
-struct Summary<'a> {
+struct DiskSummary<'a> {
     r#type: &'a str,
     command: &'a str,
     disks: usize,
@@ -72,12 +72,12 @@ struct Summary<'a> {
 pub fn json_line(kind: &str, disk: &Disk) -> String {
     let (name, bytes, used) = (&*disk.name, disk.bytes, disk.used);
     let (place, place_bytes) = json_path_and_bytes(&fsure_os::path::bytes(&disk.place));
-    line(&Line { r#type: kind, name, place, place_bytes, bytes, used })
+    line(&DiskLine { r#type: kind, name, place, place_bytes, bytes, used })
 }
 
 /// The last line.
 pub fn summary_line(disks: usize) -> String {
-    line(&Summary { r#type: "summary", command: "ram disk list", disks, exit_code: 0 })
+    line(&DiskSummary { r#type: "summary", command: "ram disk list", disks, exit_code: 0 })
 }
 
 #[cfg(test)]

@@ -4,19 +4,19 @@ use serde::Serialize;
 
 use super::json::line;
 use fsure_core::{ExitCode, escape};
-use fsure_ram::doctor::{Finding, State};
+use fsure_ram::doctor::{Finding, FindingState};
 
 /// Returns exit code 1 if something has to be done.
 pub fn exit_code(findings: &[Finding]) -> ExitCode {
-    let must = findings.iter().any(|finding| finding.state == State::Act);
+    let must = findings.iter().any(|finding| finding.state == FindingState::Act);
     if must { ExitCode::Differences } else { ExitCode::Clean }
 }
 
-fn word(state: State) -> &'static str {
+fn word(state: FindingState) -> &'static str {
     match state {
-        State::Fine => "ok",
-        State::Limits => "limits",
-        State::Act => "act",
+        FindingState::Fine => "ok",
+        FindingState::Limits => "limits",
+        FindingState::Act => "act",
     }
 }
 
@@ -34,7 +34,7 @@ pub fn text(findings: &[Finding]) -> String {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct DoctorLine<'a> {
     r#type: &'a str,
     about: &'a str,
     state: &'a str,
@@ -43,7 +43,7 @@ struct Line<'a> {
 }
 
 #[derive(Serialize)]
-struct Summary<'a> {
+struct DoctorSummary<'a> {
     r#type: &'a str,
     command: &'a str,
     act: usize,
@@ -57,12 +57,18 @@ pub fn json_lines(findings: &[Finding]) -> String {
     let mut text = String::new();
     for Finding { about, state, words, remedy } in findings {
         let (state, remedy) = (word(*state), remedy.as_deref());
-        text += &line(&Line { r#type: "finding", about, state, words, remedy });
+        text += &line(&DoctorLine { r#type: "finding", about, state, words, remedy });
         text += "\n";
     }
-    let (act, limits) = (count(State::Act), count(State::Limits));
+    let (act, limits) = (count(FindingState::Act), count(FindingState::Limits));
     let exit_code = exit_code(findings).number();
-    text + &line(&Summary { r#type: "summary", command: "ram doctor", act, limits, exit_code })
+    text + &line(&DoctorSummary {
+        r#type: "summary",
+        command: "ram doctor",
+        act,
+        limits,
+        exit_code,
+    })
 }
 
 #[cfg(test)]
@@ -72,9 +78,9 @@ mod tests {
     #[test]
     fn each_says_what_to_do() {
         let words = "no \u{1b}[2Jswap".to_owned();
-        let fine = Finding { about: "swap", state: State::Fine, words, remedy: None };
+        let fine = Finding { about: "swap", state: FindingState::Fine, words, remedy: None };
         let remedy = Some("do it".to_owned());
-        let act = Finding { state: State::Act, remedy, ..fine.clone() };
+        let act = Finding { state: FindingState::Act, remedy, ..fine.clone() };
         let both = [act, fine.clone()];
         assert_eq!(
             text(&both),

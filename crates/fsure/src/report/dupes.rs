@@ -67,14 +67,23 @@ pub fn json_line(root: &str, duplicate: &Duplicate) -> String {
     let (path, path_bytes) = json_path_and_bytes(duplicate.path.as_bytes());
     let Duplicate { group, size, is_link, .. } = *duplicate;
     let digest = hex(&duplicate.digest);
-    line(&Line { r#type: "duplicate", root, group, path, path_bytes, size, digest, is_link })
+    line(&DuplicateLine {
+        r#type: "duplicate",
+        root,
+        group,
+        path,
+        path_bytes,
+        size,
+        digest,
+        is_link,
+    })
 }
 
 /// Returns the result of one root or, without a root, of all roots as a line of JSON; no
 /// line end.
 pub fn json_summary(root: Option<&str>, found: &Duplicates, exit_code: u8) -> String {
     let r#type = if root.is_some() { "root" } else { "summary" };
-    let counts = Counts {
+    let counts = DuplicateCounts {
         groups: found.groups,
         files: found.files,
         links: found.links,
@@ -88,11 +97,11 @@ pub fn json_summary(root: Option<&str>, found: &Duplicates, exit_code: u8) -> St
         is_offline: found.offline.is_some(),
         was_stopped: found.was_stopped,
     };
-    line(&Summary { r#type, command: "dupes", root, counts, exit_code })
+    line(&DuplicatesSummary { r#type, command: "dupes", root, counts, exit_code })
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct DuplicateLine<'a> {
     r#type: &'static str,
     root: &'a str,
     group: u64,
@@ -105,17 +114,17 @@ struct Line<'a> {
 }
 
 #[derive(Serialize)]
-struct Summary<'a> {
+struct DuplicatesSummary<'a> {
     r#type: &'static str,
     command: &'static str,
     root: Option<&'a str>,
     #[serde(flatten)]
-    counts: Counts,
+    counts: DuplicateCounts,
     exit_code: u8,
 }
 
 #[derive(Serialize)]
-struct Counts {
+struct DuplicateCounts {
     groups: u64,
     files: u64,
     links: u64,

@@ -5,7 +5,7 @@
 use super::figure;
 use fsure_core::units::size;
 use fsure_core::{count, safe};
-use fsure_measure::results::{Claim, Curve, Layer, Method, NotRun, Profile, ResultLine};
+use fsure_measure::results::{Claim, Curve, LayerLine, MethodLine, NotRun, Profile, ResultLine};
 
 /// Columns of a line, but for names and sentences that have no place to break.
 const WIDTH: usize = 96;
@@ -52,8 +52,8 @@ pub fn verdicts(lines: &[ResultLine]) -> String {
 
 fn target(line: &ResultLine) -> Option<&str> {
     Some(match line {
-        ResultLine::Layer(Layer { target, .. })
-        | ResultLine::Method(Method { target, .. })
+        ResultLine::Layer(LayerLine { target, .. })
+        | ResultLine::Method(MethodLine { target, .. })
         | ResultLine::NotRun(NotRun { target, .. })
         | ResultLine::Curve(Curve { target, .. })
         | ResultLine::Profile(Profile { target, .. })
@@ -88,7 +88,7 @@ fn layers(lines: &[&ResultLine]) -> String {
         .iter()
         .filter_map(|line| if let ResultLine::Layer(layer) = line { Some(layer) } else { None })
         .collect();
-    let width = |of: fn(&Layer) -> &str| {
+    let width = |of: fn(&LayerLine) -> &str| {
         layers.iter().map(|layer| safe(of(layer)).chars().count()).max().unwrap_or(0)
     };
     let (kinds, names) = (width(|layer| &layer.layer), width(|layer| &layer.name));
@@ -233,17 +233,22 @@ fn filled(start: &str, pieces: &[impl AsRef<str>], between: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fsure_measure::results::{Noise, Point, Summary};
+    use fsure_measure::results::{Noise, Point, ResultSummary};
 
     fn lines() -> Vec<ResultLine> {
         let target = "/srv/\u{1b}[1mdb".to_owned();
         let layer = |layer: &str, name: &str, facts: &[(&str, &str)]| {
             let facts = facts.iter().map(|(name, is)| ((*name).to_owned(), (*is).to_owned()));
-            let (layer, name) = (layer.to_owned(), name.to_owned());
-            ResultLine::Layer(Layer { target: target.clone(), layer, name, facts: facts.collect() })
+            let (target, facts) = (target.clone(), facts.collect());
+            ResultLine::Layer(LayerLine {
+                target,
+                layer: layer.to_owned(),
+                name: name.to_owned(),
+                facts,
+            })
         };
         let method = |name: &str, ops, p50_us, counted: Option<(f64, f64)>, reached: &str| {
-            ResultLine::Method(Method {
+            ResultLine::Method(MethodLine {
                 name: name.to_owned(),
                 target: target.clone(),
                 ops,
@@ -259,6 +264,8 @@ mod tests {
                 histogram: Vec::new(),
             })
         };
+        let noise = Noise::default();
+        let summary = ResultSummary { seconds: 20.0, noise, measured: 3, not_run: 1, exit_code: 0 };
         let point = |x, y| Point { x, y, low: y / 2.0, high: y, flushes_per_op: Some(1.0 / x) };
         vec![
             layer("file system", "ext4", &[("at", "/srv"), ("options", "rw,relatime")]),
@@ -294,13 +301,7 @@ mod tests {
                     + &"many words ".repeat(8)
                     + "and an end.",
             }),
-            ResultLine::Summary(Summary {
-                seconds: 20.0,
-                noise: Noise::default(),
-                measured: 3,
-                not_run: 1,
-                exit_code: 0,
-            }),
+            ResultLine::Summary(summary),
         ]
     }
 

@@ -13,11 +13,11 @@ use fsure_integrity::model::{EntryKind, Finding, HealResult, HealSource, HealSta
 pub struct Folding {
     /// Folders that are gone and may have more below them. Paths like `a-b` come
     /// between `a` and `a/b`, so that there may be several.
-    open: Vec<Folder>,
+    open: Vec<MissingFolder>,
 }
 
 #[derive(Debug)]
-struct Folder {
+struct MissingFolder {
     path: RelPath,
     cure: Option<HealStatus>,
     line: String,
@@ -29,7 +29,7 @@ struct Folder {
 }
 
 /// A line, and whether it is about something that is gone and nothing more.
-struct Line<'a> {
+struct FoldedLine<'a> {
     path: &'a RelPath,
     kind: EntryKind,
     size: u64,
@@ -45,7 +45,7 @@ impl Folding {
         let is_plain = finding.verdict == Verdict::Missing
             && finding.reason.is_none()
             && !finding.is_flagged();
-        self.take(Line {
+        self.take(FoldedLine {
             path: &finding.path,
             kind: finding.kind,
             size: finding.size(),
@@ -61,7 +61,7 @@ impl Folding {
         let is_plain = remedy.verdict == Verdict::Missing
             && remedy.reason.is_none()
             && remedy.lacking.is_empty();
-        self.take(Line {
+        self.take(FoldedLine {
             path: &remedy.path,
             kind: remedy.kind,
             size: remedy.size,
@@ -72,12 +72,12 @@ impl Folding {
         })
     }
 
-    fn take(&mut self, line: Line<'_>) -> Vec<String> {
+    fn take(&mut self, line: FoldedLine<'_>) -> Vec<String> {
         if !line.is_plain {
             return vec![line.line];
         }
         let mut ready = Vec::new();
-        let is_over = |folder: &Folder| {
+        let is_over = |folder: &MissingFolder| {
             let (_, end) = folder.path.below();
             end.is_some_and(|end| line.path.as_bytes() >= &*end)
         };
@@ -94,7 +94,7 @@ impl Folding {
             .find(|folder| line.path.is_within(&folder.path) && line.cure == folder.cure);
         match above {
             Some(folder) => folder.add(&line),
-            None if line.kind == EntryKind::Folder => self.open.push(Folder {
+            None if line.kind == EntryKind::Folder => self.open.push(MissingFolder {
                 path: line.path.clone(),
                 cure: line.cure,
                 line: line.line,
@@ -111,12 +111,12 @@ impl Folding {
 
     /// Takes the lines that are left to be printed.
     pub fn end(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.open).iter().map(Folder::told).collect()
+        std::mem::take(&mut self.open).iter().map(MissingFolder::told).collect()
     }
 }
 
-impl Folder {
-    fn add(&mut self, line: &Line<'_>) {
+impl MissingFolder {
+    fn add(&mut self, line: &FoldedLine<'_>) {
         match line.kind {
             EntryKind::Folder => self.folders += 1,
             EntryKind::Link => self.links += 1,

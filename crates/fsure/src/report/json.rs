@@ -8,7 +8,7 @@
 use serde::Serialize;
 
 use super::metadata_line::MetaLine;
-use super::summary_totals::Totals;
+use super::summary_totals::SummaryTotals;
 use super::timestamp;
 pub(super) use fsure_core::json_path_and_bytes;
 use fsure_core::{Error, ExitCode};
@@ -33,7 +33,7 @@ pub fn finding_line(root: &str, finding: &Finding) -> String {
         moved_from_bytes,
         norm: finding.norm.map(NameMismatch::name),
         meta: finding.meta.iter().map(MetaLine::of).collect(),
-        stat: there.map_or_else(Stat::default, Stat::of),
+        stat: there.map_or_else(JsonStat::default, JsonStat::of),
         recorded: finding.recorded.as_ref().map(Recorded::of),
         blocks: pairs(&finding.damaged),
         unreadable: pairs(&finding.unreadable),
@@ -49,7 +49,7 @@ pub fn root_summary(root: &str, command: &str, outcome: &Outcome) -> String {
         r#type: "root",
         command,
         root: Some(root),
-        totals: Totals::of(outcome),
+        totals: SummaryTotals::of(outcome),
         exit_code: outcome.exit_code().number(),
     })
 }
@@ -58,9 +58,9 @@ pub fn root_summary(root: &str, command: &str, outcome: &Outcome) -> String {
 /// there is not exactly one, and of several reasons to stop or to distrust it
 /// holds the first; the line of each root holds its own. No line end.
 pub fn summary(command: &str, roots: &[(String, Outcome)], exit_code: ExitCode) -> String {
-    let mut totals = Totals::default();
+    let mut totals = SummaryTotals::default();
     for (_, outcome) in roots {
-        totals.add(Totals::of(outcome));
+        totals.add(SummaryTotals::of(outcome));
     }
     let root = match roots {
         [(root, _)] => Some(root.as_str()),
@@ -102,7 +102,7 @@ struct FindingLine<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     meta: Vec<MetaLine>,
     #[serde(flatten)]
-    stat: Stat,
+    stat: JsonStat,
     #[serde(skip_serializing_if = "Option::is_none")]
     recorded: Option<Recorded>,
     blocks: Vec<[u64; 2]>,
@@ -142,17 +142,17 @@ impl KnownLine {
 struct Recorded {
     kind: &'static str,
     #[serde(flatten)]
-    stat: Stat,
+    stat: JsonStat,
 }
 
 impl Recorded {
     fn of(entry: &Entry) -> Self {
-        Self { kind: entry.kind.name(), stat: Stat::of(entry) }
+        Self { kind: entry.kind.name(), stat: JsonStat::of(entry) }
     }
 }
 
 #[derive(Default, Serialize)]
-struct Stat {
+struct JsonStat {
     size: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     mtime: Option<String>,
@@ -166,7 +166,7 @@ struct Stat {
     target_bytes: Option<String>,
 }
 
-impl Stat {
+impl JsonStat {
     fn of(entry: &Entry) -> Self {
         let (target, target_bytes) = match &entry.target {
             Some(target) => {
@@ -192,7 +192,7 @@ struct SummaryLine<'a> {
     command: &'a str,
     root: Option<&'a str>,
     #[serde(flatten)]
-    totals: Totals,
+    totals: SummaryTotals,
     exit_code: u8,
 }
 
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(total["links"]["new"], 2);
     }
 
-    /// A field forgotten in `Totals::add` stays behind when a root is summed
+    /// A field forgotten in `SummaryTotals::add` stays behind when a root is summed
     /// with itself.
     #[test]
     fn every_counter_is_summed() {

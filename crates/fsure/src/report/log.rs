@@ -141,7 +141,7 @@ pub fn json(root: &str, history: &History) -> Vec<String> {
         let known = KnownLine::of(known, Basis::KnownDamage);
         line(&DamageLine { r#type: "known-damage", root, path, path_bytes, known })
     });
-    let summary = line(&SummaryLine {
+    let summary = line(&LogSummaryLine {
         r#type: "summary",
         command: "log",
         root,
@@ -270,7 +270,7 @@ struct DamageLine<'a> {
 }
 
 #[derive(Serialize)]
-struct SummaryLine<'a> {
+struct LogSummaryLine<'a> {
     r#type: &'static str,
     command: &'static str,
     root: &'a str,

@@ -22,7 +22,7 @@ pub struct RootMetrics {
 
 /// The metrics of one call, which ended at `now_s`, seconds since 1970.
 pub fn metrics(command: &str, now_s: i64, roots: &[RootMetrics]) -> String {
-    let mut page = Page { text: String::new(), command, roots };
+    let mut page = MetricsPage { text: String::new(), command, roots };
     page.of_the_run(now_s);
     page.of_the_outcome();
     page.of_the_ages();
@@ -30,7 +30,7 @@ pub fn metrics(command: &str, now_s: i64, roots: &[RootMetrics]) -> String {
     page.text
 }
 
-struct Page<'a> {
+struct MetricsPage<'a> {
     text: String,
     command: &'a str,
     roots: &'a [RootMetrics],
@@ -39,7 +39,7 @@ struct Page<'a> {
 /// A label besides those that all samples have, and a value.
 type Sample = (Option<(&'static str, &'static str)>, f64);
 
-impl Page<'_> {
+impl MetricsPage<'_> {
     fn of_the_run(&mut self, now_s: i64) {
         self.add("last_run_timestamp_seconds", "When the last run ended.", &|_| {
             vec![(None, now_s as f64)]

@@ -40,7 +40,7 @@ fn shown(path: &Path) -> String {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct PinLine<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     #[serde(flatten)]
@@ -58,7 +58,7 @@ pub fn unpinned_json_line(pinned: &Pinned) -> String {
 }
 
 fn line(kind: &str, pinned: &Pinned) -> String {
-    serde_json::to_string(&Line { kind, pinned }).expect("numbers and text under fixed names")
+    serde_json::to_string(&PinLine { kind, pinned }).expect("numbers and text under fixed names")
 }
 
 #[cfg(test)]

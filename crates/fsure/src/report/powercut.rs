@@ -3,7 +3,7 @@
 
 use fsure_core::{count, safe};
 use fsure_measure::flush_verdict::thresholds::CUTS_MIN;
-use fsure_powercut::{CheckState, Message, Method, RunBegins, Summary};
+use fsure_powercut::{CheckState, CheckSummary, Message, MethodResult, RunBegins};
 
 /// The words of a line; no line end. The methods of a check make a table, of
 /// which `is_first` gets the head.
@@ -69,7 +69,7 @@ fn begins(run: &RunBegins) -> String {
 const HEAD: &str = "method                        acked   lost    old   torn  misdirected  reordered  \
                     oldest  extra";
 
-fn row(method: &Method) -> String {
+fn row(method: &MethodResult) -> String {
     let oldest = method.oldest_lost_ms.map_or("-".to_owned(), |ms| format!("{ms} ms"));
     format!(
         "{:24} {:>10} {:>6} {:>6} {:>6} {:>12} {:>10} {:>7} {:>6}",
@@ -85,7 +85,7 @@ fn row(method: &Method) -> String {
     )
 }
 
-fn summary(summary: &Summary) -> String {
+fn summary(summary: &CheckSummary) -> String {
     let acked = count(summary.acked);
     let mut text = match summary.state {
         CheckState::Passed => format!("passed: all that {acked} acknowledged writes left is there"),
@@ -116,10 +116,10 @@ fn summary(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fsure_powercut::{Device, DriveHistory};
+    use fsure_powercut::{DriveHistory, TestedDevice};
 
-    fn method() -> Method {
-        Method {
+    fn method() -> MethodResult {
+        MethodResult {
             method: "direct-fdatasync".to_owned(),
             acked: 51_234,
             lost: 7,
@@ -148,9 +148,12 @@ mod tests {
 
     #[test]
     fn a_check_says_what_to_do_now() {
-        let device =
-            Device { serial: "S".to_owned(), firmware: None, model: Some("\u{1b}".to_owned()) };
-        let passed = Summary {
+        let device = TestedDevice {
+            serial: "S".to_owned(),
+            firmware: None,
+            model: Some("\u{1b}".to_owned()),
+        };
+        let passed = CheckSummary {
             run: Some("r".to_owned()),
             state: CheckState::Passed,
             acked: 1_000,
@@ -166,11 +169,12 @@ mod tests {
         for part in ["passed: all that 1,000", "3 cuts so far", "go on cutting", "page cache"] {
             assert!(told.contains(part), "{told}");
         }
-        let failed = Summary { state: CheckState::Failed, failed: 2, cuts: None, ..passed.clone() };
+        let failed =
+            CheckSummary { state: CheckState::Failed, failed: 2, cuts: None, ..passed.clone() };
         let told = text(&Message::Summary(failed), false);
         assert!(told.starts_with("FAILED: 2 blocks"), "{told}");
         let why = Some("a \u{1b}[1m reason".to_owned());
-        let nothing = Summary { state: CheckState::NothingShown, why, cuts: None, ..passed };
+        let nothing = CheckSummary { state: CheckState::NothingShown, why, cuts: None, ..passed };
         let told = text(&Message::Summary(nothing), false);
         assert_eq!(told, "nothing is shown\na \\x1b[1m reason");
     }

@@ -61,7 +61,7 @@ pub(super) fn sentence(parity: &ParityUpdate) -> Option<String> {
 
 /// For a program; no line end.
 pub fn json_summary(root: &str, done: &ProtectOutcome) -> String {
-    line(&Summary {
+    line(&ProtectSummary {
         r#type: "summary",
         command: "protect",
         root,
@@ -81,7 +81,7 @@ pub fn json_summary(root: &str, done: &ProtectOutcome) -> String {
 }
 
 #[derive(Serialize)]
-struct Summary<'a> {
+struct ProtectSummary<'a> {
     r#type: &'static str,
     command: &'static str,
     root: &'a str,

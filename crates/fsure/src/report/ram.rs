@@ -13,7 +13,8 @@ use fsure_core::safe;
 use fsure_core::units::size;
 use fsure_core::{ExitCode, shell_command};
 use fsure_ram::service::{
-    Difference, Event, FolderState, FolderStatus, Plan, RecoverOutcome, SyncReport, UnbindReport,
+    DifferenceLine, FolderState, FolderStatus, LoggedEvent, PlacementPlan, RecoverOutcome,
+    SyncReport, UnbindReport,
 };
 use fsure_ram::write_back::Recovered;
 
@@ -40,7 +41,7 @@ fn shown(path: &Path) -> String {
 }
 
 /// Returns what would be done, for `--plan`.
-pub fn plan(plan: &Plan, max_loss_ms: u64) -> String {
+pub fn plan(plan: &PlacementPlan, max_loss_ms: u64) -> String {
     let mut text = format!("{}\n", shown(&plan.path));
     for refusal in &plan.refusals {
         text += &format!("  refused: {}\n    {}\n", safe(&refusal.why), safe(&refusal.remedy));
@@ -61,7 +62,7 @@ pub fn plan(plan: &Plan, max_loss_ms: u64) -> String {
 }
 
 /// The same as a line of JSON.
-pub fn plan_json(plan: &Plan, max_loss_ms: u64) -> String {
+pub fn plan_json(plan: &PlacementPlan, max_loss_ms: u64) -> String {
     let (path, path_bytes) = json_path_and_bytes(&fsure_os::path::bytes(&plan.path));
     let refusals = plan.refusals.iter().map(|one| json!({"why": one.why, "remedy": one.remedy}));
     object(json!({
@@ -125,7 +126,7 @@ pub fn wrongs(known: &FolderStatus) -> Vec<String> {
 }
 
 /// Returns the status for the user, and the latest messages.
-pub fn status(all: &[FolderStatus], told: &[Event]) -> String {
+pub fn status(all: &[FolderStatus], told: &[LoggedEvent]) -> String {
     let mut text = String::new();
     for known in all {
         text += &format!("{}\n", shown(&known.entry.path));
@@ -178,12 +179,12 @@ fn spread(state: &FolderState) -> String {
     format!("{count} of {all} generations were not one moment, by {max:.0} ms at most; {now}")
 }
 
-fn when(event: &Event) -> String {
+fn when(event: &LoggedEvent) -> String {
     format!("{:.0}", timestamp(event.at_ns))
 }
 
 /// Status as a line of JSON for each folder and for what was told, and a summary.
-pub fn status_json(all: &[FolderStatus], told: &[Event]) -> String {
+pub fn status_json(all: &[FolderStatus], told: &[LoggedEvent]) -> String {
     let mut lines: Vec<_> = all
         .iter()
         .map(|known| {
@@ -206,7 +207,7 @@ pub fn status_json(all: &[FolderStatus], told: &[Event]) -> String {
         })
         .collect();
     lines.extend(told.iter().map(|event| {
-        let Event { path, words, .. } = event;
+        let LoggedEvent { path, words, .. } = event;
         object(json!({"type": "told", "at": when(event), "path": path, "words": words}))
     }));
     let code = status_code(all).number();
@@ -250,7 +251,7 @@ pub fn synced(path: &Path, done: &SyncReport) -> String {
 }
 
 /// Returns the differences between memory and disk.
-pub fn verified(path: &Path, differences: &[Difference]) -> String {
+pub fn verified(path: &Path, differences: &[DifferenceLine]) -> String {
     if differences.is_empty() {
         return format!("{}: memory and disk hold the same.\n", shown(path));
     }
@@ -363,10 +364,11 @@ fn object(mut line: Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fsure_ram::service::Entry;
+    use fsure_ram::service::RegistryEntry;
 
     fn known(state: Option<FolderState>) -> FolderStatus {
-        let entry = Entry::new("/srv/work".as_ref(), Duration::from_secs(1), (1 << 20, 100));
+        let entry =
+            RegistryEntry::new("/srv/work".as_ref(), Duration::from_secs(1), (1 << 20, 100));
         FolderStatus { entry, state, silent: None, is_mounted: true, failing: None }
     }
 
@@ -393,7 +395,7 @@ mod tests {
             assert!(text(&known, &[]).contains(word), "{word}");
             assert_eq!(status_code(&[known]), ExitCode::Differences);
         }
-        let event = Event {
+        let event = LoggedEvent {
             at_ns: 1_000_000_000,
             id: String::new(),
             path: "/srv/work".to_owned(),

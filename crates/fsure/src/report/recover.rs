@@ -6,10 +6,10 @@ use super::json::line;
 use super::{RootPaths, number};
 use fsure_core::escape;
 use fsure_core::{count, safe};
-use fsure_integrity::Recovery;
+use fsure_integrity::CatalogRepair;
 
 /// The report for a person.
-pub fn text(paths: &RootPaths, recovery: &Recovery) -> String {
+pub fn text(paths: &RootPaths, recovery: &CatalogRepair) -> String {
     let root = escape(&fsure_os::path::bytes(paths.root()));
     let Some(damage) = &recovery.damage else {
         return format!("recover {root}\n\nThe record is sound: there is nothing to do.\n");
@@ -37,7 +37,7 @@ pub fn text(paths: &RootPaths, recovery: &Recovery) -> String {
     text
 }
 
-fn sentences(paths: &RootPaths, recovery: &Recovery) -> Vec<String> {
+fn sentences(paths: &RootPaths, recovery: &CatalogRepair) -> Vec<String> {
     let found = &recovery.recovered;
     let rows = number(recovery.rows, "row", "rows");
     let mut sentences = Vec::new();
@@ -109,9 +109,9 @@ fn content_of(table: &str) -> &str {
 }
 
 /// The report for a program; no line end.
-pub fn json(root: &str, recovery: &Recovery) -> String {
+pub fn json(root: &str, recovery: &CatalogRepair) -> String {
     let found = &recovery.recovered;
-    line(&Line {
+    line(&RecoveryLine {
         r#type: "summary",
         command: "recover",
         root,
@@ -134,7 +134,7 @@ pub fn json(root: &str, recovery: &Recovery) -> String {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct RecoveryLine<'a> {
     r#type: &'static str,
     command: &'static str,
     root: &'a str,

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::{figure, number};
 use fsure_core::safe;
 use fsure_core::units;
-use fsure_measure::Changes;
-use fsure_measure::results::{Limit, ResultLine, Rung, Series, Summary};
+use fsure_measure::SpeedChanges;
+use fsure_measure::results::{Limit, ResultLine, ResultSummary, Rung, Series};
 use fsure_report::rank::{MEANING, longest, ranks};
 
 /// Columns of the longest bar.
@@ -157,7 +157,7 @@ fn of_limit(limit: &Limit) -> String {
 }
 
 /// Returns the changes between two results.
-pub fn changes(changes: &Changes) -> String {
+pub fn changes(changes: &SpeedChanges) -> String {
     let mut text = String::new();
     for unlike in &changes.unlike {
         let _ = writeln!(text, "not alike: {}", safe(unlike));
@@ -201,7 +201,7 @@ pub fn changes(changes: &Changes) -> String {
 }
 
 /// The same as JSON: a line for each rung, and a last one for all.
-pub fn changes_json(changes: &Changes) -> String {
+pub fn changes_json(changes: &SpeedChanges) -> String {
     let mut text = String::new();
     for rung in &changes.rungs {
         let mut line = json!(rung);
@@ -243,7 +243,7 @@ fn of_series(series: &Series) -> String {
     text
 }
 
-fn closing(summary: &Summary) -> String {
+fn closing(summary: &ResultSummary) -> String {
     let mut text = format!(
         "\n{} measured, {} not run, in {:.1} s",
         number(summary.measured, "rung", "rungs"),

@@ -11,10 +11,10 @@ use fsure_integrity::model::{
 
 /// Counts that can be summed over roots. `verdicts` are those of files.
 #[derive(Default, Serialize)]
-pub(super) struct Totals {
-    verdicts: Counts,
-    links: Counts,
-    folders: Counts,
+pub(super) struct SummaryTotals {
+    verdicts: CountsByVerdict,
+    links: CountsByVerdict,
+    folders: CountsByVerdict,
     respelled: u64,
     meta_changed: u64,
     meta_unread: u64,
@@ -55,13 +55,13 @@ pub(super) struct Totals {
     signed: Option<SignedLine>,
 }
 
-impl Totals {
+impl SummaryTotals {
     pub(super) fn of(outcome: &Outcome) -> Self {
         let healing = outcome.healing.unwrap_or_default();
         Self {
-            verdicts: Counts::of(&outcome.files),
-            links: Counts::of(&outcome.links),
-            folders: Counts::of(&outcome.folders),
+            verdicts: CountsByVerdict::of(&outcome.files),
+            links: CountsByVerdict::of(&outcome.links),
+            folders: CountsByVerdict::of(&outcome.folders),
             respelled: outcome.respelled,
             meta_changed: outcome.meta_changed,
             meta_unread: outcome.meta_unread,
@@ -151,9 +151,9 @@ impl Totals {
 /// A number for each verdict, under its name; zeros too, so that a reader
 /// needs no defaults.
 #[derive(Default)]
-struct Counts([u64; Verdict::ALL.len()]);
+struct CountsByVerdict([u64; Verdict::ALL.len()]);
 
-impl Counts {
+impl CountsByVerdict {
     fn of(tally: &VerdictCounts) -> Self {
         Self(Verdict::ALL.map(|verdict| tally.of(verdict)))
     }
@@ -165,7 +165,7 @@ impl Counts {
     }
 }
 
-impl Serialize for Counts {
+impl Serialize for CountsByVerdict {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(Verdict::ALL.iter().map(|verdict| verdict.name()).zip(self.0))
     }

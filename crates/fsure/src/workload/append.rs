@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
-use fsure_os::durable::{Method, Names, Writer};
+use fsure_os::durable_write::{Method, Names, Writer};
 
-use super::payload::{self, Content};
+use super::payload::{self, PayloadCheck};
 use super::{AckWriter, LastIntact, read};
 use fsure_core::{IoContext as _, Result};
 
@@ -39,11 +39,11 @@ pub(super) fn check(folder: &Path) -> LastIntact {
     let mut last = 0;
     for (number, content) in (1..).zip(found) {
         match (content, bad) {
-            (Content::Whole(found), None) if found == number => last = number,
-            (Content::Whole(found), None) => {
+            (PayloadCheck::Whole(found), None) if found == number => last = number,
+            (PayloadCheck::Whole(found), None) => {
                 return Err(format!("record {found} stands in the place of record {number}"));
             }
-            (Content::Whole(_), Some(bad)) => {
+            (PayloadCheck::Whole(_), Some(bad)) => {
                 return Err(format!("record {bad} is missing, and record {number} is there"));
             }
             (_, bad_before) => bad = bad_before.or(Some(number)),

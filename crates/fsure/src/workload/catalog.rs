@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fsure_os::durable::{Method, Names, Writer};
+use fsure_os::durable_write::{Method, Names, Writer};
 use fsure_os::path as os_path;
 
 use super::{AckWriter, LastIntact, payload, sqlite};
@@ -63,7 +63,7 @@ pub(super) fn run(
     let root = folder.join(TREE);
     make_folder(&root, &folder)?;
     let place = place(root);
-    let watch = Watch {
+    let watch = AcknowledgingMonitor {
         acknowledges,
         acks: Mutex::new(acks),
         told: AtomicU64::new(0),
@@ -140,7 +140,7 @@ fn refuse_failure(place: &RootLocation, outcome: Outcome) -> Result<()> {
 }
 
 /// Listens to the updates, and acknowledges the records.
-struct Watch<'a, 'b> {
+struct AcknowledgingMonitor<'a, 'b> {
     acknowledges: Acknowledges,
     acks: Mutex<&'a mut AckWriter<'b>>,
     told: AtomicU64,
@@ -148,7 +148,7 @@ struct Watch<'a, 'b> {
     is_stopped: AtomicBool,
 }
 
-impl Watch<'_, '_> {
+impl AcknowledgingMonitor<'_, '_> {
     fn say(&self, number: u64) {
         let mut acks = self.acks.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.is_stopped.load(Ordering::Relaxed) && acks.say(number) == ControlFlow::Break(()) {
@@ -189,13 +189,13 @@ impl Watch<'_, '_> {
     }
 }
 
-impl Monitor for Watch<'_, '_> {
+impl Monitor for AcknowledgingMonitor<'_, '_> {
     fn stop_requested(&self) -> Option<ExitCode> {
         self.is_stopped.load(Ordering::Relaxed).then_some(ExitCode::Interrupted)
     }
 }
 
-impl ScanMonitor for Watch<'_, '_> {
+impl ScanMonitor for AcknowledgingMonitor<'_, '_> {
     fn finding(&self, finding: &Finding) {
         if finding.verdict != Verdict::New || !finding.recorded_now {
             return;

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use fsure_os::durable::Method;
+use fsure_os::durable_write::Method;
 
-use super::Work;
+use super::RunningWorkload;
 use super::catalog::Acknowledges;
 use super::ram;
 use super::rename::Steps;
@@ -22,7 +22,7 @@ pub struct Workload {
     pub does: &'static str,
     /// Expected result on an honest drive.
     honest: Expect,
-    pub(super) work: Work,
+    pub(super) work: RunningWorkload,
 }
 
 impl Workload {
@@ -70,11 +70,11 @@ pub fn workload(name: &str) -> Option<&'static Workload> {
 }
 
 const fn append(name: &'static str, does: &'static str, honest: Expect, by: Method) -> Workload {
-    Workload { name, does, honest, work: Work::Append(by) }
+    Workload { name, does, honest, work: RunningWorkload::Append(by) }
 }
 
 const fn overwrite(name: &'static str, does: &'static str, by: Method) -> Workload {
-    Workload { name, does, honest: Expect::NeverLoses, work: Work::Overwrite(by) }
+    Workload { name, does, honest: Expect::NeverLoses, work: RunningWorkload::Overwrite(by) }
 }
 
 const fn rename(
@@ -85,7 +85,7 @@ const fn rename(
     names: u64,
 ) -> Workload {
     let steps = Steps { flushes_file: flushes.0, flushes_folder: flushes.1, names };
-    Workload { name, does, honest, work: Work::Rename(steps) }
+    Workload { name, does, honest, work: RunningWorkload::Rename(steps) }
 }
 
 const fn sqlite(
@@ -95,7 +95,7 @@ const fn sqlite(
     (journal_mode, synchronous): (&'static str, &'static str),
 ) -> Workload {
     let pragmas = Pragmas { journal_mode, synchronous };
-    Workload { name, does, honest, work: Work::Sqlite(pragmas) }
+    Workload { name, does, honest, work: RunningWorkload::Sqlite(pragmas) }
 }
 
 const fn catalog(
@@ -104,7 +104,7 @@ const fn catalog(
     honest: Expect,
     acknowledges: Acknowledges,
 ) -> Workload {
-    Workload { name, does, honest, work: Work::Catalog(acknowledges) }
+    Workload { name, does, honest, work: RunningWorkload::Catalog(acknowledges) }
 }
 
 /// A commit comes a second after the last one, and takes as long as the drive and
@@ -182,12 +182,12 @@ pub const WORKLOADS: &[Workload] = &[
         name: "ram:synced",
         does: "a RAM folder, each generation as it is on the disk side",
         honest: Expect::NeverLoses,
-        work: Work::Ram(ram::Acknowledges::Synced),
+        work: RunningWorkload::Ram(ram::Acknowledges::Synced),
     },
     Workload {
         name: "ram:told",
         does: "the same, each as it is in memory, max-loss 300 ms",
         honest: Expect::MayLoseUpTo(ABOUT_A_SECOND),
-        work: Work::Ram(ram::Acknowledges::Told),
+        work: RunningWorkload::Ram(ram::Acknowledges::Told),
     },
 ];

@@ -19,8 +19,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fsure_os::durable::Method;
-use fsure_os::plain;
+use fsure_os::durable_write::Method;
+use fsure_os::user_file;
 
 pub use catalogue::{WORKLOADS, Workload, workload};
 use fsure_core::{Error, Result};
@@ -28,7 +28,7 @@ pub use ram::write_generation;
 
 /// Work that a workload does.
 #[derive(Clone, Copy, Debug)]
-enum Work {
+enum RunningWorkload {
     Append(Method),
     Overwrite(Method),
     Rename(rename::Steps),
@@ -87,12 +87,12 @@ impl AckWriter<'_> {
 pub fn run(workload: &Workload, folder: &Path, listen: Listen<'_>) -> Result<Ended> {
     let acks = &mut AckWriter { listen, next: Instant::now() };
     let ended = match workload.work {
-        Work::Append(method) => append::run(method, folder, acks),
-        Work::Overwrite(method) => overwrite::run(method, folder, acks),
-        Work::Rename(steps) => rename::run(steps, folder, acks),
-        Work::Sqlite(pragmas) => sqlite::run(pragmas, folder, acks),
-        Work::Catalog(acknowledges) => catalog::run(acknowledges, folder, acks),
-        Work::Ram(acknowledges) => ram::run(acknowledges, folder, acks),
+        RunningWorkload::Append(method) => append::run(method, folder, acks),
+        RunningWorkload::Overwrite(method) => overwrite::run(method, folder, acks),
+        RunningWorkload::Rename(steps) => rename::run(steps, folder, acks),
+        RunningWorkload::Sqlite(pragmas) => sqlite::run(pragmas, folder, acks),
+        RunningWorkload::Catalog(acknowledges) => catalog::run(acknowledges, folder, acks),
+        RunningWorkload::Ram(acknowledges) => ram::run(acknowledges, folder, acks),
     };
     match ended {
         Ok(()) => Ok(Ended::Stopped),
@@ -107,12 +107,12 @@ pub fn run(workload: &Workload, folder: &Path, listen: Listen<'_>) -> Result<End
 /// with other content; a missing file is lost.
 pub fn check(workload: &Workload, folder: &Path) -> Checked {
     let last = match workload.work {
-        Work::Append(_) => append::check(folder),
-        Work::Overwrite(_) => overwrite::check(folder),
-        Work::Rename(steps) => rename::check(steps, folder),
-        Work::Sqlite(_) => sqlite::check(folder),
-        Work::Catalog(_) => catalog::check(folder),
-        Work::Ram(_) => ram::check(folder),
+        RunningWorkload::Append(_) => append::check(folder),
+        RunningWorkload::Overwrite(_) => overwrite::check(folder),
+        RunningWorkload::Rename(steps) => rename::check(steps, folder),
+        RunningWorkload::Sqlite(_) => sqlite::check(folder),
+        RunningWorkload::Catalog(_) => catalog::check(folder),
+        RunningWorkload::Ram(_) => ram::check(folder),
     };
     match last {
         Ok(last) => Checked { last: Some(last), corrupt: None },
@@ -123,7 +123,7 @@ pub fn check(workload: &Workload, folder: &Path) -> Checked {
 /// Reads a whole file; `None` if there is none.
 fn read(path: &Path) -> std::result::Result<Option<Vec<u8>>, String> {
     let mut data = Vec::new();
-    let read = plain::open(path).and_then(|mut file| file.read_to_end(&mut data));
+    let read = user_file::open(path).and_then(|mut file| file.read_to_end(&mut data));
     match read {
         Ok(_) => Ok(Some(data)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use fsure_os::durable::{Method, Names, Writer};
+use fsure_os::durable_write::{Method, Names, Writer};
 
 use super::{AckWriter, LastIntact, read};
 use fsure_core::units::SECTOR_BYTES;

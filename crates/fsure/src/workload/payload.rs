@@ -10,7 +10,7 @@ const TAIL: usize = 4;
 
 /// Result of reading bytes that should be a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum PayloadCheck {
     /// A write, whole.
     Whole(u64),
     /// Nothing at all.
@@ -39,19 +39,19 @@ pub(super) fn fill(bytes: &mut [u8], number: u64) {
 }
 
 /// Reads bytes that should be a write of this length.
-pub(super) fn look(bytes: &[u8], length: usize) -> Content {
+pub(super) fn look(bytes: &[u8], length: usize) -> PayloadCheck {
     if bytes.is_empty() {
-        return Content::Empty;
+        return PayloadCheck::Empty;
     }
     if bytes.iter().all(|byte| *byte == 0) {
-        return Content::Zero;
+        return PayloadCheck::Zero;
     }
-    let Some((before, sum)) = bytes.split_last_chunk::<TAIL>() else { return Content::Broken };
+    let Some((before, sum)) = bytes.split_last_chunk::<TAIL>() else { return PayloadCheck::Broken };
     if bytes.len() != length || crc32fast::hash(before).to_le_bytes() != *sum {
-        return Content::Broken;
+        return PayloadCheck::Broken;
     }
     let number = before.first_chunk::<HEAD>().map(|number| u64::from_le_bytes(*number));
-    number.map_or(Content::Broken, Content::Whole)
+    number.map_or(PayloadCheck::Broken, PayloadCheck::Whole)
 }
 
 #[cfg(test)]
@@ -63,17 +63,17 @@ mod tests {
         for length in [12, 100, 4012] {
             let mut bytes = vec![0; length];
             fill(&mut bytes, 4711);
-            assert_eq!(look(&bytes, length), Content::Whole(4711));
-            assert_eq!(look(&[], length), Content::Empty);
-            assert_eq!(look(&vec![0; length], length), Content::Zero);
-            assert_eq!(look(&bytes[..length - 1], length), Content::Broken);
-            assert_eq!(look(&bytes, length + 1), Content::Broken);
+            assert_eq!(look(&bytes, length), PayloadCheck::Whole(4711));
+            assert_eq!(look(&[], length), PayloadCheck::Empty);
+            assert_eq!(look(&vec![0; length], length), PayloadCheck::Zero);
+            assert_eq!(look(&bytes[..length - 1], length), PayloadCheck::Broken);
+            assert_eq!(look(&bytes, length + 1), PayloadCheck::Broken);
             for bit in 0..length * 8 {
                 bytes[bit / 8] ^= 1 << (bit % 8);
-                assert_eq!(look(&bytes, length), Content::Broken, "bit {bit}");
+                assert_eq!(look(&bytes, length), PayloadCheck::Broken, "bit {bit}");
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
         }
-        assert_eq!(look(&[1, 2, 3], 100), Content::Broken);
+        assert_eq!(look(&[1, 2, 3], 100), PayloadCheck::Broken);
     }
 }

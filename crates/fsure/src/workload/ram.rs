@@ -11,11 +11,11 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fsure_os::durable::{self, Method, Names, Writer};
-use fsure_os::ramfs::{Detached, Ram};
-use fsure_os::{path as os_path, plain};
+use fsure_os::durable_write::{self, Method, Names, Writer};
+use fsure_os::overmount::{Detached, Ram};
+use fsure_os::{path as os_path, user_file};
 
-use super::payload::{self, Content};
+use super::payload::{self, PayloadCheck};
 use super::{AckWriter, LastIntact, read};
 use fsure_core::{IoContext as _, Result};
 use fsure_ram::write_back::{CompareDepth, Engine, Freeze, NoTracker, OWN, SyncSchedule, recover};
@@ -122,7 +122,7 @@ fn write_file(folder: &Path, number: u64, at: usize) -> Result<()> {
     let Some(name) = FILES.get(at) else {
         if number > 1 {
             let (old, new) = (mark(number - 1), mark(number));
-            return durable::rename(&old, &new).context("give the next name to", &old);
+            return durable_write::rename(&old, &new).context("give the next name to", &old);
         }
         return Writer::create(&mark(1), Method::WriteOnly).map(drop).context("make", &mark(1));
     };
@@ -132,7 +132,7 @@ fn write_file(folder: &Path, number: u64, at: usize) -> Result<()> {
     let written =
         Writer::create(&new, Method::WriteOnly).and_then(|writer| writer.commit(&data, 0));
     written.context("write", &new)?;
-    durable::rename(&new, &path).context("put a new file in the place of", &path)
+    durable_write::rename(&new, &path).context("put a new file in the place of", &path)
 }
 
 /// Returns the size of a file in bytes. The first file always has the same size: only its
@@ -169,13 +169,13 @@ fn numbers(disk: &Path) -> std::result::Result<Vec<u64>, String> {
         let number = match read(&disk.join(name))? {
             None => 0,
             Some(data) => match payload::look(&data, data.len()) {
-                Content::Whole(number) if data.len() == size(number, at) => number,
+                PayloadCheck::Whole(number) if data.len() == size(number, at) => number,
                 other => return Err(format!("{name} is not whole: {other:?}")),
             },
         };
         numbers.push(number);
     }
-    let names = plain::names(disk).map_err(|error| error.to_string())?;
+    let names = user_file::names(disk).map_err(|error| error.to_string())?;
     let marks = names.iter().filter_map(|name| name.strip_prefix(MARK.as_bytes()));
     let marks: Vec<u64> =
         marks.filter_map(|number| std::str::from_utf8(number).ok()?.parse().ok()).collect();
@@ -192,12 +192,12 @@ fn numbers(disk: &Path) -> std::result::Result<Vec<u64>, String> {
 /// Lets the writer pass until it has to wait.
 #[derive(Debug, Default)]
 struct Gate {
-    state: Mutex<State>,
+    state: Mutex<WriterState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WriterState {
     is_closed: bool,
     is_inside: bool,
 }
@@ -206,11 +206,11 @@ struct State {
 struct Inside<'a>(&'a Gate);
 
 impl Gate {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WriterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait(&self, blocks: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+    fn wait(&self, blocks: impl Fn(&WriterState) -> bool) -> MutexGuard<'_, WriterState> {
         let waited = self.changed.wait_while(self.state(), |state| blocks(state));
         waited.unwrap_or_else(PoisonError::into_inner)
     }

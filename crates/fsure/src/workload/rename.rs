@@ -9,9 +9,9 @@
 
 use std::path::Path;
 
-use fsure_os::durable::{self, Method, Names, Writer};
+use fsure_os::durable_write::{self, Method, Names, Writer};
 
-use super::payload::{self, Content};
+use super::payload::{self, PayloadCheck};
 use super::{AckWriter, LastIntact, read};
 use fsure_core::{IoContext as _, Result};
 
@@ -44,7 +44,7 @@ pub(super) fn run(steps: Steps, folder: &Path, acks: &mut AckWriter<'_>) -> Resu
         let written = Writer::create(&new, method).and_then(|writer| writer.commit(&data, 0));
         written.context("write", &new)?;
         let path = folder.join(name((number - 1) % steps.names));
-        durable::rename(&new, &path).context("put a new file in the place of", &path)?;
+        durable_write::rename(&new, &path).context("put a new file in the place of", &path)?;
         if steps.flushes_folder {
             names.flush().context("flush the folder", folder)?;
         }
@@ -64,14 +64,14 @@ pub(super) fn check(steps: Steps, folder: &Path) -> LastIntact {
             continue;
         };
         let what = match payload::look(&data, FILE_SIZE) {
-            Content::Whole(found) if found > 0 && (found - 1) % steps.names == slot => {
+            PayloadCheck::Whole(found) if found > 0 && (found - 1) % steps.names == slot => {
                 next = next.min(found + steps.names);
                 continue;
             }
-            Content::Whole(found) => &format!("is write {found}, which has another name"),
-            Content::Empty => "is empty",
-            Content::Zero => &format!("is {} zeros", data.len()),
-            Content::Broken => "is neither the old file nor the new one",
+            PayloadCheck::Whole(found) => &format!("is write {found}, which has another name"),
+            PayloadCheck::Empty => "is empty",
+            PayloadCheck::Zero => &format!("is {} zeros", data.len()),
+            PayloadCheck::Broken => "is neither the old file nor the new one",
         };
         return Err(format!("{name} {what}"));
     }

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::Path;
 
-use fsure_os::durable::Names;
+use fsure_os::durable_write::Names;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
 use super::{AckWriter, LastIntact};

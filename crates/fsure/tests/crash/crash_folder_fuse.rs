@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::or_skip;
 use fsure_core::Random;
-use fsure_os::family::{Ended, ProcessTree, Task};
-use fsure_os::stand::MountArea;
+use fsure_os::loop_mount::MountArea;
+use fsure_os::process_tree::{Ended, ProcessTree, Task};
 use fsure_simdrive::files::{FileDrive, Mode};
 use fsure_simdrive::{Behavior, CutVariant, Latency};
 use fsure_simdrive::{LiveFolder, MountedFolder};

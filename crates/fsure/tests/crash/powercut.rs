@@ -255,7 +255,7 @@ fn garbage_replays_and_other_tokens_change_nothing() {
 #[test]
 fn ten_thousand_half_open_connections_keep_nobody_out() {
     let test = "ten_thousand_half_open_connections_keep_nobody_out";
-    let room = fsure_os::limit::open_files();
+    let room = fsure_os::rlimit::open_files();
     let enough = if room > 10_200 { Ok(()) } else { Err(format!("{room} open files")) };
     if or_skip(test, enough).is_none() {
         return;
@@ -320,8 +320,8 @@ fn verdicts(place: &Place) -> (Vec<String>, i32) {
 #[test]
 fn what_a_cut_has_shown_of_a_drive_flush_says_too() {
     let place = Place::new();
-    let stack = fsure_os::stack::Stack::of(&place.disk).expect("what is below");
-    let known = fsure_powercut::Device::below(&stack);
+    let stack = fsure_os::storage_stack::Stack::of(&place.disk).expect("what is below");
+    let known = fsure_powercut::TestedDevice::below(&stack);
     let Some(device) = or_skip("what_a_cut_has_shown_of_a_drive_flush_says_too", known) else {
         return;
     };
@@ -396,8 +396,8 @@ fn of_a_run_that_is_being_written_nothing_is_judged() {
 #[test]
 fn what_could_not_be_kept_was_not_checked() {
     let place = Place::new();
-    let stack = fsure_os::stack::Stack::of(&place.disk).expect("what is below");
-    let known = fsure_powercut::Device::below(&stack);
+    let stack = fsure_os::storage_stack::Stack::of(&place.disk).expect("what is below");
+    let known = fsure_powercut::TestedDevice::below(&stack);
     if or_skip("what_could_not_be_kept_was_not_checked", known).is_none() {
         return;
     }

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use crate::support::noise::undisturbed;
 use crate::support::or_skip;
 use fsure_core::Random;
-use fsure_os::family::{Ended, ProcessTree, Task};
 use fsure_os::loop_device::Reliance;
-use fsure_os::stand::{FileSystem, LoopMount, MountArea, MountError, format};
+use fsure_os::loop_mount::{FileSystem, LoopMount, MountArea, MountError, format};
+use fsure_os::process_tree::{Ended, ProcessTree, Task};
 use fsure_simdrive::LiveDrive;
 use fsure_simdrive::{Behavior, CutVariant, Image, Traits};
 

@@ -13,7 +13,7 @@ use crate::support::{BTRFS, EXT4, Format, Image, XFS, or_skip};
 use fsure::report::flush::text;
 use fsure_core::{Error, ExitCode, Monitor, Step, StepMonitor};
 use fsure_measure::flush_verdict::{FlushFacts, Medium, WriteCache};
-use fsure_measure::results::{Curve, MeasurementMonitor, Method, Profile, ResultLine};
+use fsure_measure::results::{Curve, MeasurementMonitor, MethodLine, Profile, ResultLine};
 use fsure_measure::{FlushOptions, Measured, Pattern, flush};
 use rustix::mount::MountFlags;
 
@@ -81,7 +81,7 @@ impl Run {
         Self { exit_code, lines, facts: facts.into_iter().next().expect("one folder") }
     }
 
-    fn method(&self, name: &str) -> &Method {
+    fn method(&self, name: &str) -> &MethodLine {
         let found = self.lines.iter().find_map(|line| match line {
             ResultLine::Method(method) if method.name == name => Some(method),
             _ => None,
@@ -171,7 +171,7 @@ fn holds_everywhere(run: &Run, kib: f64, flushes: f64) {
     }
     for line in &run.lines {
         if let ResultLine::Method(method) = line {
-            let Method { p10_us, p50_us, p90_us, p99_us, max_us, .. } = *method;
+            let MethodLine { p10_us, p50_us, p90_us, p99_us, max_us, .. } = *method;
             assert!([p10_us, p50_us, p90_us, p99_us, max_us * 1.001].is_sorted(), "{method:?}");
             let in_histogram: u64 = method.histogram.iter().map(|(_, count)| count).sum();
             assert_eq!(in_histogram, method.count);

@@ -299,7 +299,7 @@ fn advice_is_given_where_programs_wait() {
     let _alone = crate::support::serial::alone();
     let test = "advice_is_given_where_programs_wait";
     let (_folder, path) = folder();
-    if fsure_os::tracing::is_in_memory(&path).expect("ask") {
+    if fsure_os::io_trace::is_in_memory(&path).expect("ask") {
         return skip(test, "the folder for temporary files is in memory: set TMPDIR");
     }
     let flush = |name: &str| {

@@ -14,16 +14,16 @@ use crate::support::{
     Recorded, Request, Tree, XFS, content, or_skip, traced,
 };
 use fsure_core::{Algorithm, AlgorithmSet, Clock, NullMonitor, RelPath};
-use fsure_integrity::catalog::{Catalog, Settings};
+use fsure_integrity::catalog::{Catalog, RootSettings};
 use fsure_integrity::model::BytesByReadMode;
 use fsure_integrity::scan::{
     Accept, ContentSource, Forget, IoOptions, Purpose, ScanPlan, UpdateRules, scan,
 };
 use fsure_integrity::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
-use fsure_os::folder::Root;
-use fsure_os::place::LocateFiles;
+use fsure_os::filesystem_id;
+use fsure_os::physical_order::LocateFiles;
 use fsure_os::read::{ReadMode, WAYS};
-use fsure_os::volume;
+use fsure_os::root_dir::Root;
 use rusqlite::types::Value;
 
 const MIB: usize = 1 << 20;
@@ -79,9 +79,9 @@ fn record(root: &Path, first_way: ReadMode, reads_from: ContentSource) -> (Sums,
     let beside = Tree::new();
     let catalog = beside.path("catalog.db");
     let opened = Arc::new(Root::open(root).expect("open"));
-    let volume = volume::of(&opened, b"").expect("a volume");
+    let volume = filesystem_id::of(&opened, b"").expect("a volume");
     let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
-    let settings = Settings { digests, cross_file_systems: false };
+    let settings = RootSettings { digests, cross_file_systems: false };
     Catalog::create(&catalog, settings, (volume, 1), 0).expect("create a catalog");
     let plan = ScanPlan {
         root: opened,

@@ -10,8 +10,8 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fsure_os::mounts::{Mount, MountKind, Namespace};
 use fsure_os::passthrough::{Passthrough, Served, Server};
+use fsure_os::private_mounts::{Mount, MountKind, Namespace};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fsure");
 

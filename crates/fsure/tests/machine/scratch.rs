@@ -12,10 +12,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fsure_os::cgroup::Group;
-use fsure_os::mounts::{MountKind, Namespace};
+use fsure_os::memory_cgroup::Group;
 use fsure_os::passthrough::{Passthrough, Server};
-use fsure_os::scratch::Scratch;
+use fsure_os::private_mounts::{MountKind, Namespace};
+use fsure_os::scratch_dir::Scratch;
 use fsure_os::zram::Zram;
 
 /// Environment variable with the place in which the killed process makes its folder.

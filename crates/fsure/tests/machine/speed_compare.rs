@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{Run, fsure};
 use fsure_measure::results::{
-    Header, Machine, Measurement, Noise, ResultLine, Rung, Summary, Target, VERSION,
+    Machine, Measurement, Noise, ResultHeader, ResultLine, ResultSummary, ResultTarget, Rung,
+    VERSION,
 };
 
 /// Twelve runs around a rate, none like another, by up to 4 %.
@@ -39,13 +40,13 @@ fn rung(name: &str, target: &str, samples: Vec<f64>) -> ResultLine {
 /// Saves a result of one disk.
 fn save(folder: &Path, name: &str, host: &str, disk: &str, rungs: Vec<ResultLine>) -> PathBuf {
     let machine = Machine { host: host.to_owned(), cores: 2, ..Machine::default() };
-    let header = ResultLine::Result(Header {
+    let header = ResultLine::Result(ResultHeader {
         kind: Measurement::Speed,
         version: VERSION,
         program: "fsure 0.1.0".to_owned(),
         started: "2026-01-01T00:00:00Z".to_owned(),
         machine,
-        targets: vec![Target { path: disk.to_owned(), path_bytes: None }],
+        targets: vec![ResultTarget { path: disk.to_owned(), path_bytes: None }],
         setup: vec![
             ("size".to_owned(), "450.0 MiB".to_owned()),
             (format!("file system of {disk}"), "ext4".to_owned()),
@@ -54,7 +55,7 @@ fn save(folder: &Path, name: &str, host: &str, disk: &str, rungs: Vec<ResultLine
     let (measured, exit_code) = (rungs.len() as u64, 0);
     let noise = Noise::default();
     let summary =
-        ResultLine::Summary(Summary { seconds: 9.0, noise, measured, not_run: 0, exit_code });
+        ResultLine::Summary(ResultSummary { seconds: 9.0, noise, measured, not_run: 0, exit_code });
     let lines = [header].into_iter().chain(rungs).chain([summary]);
     let text: String = lines.map(|line| line.to_json() + "\n").collect();
     let path = folder.join(name);

@@ -5,13 +5,13 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::support::sides::{Both, Reports, paths, view, write};
-use fsure_ram::write_back::{Changes, CompareDepth, Paths, Tracker, recover};
+use fsure_ram::write_back::{CompareDepth, Paths, ReportedChanges, Tracker, recover};
 
 /// Changes something between two looks, and reports it.
 struct Meanwhile<F>(u32, F);
 
-impl<F: FnMut(u32) -> Changes> Tracker for Meanwhile<F> {
-    fn take(&mut self) -> Changes {
+impl<F: FnMut(u32) -> ReportedChanges> Tracker for Meanwhile<F> {
+    fn take(&mut self) -> ReportedChanges {
         self.0 += 1;
         (self.1)(self.0)
     }
@@ -45,11 +45,11 @@ fn a_generation_is_of_the_moment_before_the_last_look() {
 }
 
 /// These changes, and the time that every change after this moment has at least.
-fn until_now(changes: Changes) -> Changes {
+fn until_now(changes: ReportedChanges) -> ReportedChanges {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let Changes::Known(paths) = changes else { panic!("known") };
+    let ReportedChanges::Known(paths) = changes else { panic!("known") };
     let changed_from = i64::try_from(now.as_nanos()).ok();
-    Changes::Known(Paths { changed_from, ..paths })
+    ReportedChanges::Known(Paths { changed_from, ..paths })
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn names_go_with_their_folder_also_if_another_has_its_place() {
         }
         // That 'd/b' was removed is not known by name: its folder was gone by then.
         2 => paths(&["d", "d/new"], &[]),
-        _ => Changes::none(),
+        _ => ReportedChanges::none(),
     });
     let done = both.engine().sync(&mut takes, CompareDepth::Dates, None).unwrap();
     assert_eq!(done.spread, None);

@@ -94,7 +94,7 @@ struct Thaws<'a>(&'a Path);
 
 impl Drop for Thaws<'_> {
     fn drop(&mut self) {
-        let _ = fsure_os::still::thaw(self.0);
+        let _ = fsure_os::freeze::thaw(self.0);
     }
 }
 
@@ -336,7 +336,7 @@ fn who_is_killed_while_it_is_frozen_leaves_nobody_waiting() {
             });
             is_over.store(true, Ordering::Relaxed);
             tried.unwrap_or_else(|panic| {
-                let _ = fsure_os::still::thaw(&folder);
+                let _ = fsure_os::freeze::thaw(&folder);
                 std::panic::resume_unwind(panic)
             });
         });

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use fsure_core::RelPath;
 use fsure_ram::write_back::{
-    Changes, CompareDepth, Engine, Generation, NoTracker, OWN, Paths, Tracker,
+    CompareDepth, Engine, Generation, NoTracker, OWN, Paths, ReportedChanges, Tracker,
 };
 use tempfile::TempDir;
 
@@ -108,18 +108,18 @@ pub fn tree(root: &Path) {
 }
 
 /// Reports that nothing has changed, or what it is given to report.
-pub struct Reports(pub Vec<Changes>);
+pub struct Reports(pub Vec<ReportedChanges>);
 
 impl Tracker for Reports {
-    fn take(&mut self) -> Changes {
-        self.0.pop().unwrap_or(Changes::none())
+    fn take(&mut self) -> ReportedChanges {
+        self.0.pop().unwrap_or(ReportedChanges::none())
     }
 }
 
 /// Names that changed, and directories in which any may have.
-pub fn paths(names: &[&str], folders: &[&str]) -> Changes {
+pub fn paths(names: &[&str], folders: &[&str]) -> ReportedChanges {
     let of =
         |paths: &[&str]| paths.iter().map(|path| RelPath::from_bytes(path.as_bytes())).collect();
     let (names, folders) = (of(names), of(folders));
-    Changes::Known(Paths { names, folders, is_exact: true, ..Paths::default() })
+    ReportedChanges::Known(Paths { names, folders, is_exact: true, ..Paths::default() })
 }

@@ -4,14 +4,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fsure_os::append::AppendFile;
+use fsure_os::append_file::AppendFile;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
 use super::super::row_checksum::RowChecksum;
 use super::super::tables::{Table, encode};
 use super::frame::{HEAD, HEAD_BYTES, PLAIN_MAX, write as write_frame};
-use super::{Entry, Replayed};
+use super::{BackupEntry, Replayed};
 
 /// A whole copy is written anew when what was appended to it is larger than it,
 /// and larger than this, bytes.
@@ -202,7 +202,7 @@ impl BackupLog {
     /// Notes a row as it is now.
     pub(in super::super) fn put(&mut self, table: Table, row: &SqlRow<'_>) -> rusqlite::Result<()> {
         let columns = table.columns().0;
-        if self.begin_entry(Entry::Put, table, columns) {
+        if self.begin_entry(BackupEntry::Put, table, columns) {
             for column in 0..columns {
                 encode(row.get_ref(column)?, &mut self.entries);
             }
@@ -212,14 +212,14 @@ impl BackupLog {
 
     /// Notes a row by its values.
     pub(in super::super) fn put_values(&mut self, table: Table, values: &[ValueRef<'_>]) {
-        if self.begin_entry(Entry::Put, table, values.len()) {
+        if self.begin_entry(BackupEntry::Put, table, values.len()) {
             values.iter().for_each(|value| encode(*value, &mut self.entries));
         }
     }
 
     /// Notes that a row is gone.
     pub(in super::super) fn delete(&mut self, table: Table, key: &[ValueRef<'_>]) {
-        if self.begin_entry(Entry::Delete, table, key.len()) {
+        if self.begin_entry(BackupEntry::Delete, table, key.len()) {
             key.iter().for_each(|value| encode(*value, &mut self.entries));
         }
     }
@@ -229,7 +229,7 @@ impl BackupLog {
     }
 
     /// Begins an entry. False if the backup is not in step and gets none.
-    fn begin_entry(&mut self, entry: Entry, table: Table, columns: usize) -> bool {
+    fn begin_entry(&mut self, entry: BackupEntry, table: Table, columns: usize) -> bool {
         if self.is_stale() {
             self.has_unkept_changes = true;
             return false;
@@ -260,7 +260,7 @@ impl BackupLog {
         }
         self.state.sequence += 1;
         self.starts.push(self.entries.len());
-        self.entries.push(Entry::Commit as u8);
+        self.entries.push(BackupEntry::Commit as u8);
         self.entries.extend_from_slice(&self.state.sequence.to_le_bytes());
         self.state.checksum = pack(&self.entries, &self.starts, &mut self.frames);
         self.state.length += self.frames.len() as u64;
@@ -377,11 +377,11 @@ fn write_all(
     let mut writer = CopyWriter { growing: &mut growing, failure: Ok(()), length: 0, checksum: 0 };
     writer.write(HEAD);
     writer.write(&state.catalog);
-    let mut entries = vec![Entry::Clear as u8];
+    let mut entries = vec![BackupEntry::Clear as u8];
     for table in Table::ALL {
         let columns = table.columns().0;
         table.each_row(connection, &mut |row| {
-            entries.extend_from_slice(&[Entry::Put as u8, table as u8, columns as u8]);
+            entries.extend_from_slice(&[BackupEntry::Put as u8, table as u8, columns as u8]);
             for column in 0..columns {
                 encode(row.get_ref(column)?, &mut entries);
             }
@@ -392,7 +392,7 @@ fn write_all(
             Ok(())
         })?;
     }
-    entries.push(Entry::Commit as u8);
+    entries.push(BackupEntry::Commit as u8);
     entries.extend_from_slice(&state.sequence.to_le_bytes());
     writer.write_frame(&entries);
     let CopyWriter { failure, length, checksum, .. } = writer;

@@ -13,7 +13,7 @@ pub(super) use replay::{Replayed, replay};
 /// The byte that an entry begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-enum Entry {
+enum BackupEntry {
     /// A row follows: number of the table, number of columns, the columns.
     Put = 1,
     /// The key of a row that is gone follows, in the same form.
@@ -24,7 +24,7 @@ enum Entry {
     Commit = 4,
 }
 
-impl Entry {
+impl BackupEntry {
     fn from_number(number: u8) -> Option<Self> {
         [Self::Put, Self::Delete, Self::Clear, Self::Commit]
             .into_iter()

@@ -6,7 +6,7 @@ use std::io::Read;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use super::Entry;
+use super::BackupEntry;
 use super::frame::{Frame, Frames, HEAD, HEAD_BYTES};
 use crate::catalog::tables::{Table, decode, take};
 
@@ -65,21 +65,25 @@ fn carry_out(
     replayed: &mut Replayed,
 ) -> rusqlite::Result<bool> {
     let mut has_commit = false;
-    while let Some(entry) = entries.split_off_first().copied().and_then(Entry::from_number) {
+    while let Some(entry) = entries.split_off_first().copied().and_then(BackupEntry::from_number) {
         match entry {
-            Entry::Clear => clear(connection)?,
-            Entry::Commit => {
+            BackupEntry::Clear => clear(connection)?,
+            BackupEntry::Commit => {
                 let Some(sequence) = take(&mut entries) else { break };
                 replayed.sequence = u64::from_le_bytes(sequence);
                 connection.execute_batch("RELEASE backup; SAVEPOINT backup")?;
                 has_commit = true;
             }
-            Entry::Put | Entry::Delete => {
+            BackupEntry::Put | BackupEntry::Delete => {
                 let Some((table, values)) = row(&mut entries) else { break };
                 let (columns, key) = table.columns();
                 match entry {
-                    Entry::Put if values.len() == columns => table.put(connection, &values)?,
-                    Entry::Delete if values.len() == key => delete(connection, table, &values)?,
+                    BackupEntry::Put if values.len() == columns => {
+                        table.put(connection, &values)?;
+                    }
+                    BackupEntry::Delete if values.len() == key => {
+                        delete(connection, table, &values)?;
+                    }
                     _ => {}
                 }
             }

@@ -5,17 +5,17 @@ use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::read::ReadMode;
+use fsure_os::root_dir::Root;
 use fsure_os::{DATE_NS_MAX, Stat};
 
 use super::parity_rebuild::Parity;
-use super::plan::Plan;
+use super::plan::SourcePlan;
 use super::proof::RecordProof;
 use super::replica::Replica;
 use super::source_reader::{
-    Failure, HealAttempt, OrUnhealed as _, Reader, SourceErrors, SourceFile, reader,
+    HealAttempt, HealFailure, OrUnhealed as _, SourceErrors, SourceFile, SourceReader, reader,
 };
 use super::{HEAL, HealOptions, OpenRoot};
 use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, Row, StoredRow};
@@ -36,7 +36,7 @@ pub(super) struct Healer<'a> {
     pub(super) replicas: Rc<Vec<Replica>>,
     parity: Option<Parity>,
     pub(super) monitor: &'a dyn ScanMonitor,
-    pub(super) reader: Reader<'a>,
+    pub(super) reader: SourceReader<'a>,
     entries: EntryBuilder,
     pub(super) healing: HealSummary,
     /// Paths that are as recorded again.
@@ -56,7 +56,7 @@ pub(super) struct HealTask<'a> {
     pub(super) finding: &'a Finding,
     pub(super) recorded: RecordProof,
     pub(super) candidates: Vec<SourceFile>,
-    pub(super) plan: Plan,
+    pub(super) plan: SourcePlan,
     /// Metadata of the damaged file; `None` if the file is missing.
     pub(super) damaged: Option<Stat>,
 }
@@ -117,7 +117,7 @@ impl<'a> Healer<'a> {
         match self.try_to_heal(finding, &mut remedy) {
             Ok(()) if self.options.does => _ = self.healed.insert(finding.path.clone()),
             Ok(()) => {}
-            Err(Failure::Unhealed(why)) => {
+            Err(HealFailure::Unhealed(why)) => {
                 remedy.cure = HealStatus::Unhealed;
                 remedy.reason = Some(why);
             }
@@ -131,11 +131,11 @@ impl<'a> Healer<'a> {
 
     fn try_to_heal(&mut self, finding: &Finding, remedy: &mut HealResult) -> HealAttempt<()> {
         if let Some(why) = self.objection(finding) {
-            return Err(Failure::Unhealed(why));
+            return Err(HealFailure::Unhealed(why));
         }
         let recorded_as = finding.moved_from.as_ref().unwrap_or(&finding.path);
         let Some(StoredRow::Sound(row)) = self.catalog.get(recorded_as)? else {
-            return Err(Failure::Unhealed("it is not recorded any more".to_owned()));
+            return Err(HealFailure::Unhealed("it is not recorded any more".to_owned()));
         };
         match row.record.entry.kind {
             EntryKind::File => self.heal_file(finding, row, remedy),
@@ -198,7 +198,7 @@ impl<'a> Healer<'a> {
     ) -> HealAttempt<()> {
         let recorded = RecordProof::of(row, self.catalog)?;
         if recorded.row.record.digests.algorithms().bits() == 0 {
-            return Err(Failure::Unhealed("no digest of it is recorded".to_owned()));
+            return Err(HealFailure::Unhealed("no digest of it is recorded".to_owned()));
         }
         let damaged = match finding.verdict {
             Verdict::Missing => None,
@@ -255,7 +255,7 @@ impl<'a> Healer<'a> {
     ) -> HealAttempt<()> {
         let names = stat.links as usize - self.kept_as(&finding.path, stat).len();
         if names > 1 && !self.options.in_place {
-            return Err(Failure::Unhealed(format!(
+            return Err(HealFailure::Unhealed(format!(
                 "it has {names} names, which a new file would split: '--in-place' writes into it"
             )));
         }
@@ -263,13 +263,13 @@ impl<'a> Healer<'a> {
             self.require_room(finding, stat)?;
         }
         if self.options.in_place && stat.mtime_ns.abs() == DATE_NS_MAX {
-            return Err(Failure::Unhealed(
+            return Err(HealFailure::Unhealed(
                 "its date is beyond what '--in-place' can put back: a copy in its place keeps it"
                     .to_owned(),
             ));
         }
         if self.options.in_place && !super::in_place::can_patch(recorded) {
-            return Err(Failure::Unhealed(
+            return Err(HealFailure::Unhealed(
                 "it cannot be healed in place: its blocks are not recorded".to_owned(),
             ));
         }
@@ -366,7 +366,7 @@ pub(super) fn require_as_found(stat: &Stat, finding: &Finding) -> HealAttempt<()
     if is_as_found && stat.kind == fsure_os::Kind::File {
         return Ok(());
     }
-    Err(Failure::Unhealed("busy: it changed since it was judged".to_owned()))
+    Err(HealFailure::Unhealed("busy: it changed since it was judged".to_owned()))
 }
 
 /// Returns true if a path stays below its root and is not one of fsure's own.

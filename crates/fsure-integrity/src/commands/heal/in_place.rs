@@ -5,15 +5,15 @@
 use std::io;
 
 use fsure_os::Stat;
-use fsure_os::folder::{is_gone, is_other_kind};
 use fsure_os::path as os_path;
-use fsure_os::write::{self, Writing};
+use fsure_os::repair_write::{self, Writing};
+use fsure_os::root_dir::{is_gone, is_other_kind};
 
 use super::healer::{HealTask, Healer, require_as_found};
-use super::journal::{self, Header, Journal, PAGE, Piece};
+use super::journal::{self, Journal, JournalHeader, PAGE, Piece};
 use super::keep_replaced::KeptJournal;
 use super::proof::RecordProof;
-use super::source_reader::{Failure, HealAttempt, OrUnhealed as _, SourceErrors, SourceFile};
+use super::source_reader::{HealAttempt, HealFailure, OrUnhealed as _, SourceErrors, SourceFile};
 use crate::catalog::{Catalog, PageStart, Row, StoredRow};
 use crate::model::{HealResult, HealSource};
 use fsure_core::Clock;
@@ -33,7 +33,7 @@ fn is_no_file(error: &io::Error) -> bool {
     is_gone(error) || is_other_kind(error) || error.kind() == io::ErrorKind::InvalidInput
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for HealFailure {
     fn from(error: io::Error) -> Self {
         Self::Unhealed(format!("its journal: {error}"))
     }
@@ -48,7 +48,7 @@ impl Healer<'_> {
     ) -> HealAttempt<()> {
         let path = &work.finding.path;
         if os_path::exists(&self.journal()) {
-            return Err(Failure::Unhealed(format!(
+            return Err(HealFailure::Unhealed(format!(
                 "the journal of another file is still needed: '{} --yes' goes on with that one \
                  first",
                 self.place.command("heal")
@@ -57,7 +57,7 @@ impl Healer<'_> {
         let before = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
         require_as_found(&before, work.finding)?;
         // A file that must not be written to needs no journal.
-        write::patch(&self.root, path.as_bytes()).or_unhealed("write into it")?;
+        repair_write::patch(&self.root, path.as_bytes()).or_unhealed("write into it")?;
         self.write_journal(work, before.inode)?;
         let now = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
         if let Err(busy) = require_as_found(&now, work.finding) {
@@ -89,7 +89,7 @@ impl Healer<'_> {
         let is_elsewhere = |place: &usize| work.candidates[*place].origin != HealSource::Itself;
         let from = work.plan.from.iter().filter(|(_, place)| is_elsewhere(place));
         let pieces: Vec<u64> = from.map(|(piece, _)| *piece).collect();
-        let header = Header {
+        let header = JournalHeader {
             path: work.finding.path.clone(),
             inode,
             size_before: work.damaged.as_ref().map_or(0, |stat| stat.size),
@@ -126,7 +126,7 @@ impl Healer<'_> {
         if self.reader.has_whole(&work.recorded, candidate, &mut troubles)? {
             return Ok(());
         }
-        Err(Failure::Unhealed(format!("the copy cannot be had any more ({})", troubles.told())))
+        Err(HealFailure::Unhealed(format!("the copy cannot be had any more ({})", troubles.told())))
     }
 
     /// Reads a piece of a file as it is now, as far as it can be read; its pages that
@@ -160,16 +160,20 @@ impl Healer<'_> {
     }
 
     /// Returns the header of the journal; a damaged journal is put aside.
-    fn read_journal(&self) -> HealAttempt<Header> {
-        match journal::read::<Failure>(&self.journal(), &mut |_, _| Ok(())) {
-            Err(Failure::Unhealed(why)) => Err(self.set_aside(&why)),
+    fn read_journal(&self) -> HealAttempt<JournalHeader> {
+        match journal::read::<HealFailure>(&self.journal(), &mut |_, _| Ok(())) {
+            Err(HealFailure::Unhealed(why)) => Err(self.set_aside(&why)),
             other => other,
         }
     }
 
     /// Carries out the journal, or takes it back. Returns the metadata of the file
     /// then, and the time of the proof in nanoseconds since 1970.
-    fn carry_out(&mut self, header: &Header, recorded: &RecordProof) -> HealAttempt<(Stat, i64)> {
+    fn carry_out(
+        &mut self,
+        header: &JournalHeader,
+        recorded: &RecordProof,
+    ) -> HealAttempt<(Stat, i64)> {
         let path = header.path.as_bytes();
         let itself = match SourceFile::open(HealSource::Itself, &self.opener, path) {
             Err(error) if is_no_file(&error) => {
@@ -178,7 +182,7 @@ impl Healer<'_> {
             other => other.or_unhealed("read it")?,
         };
         let mut is_ours = itself.stat.inode == header.inode;
-        journal::read::<Failure>(&self.journal(), &mut |_, piece| {
+        journal::read::<HealFailure>(&self.journal(), &mut |_, piece| {
             let length = piece.new.len().max(piece.old.len());
             let now = self.look_at_piece(&itself, piece.offset, length);
             is_ours = is_ours && piece.is_ours(&now);
@@ -187,7 +191,7 @@ impl Healer<'_> {
         if !is_ours {
             return Err(self.set_aside("somebody has written to the file meanwhile"));
         }
-        let writing = write::patch(&self.root, path).or_unhealed("write into it")?;
+        let writing = repair_write::patch(&self.root, path).or_unhealed("write into it")?;
         let mut written = None;
         let proved = self.write_new(header, &writing, recorded, &mut written);
         let is_as_written = |then: Stat| {
@@ -200,7 +204,7 @@ impl Healer<'_> {
         }
         match proved {
             Ok(proved_ns) => Ok((self.cut_and_date(header, &writing)?, proved_ns)),
-            Err(Failure::Unhealed(why)) => Err(self.roll_back(header, &writing, &why)),
+            Err(HealFailure::Unhealed(why)) => Err(self.roll_back(header, &writing, &why)),
             Err(other) => Err(other),
         }
     }
@@ -209,12 +213,12 @@ impl Healer<'_> {
     /// `written` is set to the metadata of the file once it was written.
     fn write_new(
         &mut self,
-        header: &Header,
+        header: &JournalHeader,
         writing: &Writing,
         recorded: &RecordProof,
         written: &mut Option<Stat>,
     ) -> HealAttempt<i64> {
-        journal::read::<Failure>(&self.journal(), &mut |_, piece| {
+        journal::read::<HealFailure>(&self.journal(), &mut |_, piece| {
             writing.write_at(&piece.new, piece.offset).or_unhealed("write into it")
         })?;
         writing.flush().or_unhealed("write into it")?;
@@ -225,7 +229,7 @@ impl Healer<'_> {
     }
 
     /// Last, since what is beyond the recorded end is in no journal.
-    fn cut_and_date(&self, header: &Header, writing: &Writing) -> HealAttempt<Stat> {
+    fn cut_and_date(&self, header: &JournalHeader, writing: &Writing) -> HealAttempt<Stat> {
         let set = || {
             writing.set_size(header.size_after)?;
             writing.set_date(header.mtime_after_ns)?;
@@ -236,12 +240,16 @@ impl Healer<'_> {
     }
 
     /// Reads from the medium what was written, and all around it.
-    fn prove_in_place(&mut self, header: &Header, recorded: &RecordProof) -> HealAttempt<()> {
+    fn prove_in_place(
+        &mut self,
+        header: &JournalHeader,
+        recorded: &RecordProof,
+    ) -> HealAttempt<()> {
         let path = header.path.as_bytes();
         let written =
             SourceFile::open(HealSource::Itself, &self.opener, path).or_unhealed("read it")?;
         let mut is_proved = true;
-        journal::read::<Failure>(&self.journal(), &mut |_, piece| {
+        journal::read::<HealFailure>(&self.journal(), &mut |_, piece| {
             let length = piece.new.len() as u64;
             let read = self.reader.read(&written, piece.offset, length);
             is_proved &= read.is_ok_and(|content| content == piece.new);
@@ -250,11 +258,11 @@ impl Healer<'_> {
         let mut troubles = SourceErrors::default();
         is_proved &= self.reader.has_whole(recorded, &written, &mut troubles)?;
         let why = "what was written does not come back as it was";
-        if is_proved { Ok(()) } else { Err(Failure::Unhealed(why.to_owned())) }
+        if is_proved { Ok(()) } else { Err(HealFailure::Unhealed(why.to_owned())) }
     }
 
     /// Puts back what was there before, as far as it could be read.
-    fn roll_back(&mut self, header: &Header, writing: &Writing, why: &str) -> Failure {
+    fn roll_back(&mut self, header: &JournalHeader, writing: &Writing, why: &str) -> HealFailure {
         let put_back = || -> io::Result<()> {
             journal::read::<io::Error>(&self.journal(), &mut |_, piece| {
                 piece.readable_pages().try_for_each(|(at, bytes)| writing.write_at(bytes, at))
@@ -266,9 +274,9 @@ impl Healer<'_> {
         match put_back() {
             Ok(()) => {
                 self.remove_journal();
-                Failure::Unhealed(format!("{why}; what was there before was put back"))
+                HealFailure::Unhealed(format!("{why}; what was there before was put back"))
             }
-            Err(error) => Failure::Unhealed(format!(
+            Err(error) => HealFailure::Unhealed(format!(
                 "{why}; what was there before could not be put back ({error}): the journal is \
                  kept, and the next heal goes on"
             )),
@@ -297,12 +305,12 @@ impl Healer<'_> {
 
     /// Returns the row of the record for the content that a journal is to bring
     /// about: under the file's name, or under another one if the file was renamed.
-    fn row_of(&mut self, header: &Header) -> HealAttempt<Option<Row>> {
+    fn row_of(&mut self, header: &JournalHeader) -> HealAttempt<Option<Row>> {
         let is_it = |row: &Row| row.record.digests.blake3.unwrap_or_default() == header.blake3;
         match self.catalog.get(&header.path)? {
             Some(StoredRow::Sound(row)) => return Ok(Some(row).filter(is_it)),
             Some(StoredRow::Bad(_)) => {
-                return Err(Failure::Unhealed("its row of the record is bad".to_owned()));
+                return Err(HealFailure::Unhealed("its row of the record is bad".to_owned()));
             }
             None if header.blake3 == [0; 32] => return Ok(None),
             None => {}
@@ -322,14 +330,14 @@ impl Healer<'_> {
     }
 
     /// Keeps a journal that cannot be used out of the way.
-    fn set_aside(&self, why: &str) -> Failure {
+    fn set_aside(&self, why: &str) -> HealFailure {
         let journal = self.journal();
         let free = os_path::free_numbered(&journal, ".");
         let kept = match os_path::rename(&journal, &free) {
             Ok(()) => format!("its journal is kept as {}", free.display()),
             Err(error) => format!("its journal could not be put aside: {error}"),
         };
-        Failure::Unhealed(format!("{why}: it was left alone, and {kept}"))
+        HealFailure::Unhealed(format!("{why}: it was left alone, and {kept}"))
     }
 
     pub(super) fn journal(&self) -> std::path::PathBuf {

@@ -4,7 +4,7 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use fsure_os::plain::{self, AtomicFile};
+use fsure_os::user_file::{self, AtomicFile};
 
 use fsure_core::RelPath;
 use fsure_core::block_hash::BLOCK;
@@ -23,7 +23,7 @@ const PATH_MAX: usize = 1 << 17;
 /// The head of a journal: the file, its metadata before and after, and the number of
 /// pieces.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct JournalHeader {
     pub(super) path: RelPath,
     pub(super) inode: u64,
     pub(super) size_before: u64,
@@ -83,7 +83,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn create(path: &Path, header: &Header) -> io::Result<Self> {
+    pub(super) fn create(path: &Path, header: &JournalHeader) -> io::Result<Self> {
         let mut journal = Self { file: AtomicFile::create(path)?, hasher: blake3::Hasher::new() };
         let name = header.path.as_bytes();
         journal.put(MAGIC)?;
@@ -125,10 +125,10 @@ impl Journal {
 /// Reads a journal to its end and checks it, then hands over its parts.
 pub(super) fn read<E: From<io::Error>>(
     path: &Path,
-    each: &mut dyn FnMut(&Header, Piece) -> Result<(), E>,
-) -> Result<Header, E> {
+    each: &mut dyn FnMut(&JournalHeader, Piece) -> Result<(), E>,
+) -> Result<JournalHeader, E> {
     check(path)?;
-    let mut input = io::BufReader::new(plain::open_own(path)?);
+    let mut input = io::BufReader::new(user_file::open_own(path)?);
     let header = header(&mut input)?;
     for _ in 0..header.pieces {
         let piece = piece(&mut input)?;
@@ -139,7 +139,7 @@ pub(super) fn read<E: From<io::Error>>(
 
 /// Checks that the digest at the end of a journal is that of everything before it.
 fn check(path: &Path) -> io::Result<()> {
-    let mut input = plain::open_own(path)?;
+    let mut input = user_file::open_own(path)?;
     let (mut hasher, mut kept) = (blake3::Hasher::new(), Vec::new());
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -155,12 +155,12 @@ fn check(path: &Path) -> io::Result<()> {
     if kept == hasher.finalize().as_bytes() { Ok(()) } else { Err(damaged()) }
 }
 
-fn header(input: &mut impl Read) -> io::Result<Header> {
+fn header(input: &mut impl Read) -> io::Result<JournalHeader> {
     if bytes::<13>(input)? != *MAGIC {
         return Err(damaged());
     }
     let length = u32::from_le_bytes(bytes(input)?) as usize;
-    Ok(Header {
+    Ok(JournalHeader {
         path: RelPath::from_bytes(many(input, length, PATH_MAX)?),
         inode: number(input)?,
         size_before: number(input)?,
@@ -211,8 +211,8 @@ mod tests {
         Piece { offset: BLOCK, old, readable: [0xff; 32], new }
     }
 
-    fn header_of(pieces: u64) -> Header {
-        Header {
+    fn header_of(pieces: u64) -> JournalHeader {
+        JournalHeader {
             path: RelPath::from_bytes(*b"a/\xff"),
             inode: u64::MAX,
             size_before: 1,

@@ -8,12 +8,12 @@ use std::io;
 use std::path::PathBuf;
 
 use fsure_os::path as os_path;
-use fsure_os::place::LocateFiles;
-use fsure_os::write::{flush_folder, has_no_links, link_file, make_folder, move_file};
+use fsure_os::physical_order::LocateFiles;
+use fsure_os::repair_write::{flush_folder, has_no_links, link_file, make_folder, move_file};
 use fsure_os::{Kind, Stat};
 
 use super::healer::Healer;
-use super::source_reader::{Failure, HealAttempt};
+use super::source_reader::{HealAttempt, HealFailure};
 use crate::catalog::REPLACED;
 use crate::model::{Finding, HealResult, Verdict};
 use fsure_core::{RelPath, shell_quoted};
@@ -55,16 +55,21 @@ impl Healer<'_> {
 
     /// Returns the failure of a file that is left alone because it cannot be kept,
     /// with what helps.
-    fn refused(&self, path: &RelPath, verdict: Verdict, why: impl std::fmt::Display) -> Failure {
+    fn refused(
+        &self,
+        path: &RelPath,
+        verdict: Verdict,
+        why: impl std::fmt::Display,
+    ) -> HealFailure {
         if verdict != Verdict::DamagedCopy {
-            return Failure::Unhealed(format!(
+            return HealFailure::Unhealed(format!(
                 "what is there cannot be kept ({why}): '--no-keep' heals it all the same, and it \
                  is gone then"
             ));
         }
         let file = self.place.root.join(os_path::from_bytes(path.as_bytes()));
         let aside = os_path::with_suffix(&file, ".replaced");
-        Failure::Unhealed(format!(
+        HealFailure::Unhealed(format!(
             "what is there may be an edit and cannot be kept ({why}): 'mv -n {} {}' keeps it, and \
              the next heal makes the file anew",
             shell_quoted(&file),
@@ -112,7 +117,7 @@ impl Healer<'_> {
         if way == Kept::Moved {
             self.put_back(&kept, path);
         }
-        Err(Failure::Unhealed("busy: it changed since it was judged".to_owned()))
+        Err(HealFailure::Unhealed("busy: it changed since it was judged".to_owned()))
     }
 
     /// Gives a file that was moved its own name again, unless there is another
@@ -150,7 +155,7 @@ impl Healer<'_> {
     /// were replaced. Beside a catalog that is kept elsewhere it stays there.
     pub(super) fn keep_journal(&mut self, path: &RelPath) -> HealAttempt<KeptJournal> {
         self.move_journal(path).map_err(|error| {
-            Failure::Unhealed(format!(
+            HealFailure::Unhealed(format!(
                 "it is healed, and the journal with the bytes that were replaced is not moved to \
                  where it is to be kept ({error}): it stays for the next heal"
             ))

@@ -39,7 +39,7 @@ pub(crate) use protect::refresh;
 pub use protect::{ProtectOptions, protect};
 pub(crate) use replacement::is_draft_name;
 use replica::Replica;
-use source_reader::Failure;
+use source_reader::HealFailure;
 
 /// Name of a heal in the history of a record.
 const HEAL: &str = "heal";
@@ -146,14 +146,14 @@ fn heal_all(
     for finding in findings {
         match healer.heal_finding(finding) {
             Ok(()) => {}
-            Err(Failure::Stopped(code)) => stopped = Some(StopReason::Interrupted(code)),
-            Err(Failure::Fatal(error @ Error::RecordNotWritten { .. })) => {
+            Err(HealFailure::Stopped(code)) => stopped = Some(StopReason::Interrupted(code)),
+            Err(HealFailure::Fatal(error @ Error::RecordNotWritten { .. })) => {
                 healer.catalog.rollback();
                 let hint = error.hint().unwrap_or_default();
                 stopped = Some(StopReason::RecordFailed(format!("{error}; {hint}")));
             }
-            Err(Failure::Fatal(error)) => return Err(error),
-            Err(Failure::Unhealed(why)) => return Err(Error::Internal(why)),
+            Err(HealFailure::Fatal(error)) => return Err(error),
+            Err(HealFailure::Unhealed(why)) => return Err(Error::Internal(why)),
         }
         if stopped.is_some() {
             break;

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher as _, Hasher as _};
 
 use super::proof::RecordProof;
 use super::protect::ParityWriter;
-use super::source_reader::{Failure, HealAttempt, OrUnhealed as _};
+use super::source_reader::{HealAttempt, HealFailure, OrUnhealed as _};
 use crate::catalog::Row;
 use crate::parity;
 use crate::parity::{GroupHeaderInfo, Member, POOL_FILES_MAX, POOL_MAX, SHARD};
@@ -97,7 +97,7 @@ impl Pools {
                     data.extend(content);
                     members.push(member);
                 }
-                Err(Failure::Unhealed(why)) => keeper.leave_out(member.path, &why),
+                Err(HealFailure::Unhealed(why)) => keeper.leave_out(member.path, &why),
                 Err(other) => return Err(other),
             }
         }

@@ -9,14 +9,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use fsure_os::buffer::Buffer;
-use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::read::{OpenFile, ReadMode};
+use fsure_os::root_dir::Root;
 
 use super::replica::Replica;
 use crate::model::Record;
 use crate::parity;
-use crate::parity::{Group, Header, SHARD};
+use crate::parity::{GroupHeader, ParityGroup, SHARD};
 use fsure_core::RelPath;
 use fsure_core::block_hash::BLOCK;
 
@@ -85,7 +85,7 @@ impl Parity {
         let mut pools = Vec::new();
         for name in names {
             match parity::read_header(&folder.join(&name)) {
-                Ok(Header { members, .. }) => {
+                Ok(GroupHeader { members, .. }) => {
                     if let (Some(first), Some(last)) = (members.first(), members.last()) {
                         pools.push((first.path.clone(), last.path.clone(), name));
                     }
@@ -218,7 +218,7 @@ fn lost(why: &str) -> io::Error {
 /// Returns all data of a group: what is good in the tree or in a replica, and the
 /// rest from the code.
 fn rebuild(group: &Path, root: &Arc<Root>, replicas: &[Replica]) -> io::Result<Vec<u8>> {
-    let Group { header, recovery, .. } = Group::read(group)?;
+    let ParityGroup { header, recovery, .. } = ParityGroup::read(group)?;
     let mut data = vec![0; header.data.len() * SHARD];
     // A forged file may state any lengths.
     let length =
@@ -261,7 +261,7 @@ fn rebuild(group: &Path, root: &Arc<Root>, replicas: &[Replica]) -> io::Result<V
 
 /// Takes what can be read of a group's files; what cannot stays as it is.
 fn gather(
-    header: &Header,
+    header: &GroupHeader,
     opener: &Opener,
     path: &dyn Fn(&RelPath) -> Option<Vec<u8>>,
     data: &mut [u8],

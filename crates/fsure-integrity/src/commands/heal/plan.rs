@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::healer::Healer;
 use super::proof::RecordProof;
-use super::source_reader::{Failure, HealAttempt, SourceErrors, SourceFile};
+use super::source_reader::{HealAttempt, HealFailure, SourceErrors, SourceFile};
 use crate::model::{ByteRange, Entry, Finding, HealResult, HealSource, push_range};
 use fsure_core::block_hash::SequentialDigests;
 use fsure_core::{Algorithm, Digests};
 
 /// The sources from which a file is put together.
-pub(super) struct Plan {
+pub(super) struct SourcePlan {
     /// The length of the whole.
     pub(super) size: u64,
     /// The candidate for each piece that is not known to be good in the first one,
@@ -31,9 +31,12 @@ impl Healer<'_> {
         candidates: &[SourceFile],
         troubles: &mut SourceErrors,
         remedy: &mut HealResult,
-    ) -> HealAttempt<Plan> {
-        let mut plan =
-            Plan { size: recorded.size().unwrap_or(0), from: BTreeMap::new(), lacking: Vec::new() };
+    ) -> HealAttempt<SourcePlan> {
+        let mut plan = SourcePlan {
+            size: recorded.size().unwrap_or(0),
+            from: BTreeMap::new(),
+            lacking: Vec::new(),
+        };
         if plan.size == 0 && recorded.size().is_some() && recorded.proves(&of_nothing(recorded)) {
             remedy.taken = vec![(HealSource::Record, Vec::new())];
             return Ok(plan);
@@ -59,7 +62,7 @@ impl Healer<'_> {
             return Ok(plan);
         }
         let what = if recorded.is_by_blocks() { "some of it" } else { "it" };
-        Err(Failure::Unhealed(match troubles.told() {
+        Err(HealFailure::Unhealed(match troubles.told() {
             told if told.is_empty() => format!("there is no proven copy of {what}"),
             told => format!("there is no proven copy of {what} ({told})"),
         }))
@@ -80,7 +83,7 @@ impl Healer<'_> {
     }
 }
 
-impl Plan {
+impl SourcePlan {
     fn tell(&self, recorded: &RecordProof, candidates: &[SourceFile], remedy: &mut HealResult) {
         let mut taken: BTreeMap<HealSource, Vec<ByteRange>> = BTreeMap::new();
         for (piece, place) in &self.from {

@@ -6,15 +6,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::path as os_path;
-use fsure_os::plain;
 use fsure_os::read::ReadMode;
+use fsure_os::root_dir::Root;
+use fsure_os::user_file;
 
 use super::parity_pools::Pools;
 use super::proof::RecordProof;
-use super::source_reader::{Failure, HealAttempt, OrUnhealed as _, Reader, SourceFile, reader};
+use super::source_reader::{
+    HealAttempt, HealFailure, OrUnhealed as _, SourceFile, SourceReader, reader,
+};
 use crate::catalog::{Catalog, PageStart, RootLocation, Row, StoredRow, refuse_irregular_parity};
 use crate::commands::Options;
 use crate::commands::open_root::{
@@ -22,7 +24,7 @@ use crate::commands::open_root::{
 };
 use crate::model::{HealSource, ProtectOutcome, ScanMonitor};
 use crate::parity;
-use crate::parity::{Group, GroupFile, GroupHeaderInfo, Header, Member, SHARD};
+use crate::parity::{GroupFile, GroupHeader, GroupHeaderInfo, Member, ParityGroup, SHARD};
 use fsure_core::block_hash::BLOCK;
 use fsure_core::{Error, RelPath, Result};
 
@@ -114,7 +116,7 @@ fn copy_of(error: &io::Error) -> io::Error {
 pub(super) struct ParityWriter<'a> {
     pub(super) folder: PathBuf,
     opener: Opener,
-    reader: Reader<'a>,
+    reader: SourceReader<'a>,
     monitor: &'a dyn ScanMonitor,
     pub(super) per_mille: u32,
     /// True if all recovery data are read and checked.
@@ -147,9 +149,9 @@ impl<'a> ParityWriter<'a> {
     fn keep(mut self, catalog: &mut Catalog) -> Result<ProtectOutcome> {
         match self.keep_all(catalog) {
             Ok(()) => Ok(self.done),
-            Err(Failure::Stopped(code)) => Err(Error::Interrupted(code)),
-            Err(Failure::Unhealed(why)) => Err(not_kept(&self.folder, &io::Error::other(why))),
-            Err(Failure::Fatal(error)) => Err(error),
+            Err(HealFailure::Stopped(code)) => Err(Error::Interrupted(code)),
+            Err(HealFailure::Unhealed(why)) => Err(not_kept(&self.folder, &io::Error::other(why))),
+            Err(HealFailure::Fatal(error)) => Err(error),
         }
     }
 
@@ -185,7 +187,7 @@ impl<'a> ParityWriter<'a> {
     }
 
     fn remove_halves(&self) -> io::Result<()> {
-        for name in plain::names(&self.folder)? {
+        for name in user_file::names(&self.folder)? {
             if name.windows(8).any(|part| part == b".making-") {
                 os_path::remove(&self.folder.join(os_path::from_bytes(&name)), false);
             }
@@ -219,7 +221,7 @@ impl<'a> ParityWriter<'a> {
             false => self.make_own(&recorded, &all),
         };
         match made {
-            Err(Failure::Unhealed(why)) => {
+            Err(HealFailure::Unhealed(why)) => {
                 self.leave_out(path, &why);
                 Ok(())
             }
@@ -233,10 +235,10 @@ impl<'a> ParityWriter<'a> {
         let file = file.or_unhealed("open it")?;
         let by_blocks = recorded.is_by_blocks();
         if !by_blocks && groups.len() > TOGETHER_MAX {
-            return Err(Failure::Unhealed("its blocks are not recorded".to_owned()));
+            return Err(HealFailure::Unhealed("its blocks are not recorded".to_owned()));
         }
         if !by_blocks && !self.reader.has_whole(recorded, &file, &mut Default::default())? {
-            return Err(Failure::Unhealed("it is not as recorded".to_owned()));
+            return Err(HealFailure::Unhealed("it is not as recorded".to_owned()));
         }
         let mut whole = blake3::Hasher::new();
         let mut drafts = Vec::new();
@@ -251,7 +253,7 @@ impl<'a> ParityWriter<'a> {
                 let read = read.or_unhealed("read it")?;
                 let is_proven = !by_blocks || recorded.proves_block(offset / BLOCK, read);
                 if read.len() < part.len() || !is_proven {
-                    return Err(Failure::Unhealed("it is not as recorded".to_owned()));
+                    return Err(HealFailure::Unhealed("it is not as recorded".to_owned()));
                 }
                 part.copy_from_slice(read);
                 whole.update(part);
@@ -262,7 +264,7 @@ impl<'a> ParityWriter<'a> {
         }
         let blake3 = recorded.row.record.digests.blake3.filter(|_| !by_blocks);
         if blake3.is_some_and(|blake3| blake3 != *whole.finalize().as_bytes()) {
-            return Err(Failure::Unhealed("it changed while it was read".to_owned()));
+            return Err(HealFailure::Unhealed("it changed while it was read".to_owned()));
         }
         drafts.into_iter().try_for_each(|draft| self.settle(draft))
     }
@@ -277,7 +279,7 @@ impl<'a> ParityWriter<'a> {
         self.done.bytes_read += size;
         match is_whole {
             true => Ok(self.reader.last(size).to_vec()),
-            false => Err(Failure::Unhealed("it is not as recorded".to_owned())),
+            false => Err(HealFailure::Unhealed("it is not as recorded".to_owned())),
         }
     }
 
@@ -295,7 +297,7 @@ impl<'a> ParityWriter<'a> {
             return None;
         }
         let (claim, is_sound) = match self.checks {
-            true => match Group::read(&file) {
+            true => match ParityGroup::read(&file) {
                 Ok(group) => (Some(group.header.claim()), group.is_sound),
                 Err(_) => (None, false),
             },
@@ -322,21 +324,21 @@ impl<'a> ParityWriter<'a> {
         name: &str,
         members: Vec<Member>,
         data: &[u8],
-    ) -> HealAttempt<(GroupFile, Header)> {
+    ) -> HealAttempt<(GroupFile, GroupHeader)> {
         let shards = (data.len() / SHARD) as u32;
         let code = parity::encode(data, parity::recovery_count(shards, self.per_mille));
-        let no_code = || Failure::Fatal(Error::Internal("a group has no code".to_owned()));
+        let no_code = || HealFailure::Fatal(Error::Internal("a group has no code".to_owned()));
         let code = code.ok_or_else(no_code)?;
-        let header = Header::new(members, data, &code);
+        let header = GroupHeader::new(members, data, &code);
         let written = GroupFile::write(&self.folder.join(name), &header, &code);
-        let (file, length) = written.map_err(|error| Failure::Fatal(self.full(&error)))?;
+        let (file, length) = written.map_err(|error| HealFailure::Fatal(self.full(&error)))?;
         self.done.bytes_written += length;
         Ok((file, header))
     }
 
     /// Gives a group its name.
-    pub(super) fn settle(&mut self, (file, header): (GroupFile, Header)) -> HealAttempt<()> {
-        file.finish().map_err(|error| Failure::Fatal(self.full(&error)))?;
+    pub(super) fn settle(&mut self, (file, header): (GroupFile, GroupHeader)) -> HealAttempt<()> {
+        file.finish().map_err(|error| HealFailure::Fatal(self.full(&error)))?;
         self.done.made += 1;
         self.count(&header.claim());
         Ok(())

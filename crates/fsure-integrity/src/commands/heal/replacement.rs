@@ -5,12 +5,12 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 
 use fsure_os::Stat;
-use fsure_os::folder::is_gone;
-use fsure_os::write::{AttributesCopied, Draft, Model};
+use fsure_os::repair_write::{AttributesCopied, Draft, Model};
+use fsure_os::root_dir::is_gone;
 
 use super::healer::{HealTask, Healer, require_as_found};
 use super::keep_replaced::Kept;
-use super::source_reader::{Failure, HealAttempt, OrUnhealed as _, SourceErrors, SourceFile};
+use super::source_reader::{HealAttempt, HealFailure, OrUnhealed as _, SourceErrors, SourceFile};
 use crate::model::{HealResult, HealSource};
 use fsure_core::{Clock, RelPath};
 
@@ -125,8 +125,8 @@ impl Healer<'_> {
         let read = self.reader.digests(&work.candidates[*place], work.plan.size, wanted, &mut put);
         match read? {
             Ok(Some(digests)) if work.recorded.proves(&digests) => Ok(()),
-            Err(error) => Err(Failure::Unhealed(format!("the copy: {error}"))),
-            Ok(_) => Err(Failure::Unhealed("the copy changed while it was read".to_owned())),
+            Err(error) => Err(HealFailure::Unhealed(format!("the copy: {error}"))),
+            Ok(_) => Err(HealFailure::Unhealed("the copy changed while it was read".to_owned())),
         }
     }
 
@@ -144,7 +144,7 @@ impl Healer<'_> {
             }
         }
         let told = troubles.told();
-        Err(Failure::Unhealed(format!("block {block} cannot be had any more ({told})")))
+        Err(HealFailure::Unhealed(format!("block {block} cannot be had any more ({told})")))
     }
 
     /// Gives the draft what a file has besides its bytes.
@@ -195,7 +195,9 @@ impl Healer<'_> {
             return Ok(());
         }
         let told = troubles.told();
-        Err(Failure::Unhealed(format!("what was written does not come back as it was ({told})")))
+        Err(HealFailure::Unhealed(format!(
+            "what was written does not come back as it was ({told})"
+        )))
     }
 }
 

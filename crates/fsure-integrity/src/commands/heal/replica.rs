@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::path as os_path;
 use fsure_os::read::ReadMode;
+use fsure_os::root_dir::Root;
 use fsure_os::{Kind, Stat};
 
 use super::source_reader::SourceFile;

@@ -3,11 +3,11 @@
 
 use std::io;
 
-use fsure_os::folder::is_gone;
-use fsure_os::write::{AttributesCopied, Model, make_folder, make_link, set_folder_date};
+use fsure_os::repair_write::{AttributesCopied, Model, make_folder, make_link, set_folder_date};
+use fsure_os::root_dir::is_gone;
 
 use super::healer::Healer;
-use super::source_reader::{Failure, HealAttempt, OrUnhealed as _};
+use super::source_reader::{HealAttempt, HealFailure, OrUnhealed as _};
 use crate::catalog::{Row, StoredRow};
 use crate::model::{EntryKind, Finding, HealResult, HealSource};
 use fsure_core::{Clock, RelPath};
@@ -24,7 +24,7 @@ impl Healer<'_> {
         let (path, entry) = (&finding.path, &row.record.entry);
         let target = entry.target.as_deref();
         if entry.kind == EntryKind::Link && target.is_none() {
-            return Err(Failure::Unhealed("where it points is not recorded".to_owned()));
+            return Err(HealFailure::Unhealed("where it points is not recorded".to_owned()));
         }
         if !self.options.does {
             return Ok(());

@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use fsure_os::path as os_path;
-use fsure_os::{plain, write};
+use fsure_os::{repair_write, user_file};
 
 use super::healer::Healer;
 use super::replacement::is_draft_name;
-use super::source_reader::Failure;
+use super::source_reader::HealFailure;
 use crate::catalog::{Catalog, RootLocation};
 use fsure_core::{Error, Result};
 
@@ -36,12 +36,12 @@ impl Healer<'_> {
                 self.monitor.warn(&format!("{path}: a heal that was cut off is finished"));
                 Ok(())
             }
-            Err(Failure::Unhealed(why)) => {
+            Err(HealFailure::Unhealed(why)) => {
                 self.monitor.warn(&format!("a heal that was cut off: {why}"));
                 Ok(())
             }
-            Err(Failure::Stopped(code)) => Err(Error::Interrupted(code)),
-            Err(Failure::Fatal(error)) => Err(error),
+            Err(HealFailure::Stopped(code)) => Err(Error::Interrupted(code)),
+            Err(HealFailure::Fatal(error)) => Err(error),
         }
     }
 
@@ -49,7 +49,7 @@ impl Healer<'_> {
         for (path, draft) in self.catalog.drafts()? {
             let is_one = is_draft_name(draft.name()) && draft.parent() == path.parent();
             let removed = match is_one {
-                true => write::remove_file(&self.root, draft.as_bytes()),
+                true => repair_write::remove_file(&self.root, draft.as_bytes()),
                 // The note is damaged: nothing is removed by it.
                 false => Ok(()),
             };
@@ -66,7 +66,7 @@ impl Healer<'_> {
         let journal = self.journal();
         let (Some(folder), Some(name)) = (journal.parent(), journal.file_name()) else { return };
         let head = [&*os_path::bytes(Path::new(name)), b".making-"].concat();
-        let names = plain::names(folder).unwrap_or_default();
+        let names = user_file::names(folder).unwrap_or_default();
         for half in names.iter().filter(|name| name.starts_with(&head)) {
             os_path::remove(&folder.join(os_path::from_bytes(half)), false);
         }

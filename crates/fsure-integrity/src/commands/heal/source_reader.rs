@@ -7,9 +7,9 @@ use std::io;
 use std::sync::Arc;
 
 use fsure_os::buffer::Buffer;
-use fsure_os::folder::Root;
 use fsure_os::opener::Opener;
 use fsure_os::read::OpenFile;
+use fsure_os::root_dir::Root;
 use fsure_os::{Kind, Stat};
 
 use super::parity_rebuild::Rebuilder;
@@ -25,7 +25,7 @@ const READS_PER_SOURCE_MAX: usize = 2;
 
 /// A reason why something was not healed.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum HealFailure {
     /// For a reason of its own; the next one may fare better.
     Unhealed(String),
     /// The run is to end.
@@ -34,14 +34,14 @@ pub(super) enum Failure {
     Fatal(Error),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for HealFailure {
     fn from(error: Error) -> Self {
         Self::Fatal(error)
     }
 }
 
 /// The result of what is done about one finding.
-pub(super) type HealAttempt<T> = std::result::Result<T, Failure>;
+pub(super) type HealAttempt<T> = std::result::Result<T, HealFailure>;
 
 /// Turns a system error into a failure that names what failed and concerns only this
 /// finding.
@@ -51,7 +51,7 @@ pub(super) trait OrUnhealed<T> {
 
 impl<T> OrUnhealed<T> for io::Result<T> {
     fn or_unhealed(self, doing: &str) -> HealAttempt<T> {
-        self.map_err(|error| Failure::Unhealed(format!("{doing}: {error}")))
+        self.map_err(|error| HealFailure::Unhealed(format!("{doing}: {error}")))
     }
 }
 
@@ -128,13 +128,13 @@ impl SourceErrors {
 }
 
 /// A buffer to read into, and the monitor that may stop it.
-pub(super) struct Reader<'a> {
+pub(super) struct SourceReader<'a> {
     buffer: Buffer,
     monitor: &'a dyn ScanMonitor,
     pub(super) gauge: HealProgress<'a>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SourceReader<'a> {
     pub(super) fn new(monitor: &'a dyn ScanMonitor) -> io::Result<Self> {
         Ok(Self {
             buffer: Buffer::new(BLOCK as usize)?,
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn go_on(&self) -> HealAttempt<()> {
-        self.monitor.stop_requested().map_or(Ok(()), |code| Err(Failure::Stopped(code)))
+        self.monitor.stop_requested().map_or(Ok(()), |code| Err(HealFailure::Stopped(code)))
     }
 
     /// Reads up to a block; less than `length` where the file ends.
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Returns a reader; fails without memory, since nothing can be done then.
-pub(super) fn reader(monitor: &dyn ScanMonitor) -> Result<Reader<'_>> {
+pub(super) fn reader(monitor: &dyn ScanMonitor) -> Result<SourceReader<'_>> {
     let no_memory = |error| Error::Internal(format!("no memory to read into: {error}"));
-    Reader::new(monitor).map_err(no_memory)
+    SourceReader::new(monitor).map_err(no_memory)
 }

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::folder::stat_descriptor;
+use super::root_dir::stat_descriptor;
 pub(crate) use super::rotational::is_slow;
-use crate::device::Device;
-use crate::host::folder::Root;
+use crate::device::StorageDevice;
+use crate::host::root_dir::Root;
 
 /// The storage under a folder below a root.
-pub(crate) fn of(root: &Root, path: &[u8]) -> Device {
+pub(crate) fn of(root: &Root, path: &[u8]) -> StorageDevice {
     let opened = root.open_at(path, OFlags::PATH | OFlags::NOFOLLOW);
-    let Ok(at) = opened else { return Device::unknown() };
+    let Ok(at) = opened else { return StorageDevice::unknown() };
     let number = stat_descriptor(&at).map_or(0, |stat| stat.device);
     let mut disks = BTreeMap::new();
     for device in block_devices(root, path) {
@@ -25,7 +25,7 @@ pub(crate) fn of(root: &Root, path: &[u8]) -> Device {
     let heads = disks.values().filter(|is_rotational| **is_rotational).count();
     let is_remote = is_remote(&at);
     disks.entry(number).or_insert(false);
-    Device { disks: disks.into_keys().collect(), heads, is_remote }
+    StorageDevice { disks: disks.into_keys().collect(), heads, is_remote }
 }
 
 /// The folders in sysfs of the block devices that the file system of a folder

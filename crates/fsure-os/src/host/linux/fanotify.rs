@@ -31,18 +31,18 @@ const HANDLE_MAX: usize = 128;
 
 /// A group of marks, and the queue of what they tell.
 #[derive(Debug)]
-pub(super) struct Group(OwnedFd);
+pub(super) struct FanotifyGroup(OwnedFd);
 
 /// An event: the operation, the process that did it, and the records of its objects.
-pub(super) struct Event<'a> {
+pub(super) struct FanotifyEvent<'a> {
     pub(super) mask: u64,
-    #[cfg(any(feature = "tracing", test))]
+    #[cfg(any(feature = "io-trace", test))]
     pub(super) process: u32,
     records: &'a [u8],
 }
 
 /// One of the things that an event is of.
-pub(super) struct Record<'a> {
+pub(super) struct InfoRecord<'a> {
     /// `FAN_EVENT_INFO_TYPE_…`
     pub(super) kind: u8,
     body: &'a [u8],
@@ -54,9 +54,9 @@ pub(super) struct Handle(Box<[u8]>);
 
 /// Room for any handle, aligned for the numbers at its head.
 #[repr(C, align(8))]
-struct Room([u8; HEAD + HANDLE_MAX]);
+struct HandleBuffer([u8; HEAD + HANDLE_MAX]);
 
-impl Group {
+impl FanotifyGroup {
     /// One whose events have handles and no open files.
     pub(super) fn new(flags: c_uint) -> io::Result<Self> {
         let flags = libc::FAN_CLASS_NOTIF | libc::FAN_CLOEXEC | libc::FAN_NONBLOCK | flags;
@@ -100,7 +100,7 @@ impl Group {
     /// Takes what waits now. A reader that goes on until nothing is left never ends while
     /// others are busy all the time. `None` stands for an event that cannot be read, and for
     /// those read together with it that come after it.
-    pub(super) fn take(&self, mut tell: impl FnMut(Option<Event<'_>>)) -> io::Result<()> {
+    pub(super) fn take(&self, mut tell: impl FnMut(Option<FanotifyEvent<'_>>)) -> io::Result<()> {
         // The kernel counts the heads of the events that wait, and none of what follows
         // them: bytes that were read say nothing of what is left.
         let mut left = rustix::io::ioctl_fionread(&self.0)?.div_ceil(EVENT as u64);
@@ -110,7 +110,7 @@ impl Group {
                 Ok(0) | Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
-                Ok(length) => each(&batch[..length], Event::first).for_each(|event| {
+                Ok(length) => each(&batch[..length], FanotifyEvent::first).for_each(|event| {
                     left = left.saturating_sub(1);
                     tell(event);
                 }),
@@ -120,11 +120,11 @@ impl Group {
     }
 }
 
-impl<'a> Event<'a> {
+impl<'a> FanotifyEvent<'a> {
     /// Returns the records of the event's objects. `None` stands for a record that cannot be
     /// read, and is the last.
-    pub(super) fn records(&self) -> impl Iterator<Item = Option<Record<'a>>> {
-        each(self.records, Record::first)
+    pub(super) fn records(&self) -> impl Iterator<Item = Option<InfoRecord<'a>>> {
+        each(self.records, InfoRecord::first)
     }
 
     /// The first of several, and those behind it.
@@ -136,7 +136,7 @@ impl<'a> Event<'a> {
         let records = event.get(start..).filter(|_| start >= EVENT)?;
         let event = Self {
             mask,
-            #[cfg(any(feature = "tracing", test))]
+            #[cfg(any(feature = "io-trace", test))]
             process: u32::from_ne_bytes(at(event, 20)?),
             records,
         };
@@ -144,7 +144,7 @@ impl<'a> Event<'a> {
     }
 }
 
-impl<'a> Record<'a> {
+impl<'a> InfoRecord<'a> {
     /// Returns the location of a file: the number of its file system, its handle, and the name
     /// that might follow; `None` if the record cannot be read.
     pub(super) fn file(&self) -> Option<(u64, Handle, &'a [u8])> {
@@ -167,7 +167,7 @@ impl Handle {
     pub(super) fn of(at: impl AsFd, name: Option<&Path>) -> io::Result<Self> {
         let flags = if name.is_none() { libc::AT_EMPTY_PATH } else { 0 };
         let name = terminated(name)?.unwrap_or_default();
-        let (mut room, mut mount) = (Room([0; _]), 0);
+        let (mut room, mut mount) = (HandleBuffer([0; _]), 0);
         room.0[..4].copy_from_slice(&(HANDLE_MAX as u32).to_ne_bytes());
         // SAFETY: an open file, and a name that ends in a zero; the room is aligned and as
         // large as it says, and any bytes are good in it.
@@ -189,7 +189,7 @@ impl Handle {
 
     /// Opens what it leads to, in the file system of `root`.
     pub(super) fn open(&self, root: impl AsFd, flags: OFlags) -> io::Result<OwnedFd> {
-        let mut room = Room([0; _]);
+        let mut room = HandleBuffer([0; _]);
         let used = room.0.get_mut(..self.0.len()).ok_or(io::ErrorKind::InvalidInput)?;
         used.copy_from_slice(&self.0);
         let flags = (flags | OFlags::CLOEXEC).bits().cast_signed();
@@ -272,7 +272,8 @@ mod tests {
     /// Of each event its mask, and of its records the kind, the length of the handle and
     /// the name; a question mark for what cannot be read.
     fn told(batch: &[u8]) -> String {
-        let record = |record: Option<Record<'_>>| match record.map(|one| (one.kind, one.file())) {
+        let record = |record: Option<InfoRecord<'_>>| match record.map(|one| (one.kind, one.file()))
+        {
             None => "?".to_owned(),
             Some((kind, None)) => format!("{kind}?"),
             Some((kind, Some((system, handle, name)))) => {
@@ -281,7 +282,7 @@ mod tests {
                 format!("{kind}/{}/{}", handle.0.len() - 8, name.escape_ascii())
             }
         };
-        let event = |event: Option<Event<'_>>| match event {
+        let event = |event: Option<FanotifyEvent<'_>>| match event {
             None => "?".to_owned(),
             Some(event) => {
                 assert_eq!(event.process, 7);
@@ -289,7 +290,7 @@ mod tests {
                 format!("{}({})", event.mask, records.join(" "))
             }
         };
-        each(batch, Event::first).map(event).collect::<Vec<_>>().join(" ")
+        each(batch, FanotifyEvent::first).map(event).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -364,7 +365,7 @@ mod tests {
         };
         assert_eq!(Handle::of(rustix::fs::CWD, Some(folder.path())).unwrap(), handle);
         assert!(!handle.is_empty());
-        assert_eq!(align_of::<Room>(), 8);
+        assert_eq!(align_of::<HandleBuffer>(), 8);
         let long = Handle([&200_u32.to_ne_bytes()[..], &[0; 204]].concat().into());
         assert_eq!(long.open(&open, OFlags::PATH).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }

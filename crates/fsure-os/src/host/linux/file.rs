@@ -10,11 +10,11 @@ use rustix::fs::{Advice, AtFlags, OFlags, Statx, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 
 use super::extent;
-use super::folder::{MASK, stat_descriptor, stat_from};
+use super::root_dir::{MASK, stat_descriptor, stat_from};
 use crate::Stat;
-use crate::host::folder::Root;
+use crate::host::root_dir::Root;
 use crate::host::unix::{self, if_stale};
-use crate::host::{Handle, Opened};
+use crate::host::{Handle, OpenedFile};
 use crate::read::{GRAIN_MIN, ReadMode};
 
 /// The flag for uncached buffered reads, which rustix does not name yet.
@@ -140,7 +140,7 @@ impl Root {
         path: &[u8],
         wants_direct: bool,
         keeps_access_times: &AtomicBool,
-    ) -> io::Result<Opened<File>> {
+    ) -> io::Result<OpenedFile<File>> {
         let mut flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         if keeps_access_times.load(Ordering::Relaxed) {
             flags |= OFlags::NOATIME;
@@ -164,7 +164,7 @@ impl Root {
         let mask = MASK | StatxFlags::DIOALIGN;
         let answer = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, mask)
             .map_err(|error| if_stale(error.into()))?;
-        Ok(Opened {
+        Ok(OpenedFile {
             file,
             stat: stat_from(&answer),
             grain: direct_grain(&answer),

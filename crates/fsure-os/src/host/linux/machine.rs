@@ -46,7 +46,7 @@ fn processor(cpuinfo: &str) -> Option<String> {
 }
 
 fn memory(key: &str) -> Option<u64> {
-    super::memory_use::kib(&read("/proc/meminfo"), key)
+    super::memory_info::kib(&read("/proc/meminfo"), key)
 }
 
 /// See [`crate::machine::available_memory`].

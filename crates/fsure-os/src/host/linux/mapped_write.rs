@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 
 use rustix::fs::OFlags;
 
-use crate::host::folder::Root;
+use crate::host::root_dir::Root;
 
 /// `F_SETSIG` of `linux/fcntl.h`, which libc does not name.
 const F_SETSIG: libc::c_int = 10;

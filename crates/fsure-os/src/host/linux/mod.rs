@@ -1,52 +1,52 @@
 //! Linux.
 
-pub(crate) mod attribute;
-#[cfg(feature = "fuse")]
-pub(crate) mod block;
-mod cgroup;
+pub(crate) mod batch_read;
+pub(crate) mod block_stats;
 mod change_time;
-pub(crate) mod counters;
-pub(crate) mod daemon;
+pub(crate) mod change_watch;
 #[cfg(feature = "defer")]
 pub(crate) mod defer;
+pub(crate) mod detached_process;
 pub(crate) mod device;
-pub(crate) mod durable;
+pub(crate) mod durable_write;
 mod extent;
-mod family;
 mod fanotify;
 mod file;
+pub(crate) mod file_attributes;
+pub(crate) mod filesystem_id;
+pub(crate) mod freeze;
 #[cfg(feature = "fuse")]
-pub(crate) mod files;
-pub(crate) mod folder;
-pub(crate) mod inside;
-pub(crate) mod kernel;
+pub(crate) mod fuse_disk;
+#[cfg(feature = "fuse")]
+pub(crate) mod fuse_files;
+#[cfg(feature = "io-trace")]
+pub(crate) mod io_trace;
+pub(crate) mod kernel_features;
 pub(crate) mod loop_device;
 pub(crate) mod machine;
 pub(crate) mod mapped_write;
-pub(crate) mod memory_use;
-pub(crate) mod mirror;
+mod memory_cgroup;
+pub(crate) mod memory_info;
+pub(crate) mod mlock;
+pub(crate) mod mount_sandbox;
 mod mounter;
 mod mountinfo;
-pub(crate) mod mounts;
+pub(crate) mod overmount;
 #[cfg(feature = "fuse")]
 pub(crate) mod passthrough;
-pub(crate) mod pin;
-pub(crate) mod place;
+pub(crate) mod physical_order;
 mod poll;
 pub(crate) mod priority;
+pub(crate) mod private_mounts;
+mod process_tree;
 pub(crate) mod ramdisk;
-pub(crate) mod ramfs;
-pub(crate) mod ring;
+pub(crate) mod repair_write;
+pub(crate) mod root_dir;
 mod rotational;
-pub(crate) mod scratch;
+pub(crate) mod scratch_dir;
 mod signal_forward;
-pub(crate) mod stack;
-pub(crate) mod still;
-#[cfg(feature = "tracing")]
-pub(crate) mod tracing;
-pub(crate) mod volume;
-pub(crate) mod watch;
-pub(crate) mod write;
+pub(crate) mod storage_stack;
+pub(crate) mod tree_copy;
 mod write_cache;
 mod zram;
 

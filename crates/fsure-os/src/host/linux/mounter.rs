@@ -23,11 +23,11 @@ use rustix::net::{
 };
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-use super::family::keep_only;
-use super::inside::copy;
-use super::mounts::escape;
-use crate::mounts::MountKind;
-use crate::ramfs::Ram;
+use super::mount_sandbox::copy;
+use super::private_mounts::escape;
+use super::process_tree::keep_only;
+use crate::overmount::Ram;
+use crate::private_mounts::MountKind;
 
 /// The longest request: a kind, and three texts, each with a zero.
 const REQUEST_MAX: usize = 16 << 10;
@@ -209,9 +209,9 @@ fn serve(socket: &OwnedFd, maps: &[String; 2]) -> ! {
 
 fn begin(maps: &[String; 2]) -> Result<(), Errno> {
     let [users, groups] = maps;
-    super::inside::put(c"/proc/self/setgroups", b"deny")?;
-    super::inside::put(c"/proc/self/gid_map", groups.as_bytes())?;
-    super::inside::put(c"/proc/self/uid_map", users.as_bytes())?;
+    super::mount_sandbox::put(c"/proc/self/setgroups", b"deny")?;
+    super::mount_sandbox::put(c"/proc/self/gid_map", groups.as_bytes())?;
+    super::mount_sandbox::put(c"/proc/self/uid_map", users.as_bytes())?;
     mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
 }
 

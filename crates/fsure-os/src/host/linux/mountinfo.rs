@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, StatxFlags};
 /// One mount, with the table's escapes undone. Bytes that are not text are
 /// replaced: this is shown, and nothing is opened by it but what overlays name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mount {
+pub(super) struct MountInfo {
     /// Its number, which no other mount has meanwhile.
     pub(super) id: u64,
     /// The device of the file system, as the kernel knows it: major, minor.
@@ -29,7 +29,7 @@ pub(super) struct Mount {
 
 /// The mount that an open folder is in. Fails where the kernel is too old to say
 /// which (before Linux 5.8).
-pub(super) fn at(folder: BorrowedFd<'_>) -> io::Result<Mount> {
+pub(super) fn at(folder: BorrowedFd<'_>) -> io::Result<MountInfo> {
     let answer = rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
     if answer.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "too old to say which mount"));
@@ -40,7 +40,7 @@ pub(super) fn at(folder: BorrowedFd<'_>) -> io::Result<Mount> {
 }
 
 /// All mounts that this thread sees, in the order in which they were made.
-pub(super) fn all() -> io::Result<Vec<Mount>> {
+pub(super) fn all() -> io::Result<Vec<MountInfo>> {
     let table = std::fs::read("/proc/thread-self/mountinfo")?;
     Ok(table.split(|byte| *byte == b'\n').filter_map(parse).collect())
 }
@@ -52,7 +52,7 @@ pub(super) fn points() -> io::Result<Vec<Vec<u8>>> {
     Ok(table.split(|byte| *byte == b'\n').filter_map(point).collect())
 }
 
-fn find(table: &[u8], id: u64) -> Option<Mount> {
+fn find(table: &[u8], id: u64) -> Option<MountInfo> {
     let id = id.to_string();
     let mut lines = table.split(|byte| *byte == b'\n');
     lines
@@ -61,13 +61,13 @@ fn find(table: &[u8], id: u64) -> Option<Mount> {
 }
 
 /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`
-fn parse(line: &[u8]) -> Option<Mount> {
+fn parse(line: &[u8]) -> Option<MountInfo> {
     let fields: Vec<_> = line.split(|byte| *byte == b' ').map(unescape).collect();
     // Between the options and the dash stand as many fields as there are.
     let dash = fields.iter().skip(6).position(|field| field == "-")? + 6;
     let field = |place: usize| fields.get(place).cloned();
     let (major, minor) = fields.get(2)?.split_once(':')?;
-    Some(Mount {
+    Some(MountInfo {
         id: fields.first()?.parse().ok()?,
         device: (major.parse().ok()?, minor.parse().ok()?),
         root: field(3)?,
@@ -98,7 +98,7 @@ pub(super) fn unescape_bytes(field: &[u8]) -> Vec<u8> {
     bytes
 }
 
-impl Mount {
+impl MountInfo {
     /// The value of an option, empty where it has none.
     pub(super) fn option(&self, name: &str) -> Option<&str> {
         let all = self.options.split(',').chain(self.own_options.split(','));
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!((&*root.kind, root.no_barrier()), ("ext4", Some("barrier=0")));
         for option in ["volatile", "fsync=volatile"] {
             let own_options = format!("rw,upperdir=/u,{option}");
-            let overlay = Mount { kind: "overlay".to_owned(), own_options, ..root.clone() };
+            let overlay = MountInfo { kind: "overlay".to_owned(), own_options, ..root.clone() };
             assert_eq!(overlay.no_barrier(), Some("volatile"), "{option}");
         }
         assert_eq!(find(TABLE, 2), None, "a number that begins others");

@@ -5,7 +5,7 @@
 use std::io;
 
 use super::device::scheduler_of;
-use crate::device::Device;
+use crate::device::StorageDevice;
 
 /// See [`crate::priority::lowest`].
 pub(crate) fn lowest() -> Vec<String> {
@@ -47,7 +47,7 @@ fn idle_disk() -> io::Result<()> {
 
 /// See [`crate::priority::is_heeded_by`]. BFQ and mq-deadline (from 5.14) know
 /// the idle class; kyber and none do not.
-pub(crate) fn is_heeded_by(device: &Device) -> Option<bool> {
+pub(crate) fn is_heeded_by(device: &StorageDevice) -> Option<bool> {
     let schedulers: Vec<_> = device.disks.iter().filter_map(|disk| scheduler_of(*disk)).collect();
     let knows = |name: &String| ["bfq", "mq-deadline"].contains(&&**name);
     (!schedulers.is_empty()).then(|| schedulers.iter().all(knows))

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::Path;
 
-use super::ramfs::{self, Detached};
+use super::overmount::{self, Detached};
+use crate::overmount::{Elsewhere, Holder, Ram};
 use crate::ramdisk::{Disk, SOURCE};
-use crate::ramfs::{Elsewhere, Holder, Ram};
 
 /// Names in a RAM disk that belong to fsure.
 pub const OWN: [&str; 0] = [];
@@ -19,13 +19,13 @@ pub fn create(name: &str, place: &Path, bytes: u64) -> io::Result<()> {
 /// All RAM disks of fsure, by their places.
 pub fn disks() -> io::Result<Vec<Disk>> {
     let mut disks = Vec::new();
-    for mount in ramfs::mounts(None)? {
+    for mount in overmount::mounts(None)? {
         let Some(name) = mount.source.strip_prefix(SOURCE).filter(|_| mount.kind == "tmpfs") else {
             continue;
         };
         // Something else may be on top of it by now.
-        let is_seen = ramfs::mount_at(&mount.point).is_ok_and(|seen| seen.id == mount.id);
-        let room = if is_seen { ramfs::room(&mount.point)? } else { Default::default() };
+        let is_seen = overmount::mount_at(&mount.point).is_ok_and(|seen| seen.id == mount.id);
+        let room = if is_seen { overmount::room(&mount.point)? } else { Default::default() };
         let (name, place) = (name.to_owned(), mount.point);
         disks.push(Disk { name, place, bytes: room.bytes, used: room.used, device: mount.device });
     }
@@ -36,26 +36,26 @@ pub fn disks() -> io::Result<Vec<Disk>> {
 /// Makes it read-only or writable again, for all who have it mounted. Fails with
 /// `ResourceBusy` where something in it is open for writing.
 pub fn set_read_only(disk: &Disk, is: bool) -> io::Result<()> {
-    ramfs::set_read_only(&disk.place, is)
+    overmount::set_read_only(&disk.place, is)
 }
 
 /// Takes it away with all that is in it. Fails with `ResourceBusy` where it is in
 /// use.
 pub fn destroy(disk: &Disk) -> io::Result<()> {
-    let there = ramfs::mount_at(&disk.place)?;
+    let there = overmount::mount_at(&disk.place)?;
     if there.device != disk.device || !there.source.starts_with(SOURCE) {
         let why = format!("{} is mounted on top of it", there.source);
         return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
     }
-    ramfs::unmount(&disk.place)
+    overmount::unmount(&disk.place)
 }
 
 /// Returns the processes that use the disk, other than this one.
 pub fn holders(disk: &Disk) -> io::Result<Vec<Holder>> {
-    ramfs::holders_of_mounts(&[std::process::id()], disk.device)
+    overmount::holders_of_mounts(&[std::process::id()], disk.device)
 }
 
 /// Returns the other mount namespaces in which the disk is mounted, each by one process.
 pub fn elsewhere(disk: &Disk) -> io::Result<Vec<Elsewhere>> {
-    ramfs::mounted_elsewhere(disk.device)
+    overmount::mounted_elsewhere(disk.device)
 }

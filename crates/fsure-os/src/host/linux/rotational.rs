@@ -10,7 +10,7 @@ use rustix::fs::{Dir, FileType, OFlags};
 
 use super::extent::first_byte;
 use crate::buffer::Buffer;
-use crate::host::folder::Root;
+use crate::host::root_dir::Root;
 use crate::opener::Opener;
 use crate::read::{OpenFile, ReadMode};
 

@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::mounts::{Mount, Namespace};
-use super::scratch::release;
-use crate::mounts::MountKind;
-use crate::scratch::{Resource, Scratch};
+use super::private_mounts::{Mount, Namespace};
+use super::scratch_dir::release;
+use crate::private_mounts::MountKind;
+use crate::scratch_dir::{Resource, Scratch};
 
 /// Reading it adds a device.
 const ADD: &str = "/sys/class/zram-control/hot_add";
@@ -25,11 +25,11 @@ const ALGORITHM: &str = "lz4";
 pub struct Zram {
     /// Gone before the device is.
     mount: Option<Mount>,
-    device: Device,
+    device: ZramDevice,
 }
 
 #[derive(Debug)]
-struct Device {
+struct ZramDevice {
     resource: Resource,
     scratch: Arc<Scratch>,
 }
@@ -44,7 +44,7 @@ impl Zram {
         at: &Path,
     ) -> io::Result<Self> {
         let number = add()?;
-        let device = Device { resource: Resource::Zram(number), scratch: Arc::clone(scratch) };
+        let device = ZramDevice { resource: Resource::Zram(number), scratch: Arc::clone(scratch) };
         scratch.register(&device.resource)?;
         size(number, bytes)?;
         set(number, "mem_limit", &limit.to_string())?;
@@ -73,7 +73,7 @@ impl Zram {
     }
 }
 
-impl Device {
+impl ZramDevice {
     fn read(&self, name: &str) -> Option<String> {
         let Resource::Zram(number) = self.resource else { return None };
         std::fs::read_to_string(format!("/sys/block/zram{number}/{name}")).ok()
@@ -87,7 +87,7 @@ impl Drop for Zram {
     }
 }
 
-impl Drop for Device {
+impl Drop for ZramDevice {
     fn drop(&mut self) {
         let begun = Instant::now();
         let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::ResourceBusy;

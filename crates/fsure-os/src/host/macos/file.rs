@@ -11,12 +11,12 @@ use std::sync::atomic::AtomicBool;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::folder::stat_descriptor;
-use super::volume::kind_of;
+use super::filesystem_id::kind_of;
+use super::root_dir::stat_descriptor;
 use crate::Stat;
-use crate::host::folder::Root;
+use crate::host::root_dir::Root;
 use crate::host::unix::{self, if_stale};
-use crate::host::{Handle, Opened};
+use crate::host::{Handle, OpenedFile};
 use crate::read::ReadMode;
 
 /// An open file.
@@ -101,10 +101,10 @@ impl Root {
         path: &[u8],
         _wants_direct: bool,
         _keeps_access_times: &AtomicBool,
-    ) -> io::Result<Opened<File>> {
+    ) -> io::Result<OpenedFile<File>> {
         let opened = self.open_at(path, OFlags::RDONLY | OFlags::NONBLOCK);
         let file = File(opened.map_err(if_stale)?);
         let stat = file.stat().map_err(if_stale)?;
-        Ok(Opened { file, stat, grain: None, is_vouched: true, is_direct: false })
+        Ok(OpenedFile { file, stat, grain: None, is_vouched: true, is_direct: false })
     }
 }

@@ -1,16 +1,16 @@
 //! macOS, from 11 on. Only what libSystem has; nothing here has run on a Mac.
 
-pub(crate) mod attribute;
 pub(crate) mod device;
-pub(crate) mod durable;
+pub(crate) mod durable_write;
 mod file;
-pub(crate) mod folder;
+pub(crate) mod file_attributes;
+pub(crate) mod filesystem_id;
 pub(crate) mod machine;
-pub(crate) mod place;
+pub(crate) mod physical_order;
 pub(crate) mod priority;
 pub(crate) mod ramdisk;
-pub(crate) mod scratch;
-pub(crate) mod volume;
-pub(crate) mod write;
+pub(crate) mod repair_write;
+pub(crate) mod root_dir;
+pub(crate) mod scratch_dir;
 
 pub(crate) use file::File;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::device::Device;
+use crate::device::StorageDevice;
 
 unsafe extern "C" {
     /// `setiopolicy_np(3)`, in libSystem.
@@ -30,6 +30,6 @@ pub(crate) fn lowest() -> Vec<String> {
 pub(crate) fn highest() {}
 
 /// See [`crate::priority::is_heeded_by`]. The system is not asked.
-pub(crate) fn is_heeded_by(_: &Device) -> Option<bool> {
+pub(crate) fn is_heeded_by(_: &StorageDevice) -> Option<bool> {
     None
 }

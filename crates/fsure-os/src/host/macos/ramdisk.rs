@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use crate::overmount::{Elsewhere, Holder};
 use crate::ramdisk::{Disk, device, places};
-use crate::ramfs::{Elsewhere, Holder};
 
 /// File that marks a RAM disk as made by fsure; it contains the name of the disk.
 const MARK: &str = ".fsure-disk";

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::CWD;
 
 use crate::Stat;
-use crate::host::system::folder::{stat_at, stat_descriptor};
+use crate::host::system::root_dir::{stat_at, stat_descriptor};
 
 /// Makes a link be refused rather than followed, and a FIFO not be waited for.
 pub(crate) fn without_following(options: &mut OpenOptions) -> &mut OpenOptions {
@@ -27,6 +27,6 @@ pub(crate) fn stat(file: &File) -> io::Result<Stat> {
 
 /// The stat of a path, not following a link.
 pub(crate) fn stat_path(path: &Path) -> io::Result<Stat> {
-    let path = super::folder::c_string(&super::path::bytes(path))?;
+    let path = super::root_dir::c_string(&super::path::bytes(path))?;
     stat_at(CWD, &path)
 }

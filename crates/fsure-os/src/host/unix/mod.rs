@@ -1,17 +1,17 @@
 //! The code that Linux and macOS have in common: descriptors, `openat`, errno.
 
-pub(crate) mod attribute;
-pub(crate) mod control;
-pub(crate) mod durable;
-pub(crate) mod folder;
+pub(crate) mod aligned_memory;
+pub(crate) mod control_socket;
+pub(crate) mod durable_write;
+pub(crate) mod file_attributes;
 pub(crate) mod lock;
 pub(crate) mod machine;
-pub(crate) mod memory;
 pub(crate) mod output;
 pub(crate) mod path;
-mod place;
-pub(crate) mod scratch;
-pub(crate) mod write;
+mod physical_order;
+pub(crate) mod repair_write;
+pub(crate) mod root_dir;
+pub(crate) mod scratch_dir;
 
 use std::os::fd::OwnedFd;
 
@@ -65,7 +65,7 @@ pub(crate) fn long_queue(listener: &std::net::TcpListener) {
     let _ = unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(listener), 4096) };
 }
 
-/// See [`crate::limit::open_files`].
+/// See [`crate::rlimit::open_files`].
 pub(crate) fn open_files() -> usize {
     use rustix::process::{Resource, getrlimit, setrlimit};
     /// macOS refuses more than its `OPEN_MAX` where it names no limit.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 
-use crate::host::system::folder::each_name;
+use crate::host::system::root_dir::each_name;
 use crate::path::FileKind;
 
 /// A path's raw bytes.
@@ -41,7 +41,7 @@ pub(crate) fn special_kind(kind: std::fs::FileType) -> FileKind {
 /// Makes a FIFO, for tests.
 #[cfg(test)]
 pub(crate) fn make_fifo(path: &Path) {
-    let path = super::folder::c_string(&bytes(path)).expect("a name");
+    let path = super::root_dir::c_string(&bytes(path)).expect("a name");
     // SAFETY: a name that ends with NUL.
     assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0, "make a FIFO");
 }
@@ -51,7 +51,7 @@ pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().mode(0o700).create(path)
 }
 
-/// See [`crate::plain::is_own_folder`].
+/// See [`crate::user_file::is_own_folder`].
 pub(crate) fn is_own_folder(path: &Path) -> bool {
     let Ok(is) = std::fs::symlink_metadata(path) else { return false };
     let around = path.parent().and_then(|around| std::fs::metadata(around).ok());
@@ -59,7 +59,7 @@ pub(crate) fn is_own_folder(path: &Path) -> bool {
     is.is_dir() && (is.uid() == user || around.is_some_and(|around| around.uid() == is.uid()))
 }
 
-/// See [`crate::plain::remove_files`].
+/// See [`crate::user_file::remove_files`].
 pub(crate) fn remove_files(folder: &Path, is_ours: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = openat(CWD, folder, flags, Mode::empty())?;

@@ -7,19 +7,19 @@ use windows_sys::Win32::Storage::FileSystem::{FILE_REMOTE_PROTOCOL_INFO, FileRem
 
 use super::call::ask;
 use super::stat::identity;
-use crate::device::Device;
-use crate::host::folder::Root;
+use crate::device::StorageDevice;
+use crate::host::root_dir::Root;
 
 /// The storage under a folder below a root. Which disks a file system shares
 /// with another is not asked.
-pub(crate) fn of(root: &Root, path: &[u8]) -> Device {
-    let Ok(opened) = root.open_name(path) else { return Device::unknown() };
+pub(crate) fn of(root: &Root, path: &[u8]) -> StorageDevice {
+    let Ok(opened) = root.open_name(path) else { return StorageDevice::unknown() };
     let at = opened.as_handle();
     let number = identity(at).map_or(0, |(device, _)| device);
     // A file system of this machine has no protocol to tell.
     // SAFETY: the class with its own structure, plain data.
     let protocol = unsafe { ask::<FILE_REMOTE_PROTOCOL_INFO>(at, FileRemoteProtocolInfo) };
-    Device { disks: vec![number], heads: 0, is_remote: protocol.is_ok() }
+    StorageDevice { disks: vec![number], heads: 0, is_remote: protocol.is_ok() }
 }
 
 /// Returns true if a disk that is reported to have heads has any. Here none is reported to.
@@ -37,6 +37,6 @@ mod tests {
         let root = Root::open(folder.path()).unwrap();
         let device = of(&root, b"");
         assert!(!device.is_remote && device.disks != [0], "{device:?}");
-        assert_eq!(of(&root, b"none"), Device::unknown());
+        assert_eq!(of(&root, b"none"), StorageDevice::unknown());
     }
 }

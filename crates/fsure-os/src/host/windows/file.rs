@@ -21,11 +21,11 @@ use windows_sys::Win32::Storage::FileSystem::{
 use windows_sys::Win32::System::Ioctl::FSCTL_QUERY_ALLOCATED_RANGES;
 
 use super::call::{self, SHARE_ALL, ask, code, control, last_error, open_below};
-use super::folder::system_path;
+use super::root_dir::system_path;
 use super::stat;
 use crate::Stat;
-use crate::host::folder::Root;
-use crate::host::{Handle, Opened};
+use crate::host::root_dir::Root;
+use crate::host::{Handle, OpenedFile};
 use crate::read::{GRAIN_MIN, ReadMode};
 
 const READING: u32 = FILE_READ_DATA | FILE_READ_ATTRIBUTES | SYNCHRONIZE;
@@ -140,7 +140,7 @@ impl Root {
         path: &[u8],
         wants_direct: bool,
         _keeps_access_times: &AtomicBool,
-    ) -> io::Result<Opened<File>> {
+    ) -> io::Result<OpenedFile<File>> {
         let path = system_path(path)?;
         let open = |is_direct| {
             let options = if is_direct { FILE_NO_INTERMEDIATE_BUFFERING } else { 0 };
@@ -160,7 +160,7 @@ impl Root {
         let file = File { opened, buffered: OnceLock::new() };
         let grain = answer.is_plain.then(|| self.grain(file.as_handle()));
         // What the system would serve from memory has no grain.
-        Ok(Opened { file, stat: answer.stat, grain, is_vouched: true, is_direct })
+        Ok(OpenedFile { file, stat: answer.stat, grain, is_vouched: true, is_direct })
     }
 }
 

@@ -1,28 +1,28 @@
 //! Windows, from 10 (1607) on. Nothing here has run on a real Windows; under
 //! Wine, which answers most of these calls, all of it has.
 
-pub(crate) mod attribute;
+pub(crate) mod aligned_memory;
 mod call;
-pub(crate) mod control;
+pub(crate) mod control_socket;
 pub(crate) mod device;
-pub(crate) mod durable;
+pub(crate) mod durable_write;
 mod file;
-pub(crate) mod folder;
+pub(crate) mod file_attributes;
+pub(crate) mod filesystem_id;
 pub(crate) mod lock;
 pub(crate) mod machine;
-pub(crate) mod memory;
 pub(crate) mod output;
 pub(crate) mod path;
 pub(crate) mod priority;
 pub(crate) mod ramdisk;
-pub(crate) mod scratch;
+pub(crate) mod repair_write;
+pub(crate) mod root_dir;
+pub(crate) mod scratch_dir;
 mod stat;
-pub(crate) mod volume;
-pub(crate) mod write;
 
 pub(crate) use file::File;
 
-/// See [`crate::limit::open_files`]. A process may have millions of handles.
+/// See [`crate::rlimit::open_files`]. A process may have millions of handles.
 pub(crate) fn open_files() -> usize {
     1 << 16
 }

@@ -13,12 +13,12 @@ use windows_sys::Win32::Storage::FileSystem::{
 
 use super::call::last_error;
 use crate::path::FileKind;
-use crate::wide;
+use crate::wtf8;
 
 /// A path's bytes.
 pub(crate) fn bytes(path: &Path) -> Cow<'_, [u8]> {
     let units: Vec<u16> = path.as_os_str().encode_wide().collect();
-    let mut bytes = wide::to_bytes(&units);
+    let mut bytes = wtf8::to_bytes(&units);
     for byte in &mut bytes {
         if *byte == b'\\' {
             *byte = b'/';
@@ -29,23 +29,23 @@ pub(crate) fn bytes(path: &Path) -> Cow<'_, [u8]> {
 
 /// The path of those bytes.
 pub(crate) fn from_bytes(bytes: &[u8]) -> Cow<'_, Path> {
-    Cow::Owned(match wide::path(bytes).or_else(|| wide::from_bytes(bytes)) {
+    Cow::Owned(match wtf8::path(bytes).or_else(|| wtf8::from_bytes(bytes)) {
         Some(units) => OsString::from_wide(&units).into(),
         None => PathBuf::from(String::from_utf8_lossy(bytes).into_owned()),
     })
 }
 
-/// See [`crate::plain::is_own_folder`]; whose it is, is not asked here.
+/// See [`crate::user_file::is_own_folder`]; whose it is, is not asked here.
 pub(crate) fn is_own_folder(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
 }
 
-/// See [`crate::plain::remove_files`].
+/// See [`crate::user_file::remove_files`].
 pub(crate) fn remove_files(folder: &Path, is_ours: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
     if !is_own_folder(folder) {
         return Err(io::ErrorKind::NotADirectory.into());
     }
-    for name in crate::plain::names(folder)?.iter().filter(|name| is_ours(name)) {
+    for name in crate::user_file::names(folder)?.iter().filter(|name| is_ours(name)) {
         std::fs::remove_file(folder.join(from_bytes(name)))?;
     }
     Ok(())

@@ -6,7 +6,7 @@ use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, PROCESS_MODE_BACKGROUND_BEGIN, SetPriorityClass,
 };
 
-use crate::device::Device;
+use crate::device::StorageDevice;
 
 /// See [`crate::priority::lowest`].
 pub(crate) fn lowest() -> Vec<String> {
@@ -22,6 +22,6 @@ pub(crate) fn lowest() -> Vec<String> {
 pub(crate) fn highest() {}
 
 /// See [`crate::priority::is_heeded_by`]. The system is not asked.
-pub(crate) fn is_heeded_by(_: &Device) -> Option<bool> {
+pub(crate) fn is_heeded_by(_: &StorageDevice) -> Option<bool> {
     None
 }

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use crate::overmount::{Elsewhere, Holder};
 use crate::ramdisk::Disk;
-use crate::ramfs::{Elsewhere, Holder};
 
 /// Names in a RAM disk that belong to fsure.
 pub const OWN: [&str; 0] = [];

@@ -18,7 +18,7 @@ use crate::{Kind, Stat};
 const TO_1970: i64 = 116_444_736_000_000_000;
 
 /// A stat, and what only Windows knows.
-pub(super) struct Answer {
+pub(super) struct FileInfo {
     pub(super) stat: Stat,
     /// True if the content lies on the medium as it is read: not compressed, not encrypted
     /// by the file system, and not in the file table, where NTFS keeps content that is
@@ -30,7 +30,7 @@ pub(super) struct Answer {
 }
 
 /// Asks an open handle.
-pub(super) fn of(file: BorrowedHandle<'_>) -> io::Result<Answer> {
+pub(super) fn of(file: BorrowedHandle<'_>) -> io::Result<FileInfo> {
     // SAFETY: each class with its own structure, all plain data.
     let (basic, standard) = unsafe {
         (
@@ -61,7 +61,7 @@ pub(super) fn of(file: BorrowedHandle<'_>) -> io::Result<Answer> {
     };
     let is_transformed = has(FILE_ATTRIBUTE_COMPRESSED) || has(FILE_ATTRIBUTE_ENCRYPTED);
     let is_plain = !is_transformed && stat.allocated >= 4096;
-    Ok(Answer { stat, is_plain, is_stand_in: tag.is_some() && kind == Kind::File })
+    Ok(FileInfo { stat, is_plain, is_stand_in: tag.is_some() && kind == Kind::File })
 }
 
 /// Returns the kind of a name with a reparse tag. Tags with the bit of a surrogate stand

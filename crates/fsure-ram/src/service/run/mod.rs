@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout};
 use std::time::{Duration, Instant};
 
-use fsure_os::inside::{Ended, MountSandbox, Overlay};
+use fsure_os::mount_sandbox::{Ended, MountSandbox, Overlay};
 
 pub use syncer::{KeepOptions, SyncerEvent, keep};
 

@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use fsure_os::mirror::{Kind, Side};
-use fsure_os::ramfs::{AlternatePaths, HoldKind, is_kin};
+use fsure_os::overmount::{AlternatePaths, HoldKind, is_kin};
+use fsure_os::tree_copy::{NodeKind, Side};
 
-use super::super::preflight::{Plan, gather, judge};
+use super::super::preflight::{PlacementPlan, gather, judge};
 use super::super::registry::Registry;
 use crate::write_back::{Recovered, recover};
 use fsure_core::{Error, IoContext as _, RelPath, Result};
@@ -20,9 +20,9 @@ pub(super) fn check(
     bytes: Option<u64>,
     runtime: Option<&Path>,
     warn: &dyn Fn(&str),
-) -> Result<Vec<Plan>> {
+) -> Result<Vec<PlacementPlan>> {
     let registry = Registry::of_user(runtime);
-    let mut plans: Vec<Plan> = Vec::new();
+    let mut plans: Vec<PlacementPlan> = Vec::new();
     for folder in folders {
         if !fsure_os::path::is_folder(folder) {
             let message = format!("{} is not a folder", folder.display());
@@ -53,7 +53,7 @@ pub(super) fn check(
             ));
         }
         own_output(&plan.path)?;
-        if fsure_os::inside::knows_one_user() {
+        if fsure_os::mount_sandbox::knows_one_user() {
             owners(&plan.path)?;
         }
         plans.push(plan);
@@ -68,7 +68,7 @@ fn usage(message: String, hint: &str) -> Error {
 /// Refuses a folder that an output of this process goes to: that file was opened before
 /// the command sees memory.
 fn own_output(path: &Path) -> Result<()> {
-    for output in fsure_os::inside::outputs() {
+    for output in fsure_os::mount_sandbox::outputs() {
         if output.starts_with(path) {
             return Err(usage(
                 format!("the output goes to {}, on the disk side", output.display()),
@@ -92,9 +92,9 @@ fn owners(path: &Path) -> Result<()> {
             let what = match () {
                 () if owner.user != user => format!("user {}", owner.user),
                 () if owner.group != group => format!("group {}", owner.group),
-                () if matches!(facts.kind, Kind::Device { .. }) => "a device node".to_owned(),
+                () if matches!(facts.kind, NodeKind::Device { .. }) => "a device node".to_owned(),
                 () => {
-                    if facts.kind == Kind::Folder {
+                    if facts.kind == NodeKind::Folder {
                         folders.push(below);
                     }
                     continue;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fsure_os::inside::{Alive, enter_mounts, name, side};
-use fsure_os::ramfs::Top;
+use fsure_os::mount_sandbox::{Alive, enter_mounts, name, side};
+use fsure_os::overmount::Top;
 use serde::{Deserialize, Serialize};
 
 use super::super::change_tracker::ChangeTracker;
@@ -97,7 +97,8 @@ pub fn keep(options: &KeepOptions, tell: &(dyn Fn(&SyncerEvent) + Sync)) -> Resu
                     let alive =
                         Alive::open(options.first).context("watch", "the command".as_ref())?;
                     let ways = ways(*sides);
-                    let one = Folder { folder, tell, alive, max_loss: options.max_loss, ways };
+                    let one =
+                        SyncedFolder { folder, tell, alive, max_loss: options.max_loss, ways };
                     one.live(*sides, options.adopts)
                 })
             })
@@ -150,7 +151,7 @@ fn follow_use(options: &KeepOptions, others: &LastCount, is_over: &AtomicBool) {
     });
 }
 
-struct Folder<'a> {
+struct SyncedFolder<'a> {
     folder: usize,
     tell: &'a (dyn Fn(&SyncerEvent) + Sync),
     alive: Alive,
@@ -167,7 +168,7 @@ fn ways((disk, ram): (i32, i32)) -> Vec<(String, String)> {
     [disk, ram].into_iter().map(way).collect()
 }
 
-impl Folder<'_> {
+impl SyncedFolder<'_> {
     fn live(&self, (disk, ram): (i32, i32), adopts: bool) -> Result<()> {
         let (disk, ram) = (side(disk), side(ram));
         let changes = ChangeTracker::begin(&ram);

@@ -16,7 +16,7 @@ use fsure_crash::CrashLine;
 use fsure_crash::{
     AccessMode, CrashMonitor, CrashOptions, CrashWorkload, MatrixOptions, crash, fail_a_write,
 };
-use fsure_os::stand::FileSystem;
+use fsure_os::loop_mount::FileSystem;
 use fsure_simdrive::files::Mode;
 use fsure_simdrive::{Behavior, CutVariant, Latency};
 
@@ -105,7 +105,7 @@ pub(crate) struct CrashArgs {
         "drive", "latency", "error_after", "cuts", "variant", "pause", "every_flush", "prepare", "check",
         "keep", "command", "workload",
     ])]
-    error: Option<Failure>,
+    error: Option<DriveFailure>,
     #[command(flatten)]
     serve: ServeArgs,
     /// The program and its arguments
@@ -153,7 +153,7 @@ enum Pace {
 
 /// A failure of a drive.
 #[derive(Clone, Copy, ValueEnum)]
-enum Failure {
+enum DriveFailure {
     /// One write fails, and none after it
     Eio,
 }
@@ -198,7 +198,7 @@ fn try_it(args: &CrashArgs, output: &OutputArgs, screen: &Screen) -> Result<Exit
         lines: Mutex::default(),
     };
     let ended = match args.error {
-        Some(Failure::Eio) => {
+        Some(DriveFailure::Eio) => {
             let child = [options.program.clone().into(), "flush-again".into()];
             fail_a_write(&options, &child, &telling)
         }
@@ -247,7 +247,7 @@ impl CrashArgs {
             keep: self.keep.clone(),
             program: program.context("find the file of", "this program".as_ref())?,
             folder: std::env::temp_dir(),
-            room: fsure_os::spill::folder(),
+            room: fsure_os::unnamed_file::folder(),
             clock: Clock::default(),
         };
         Ok(match self.workload.first().filter(|_| !self.matrix) {

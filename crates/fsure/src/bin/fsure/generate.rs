@@ -15,7 +15,7 @@ use super::Cli;
 pub(crate) struct GenerateArgs {
     /// Kind of output
     #[arg(value_enum)]
-    what: What,
+    what: GeneratedKind,
     /// The shell (bash, zsh, fish, elvish, powershell), or the page (fsure,
     /// fsure-update, ...)
     name: String,
@@ -23,7 +23,7 @@ pub(crate) struct GenerateArgs {
 
 /// A kind of output that can be generated.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum What {
+enum GeneratedKind {
     Completions,
     Man,
 }
@@ -31,8 +31,8 @@ enum What {
 /// Runs the command.
 pub(crate) fn run(args: &GenerateArgs) -> ExitCode {
     let printed = match args.what {
-        What::Completions => completions(&args.name),
-        What::Man => manual(&args.name),
+        GeneratedKind::Completions => completions(&args.name),
+        GeneratedKind::Man => manual(&args.name),
     };
     let Some(text) = printed else {
         let _ = writeln!(io::stderr(), "fsure: there is no {} to generate", args.name);

@@ -8,7 +8,7 @@ use fsure::report::hot as report;
 use fsure_core::{ExitCode, Monitor, Result, units};
 use fsure_core::{Step, StepMonitor};
 use fsure_hot::{Hot, HotOptions, hot};
-use fsure_os::tracing;
+use fsure_os::io_trace;
 
 use super::OutputArgs;
 use super::screen::progress::step_line;
@@ -27,7 +27,7 @@ use super::screen::{Live, Screen};
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct HotArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<HotCommand>,
     #[command(flatten)]
     watch: WatchArgs,
     /// Measure by which folders are ranked
@@ -36,7 +36,7 @@ pub(crate) struct HotArgs {
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum HotCommand {
     /// Advise what to do with the hottest folders: bind, pin, leave or exclude, and
     /// why
     Advise(WatchArgs),
@@ -52,7 +52,7 @@ struct WatchArgs {
     span: Duration,
     /// Source of the events [default: ebpf, or fanotify if ebpf is not available]
     #[arg(long, value_enum, value_name = "SOURCE")]
-    source: Option<Source>,
+    source: Option<SourceArg>,
 }
 
 /// A measure by which folders are ranked.
@@ -70,7 +70,7 @@ enum By {
 
 /// A source of events.
 #[derive(Clone, Copy, ValueEnum)]
-enum Source {
+enum SourceArg {
     /// Programs in the kernel: every call, its bytes and its time; for root
     Ebpf,
     /// Notifications: merged, without bytes and times
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &HotArgs, output: &OutputArgs) -> ExitCode {
 
 fn watch(args: &HotArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     let watch = match &args.command {
-        Some(Command::Advise(watch)) => watch,
+        Some(HotCommand::Advise(watch)) => watch,
         None => &args.watch,
     };
     let watching = Watching { screen, live: screen.live_line() };
@@ -116,7 +116,7 @@ fn watch(args: &HotArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCod
 
 fn text(args: &HotArgs, seen: &Hot) -> String {
     match args.command {
-        Some(Command::Advise(_)) => report::advice_text(seen),
+        Some(HotCommand::Advise(_)) => report::advice_text(seen),
         None => report::text(seen, args.by.report()),
     }
 }
@@ -124,8 +124,8 @@ fn text(args: &HotArgs, seen: &Hot) -> String {
 impl WatchArgs {
     fn options(&self) -> HotOptions {
         let source = self.source.map(|source| match source {
-            Source::Ebpf => tracing::Source::Ebpf,
-            Source::Fanotify => tracing::Source::Fanotify,
+            SourceArg::Ebpf => io_trace::TraceSource::Ebpf,
+            SourceArg::Fanotify => io_trace::TraceSource::Fanotify,
         });
         let (below, span) = (self.paths.clone(), self.span);
         HotOptions { below, span, source, ..HotOptions::default() }

@@ -6,7 +6,7 @@ use clap::Args;
 use fsure::report::{RootPaths, import_export};
 use fsure_core::{ExitCode, Result};
 use fsure_integrity::catalog::locate;
-use fsure_integrity::manifest::{ManifestFormat, Source};
+use fsure_integrity::manifest::{ManifestFormat, ManifestSource};
 use fsure_integrity::{Imported, Options, import};
 
 use super::OutputArgs;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &ImportArgs, output: &OutputArgs) -> ExitCode {
 
 impl ImportArgs {
     fn run(&self, screen: &Screen, output: &OutputArgs) -> Result<(RootPaths, Imported)> {
-        let source = Source::open(&self.list, self.format, screen)?;
+        let source = ManifestSource::open(&self.list, self.format, screen)?;
         let root = self.root.as_deref().unwrap_or(&source.folder);
         let place = locate(root, self.catalog.as_deref())?;
         let task = screen.begin(screen.paths(&place), false);

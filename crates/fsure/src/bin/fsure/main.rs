@@ -255,7 +255,7 @@ impl OutputArgs {
         all: bool,
         hide: &'static [fsure_integrity::model::Verdict],
     ) -> Screen {
-        let settings = screen::Settings {
+        let settings = screen::ScreenSettings {
             json: self.json,
             quiet: self.quiet,
             color: match self

@@ -69,7 +69,7 @@ fn create(path: &Path, screen: &Screen) -> Result<(SavedLines, Option<PathBuf>)>
     let Destination::File(file) = Destination::of(path).context(doing, path)? else {
         return Ok((ResultWriter::new(Box::new(open_output(path, screen)?)), None));
     };
-    let output = fsure_os::plain::create_new(&file).map_err(|error| {
+    let output = fsure_os::user_file::create_new(&file).map_err(|error| {
         if error.kind() != std::io::ErrorKind::AlreadyExists {
             return error;
         }

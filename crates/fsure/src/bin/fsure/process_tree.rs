@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use fsure_core::ExitCode;
-use fsure_os::family;
+use fsure_os::process_tree;
 
 /// Run a program that ends with all that it has started
 #[derive(Args)]
@@ -23,14 +23,14 @@ enum Who {
         /// The number of its parent
         parent: u32,
         #[command(flatten)]
-        what: What,
+        what: ProcessCommand,
     },
     /// The first process in the name space
-    First(What),
+    First(ProcessCommand),
 }
 
 #[derive(Args)]
-struct What {
+struct ProcessCommand {
     /// The folder to run it in
     folder: PathBuf,
     /// The program and its arguments
@@ -41,8 +41,8 @@ struct What {
 /// Runs the command and returns the program's exit code.
 pub(crate) fn run(args: &FamilyArgs) -> ExitCode {
     let ended = match &args.who {
-        Who::Outer { parent, what } => family::outer(*parent, &what.folder, &what.command),
-        Who::First(what) => family::first(&what.folder, &what.command),
+        Who::Outer { parent, what } => process_tree::outer(*parent, &what.folder, &what.command),
+        Who::First(what) => process_tree::first(&what.folder, &what.command),
     };
     // A failed start must not read as the end of the program: a check that ends with
     // most codes reports damaged data.
@@ -50,6 +50,6 @@ pub(crate) fn run(args: &FamilyArgs) -> ExitCode {
         let words = format!("cannot start a process for the program: {error}\n");
         // The caller gets the exit code even if this line is lost.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), words.as_bytes());
-        family::NOT_STARTED
+        process_tree::NOT_STARTED
     }))
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use fsure::report::recover as report;
 use fsure_core::{ExitCode, Result};
 use fsure_integrity::catalog::{RootLocation, locate};
-use fsure_integrity::{RecoverOptions, Recovery, locate_backup, recover};
+use fsure_integrity::{CatalogRepair, RecoverOptions, locate_backup, recover};
 
 use super::OutputArgs;
 
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &RecoverArgs, output: &OutputArgs) -> ExitCode {
     };
     let root = place.root.to_string_lossy().into_owned();
     let task = screen.begin(screen.paths(&place), false);
-    let recovered: Result<Recovery> = recover(&place, &options, &task);
+    let recovered: Result<CatalogRepair> = recover(&place, &options, &task);
     drop(task);
     match recovered {
         Ok(recovery) => {

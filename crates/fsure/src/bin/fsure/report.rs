@@ -7,7 +7,7 @@ use clap::Args;
 use fsure_core::{Error, ExitCode, IoContext as _, Result};
 use fsure_core::{unless_reader_left, write_output};
 use fsure_os::output::{Destination, STANDARD_OUTPUT};
-use fsure_os::{path, plain};
+use fsure_os::{path, user_file};
 use fsure_report::chart::MADE_HERE;
 use fsure_report::page::{Named, page};
 use fsure_report::read_any;
@@ -77,7 +77,7 @@ impl ReportArgs {
 }
 
 fn read(path: &Path) -> Result<Named> {
-    let file = plain::open(path).context("read", path)?;
+    let file = user_file::open(path).context("read", path)?;
     let content = read_any(BufReader::new(file))
         .map_err(|why| Error::UnreadableResult { path: path.to_owned(), why: why.to_string() })?;
     Ok(Named { file: path.to_string_lossy().into_owned(), content })
@@ -93,7 +93,7 @@ fn may_replace(path: &Path) -> Result<()> {
         return Ok(());
     }
     let mut head = Vec::new();
-    let open = plain::open_own(&file).context("read", path)?;
+    let open = user_file::open_own(&file).context("read", path)?;
     open.take(256).read_to_end(&mut head).context("read", path)?;
     if String::from_utf8_lossy(&head).contains(MADE_HERE) {
         return Ok(());
@@ -107,7 +107,7 @@ fn may_replace(path: &Path) -> Result<()> {
 /// Writes a chart to its own name, never through a link of that name.
 fn write_chart(path: &Path, svg: &str) -> Result<()> {
     let write = || {
-        let mut file = plain::AtomicFile::create(path)?;
+        let mut file = user_file::AtomicFile::create(path)?;
         file.write_all(svg.as_bytes())?;
         file.finish()
     };

@@ -18,9 +18,9 @@ use fsure_integrity::catalog::{RootLocation, locate, locate_folder};
 use fsure_integrity::model::{Outcome, ScanMonitor};
 use fsure_integrity::scan::{ContentSource, IoOptions};
 use fsure_integrity::{Options, UserConfig, age, nested_place};
-use fsure_os::device::Device;
-use fsure_os::folder::Root;
+use fsure_os::device::StorageDevice;
 use fsure_os::output::Destination;
+use fsure_os::root_dir::Root;
 
 use super::OutputArgs;
 use super::screen::Screen;
@@ -161,7 +161,7 @@ pub(crate) type Job<'a> =
     dyn Fn(&RootLocation, usize, &dyn ScanMonitor) -> Result<Outcome> + Sync + 'a;
 
 /// The roots that are done, each with the order it was asked for in.
-struct Done {
+struct FinishedRoots {
     code: ExitCode,
     outcomes: Vec<(usize, String, Outcome)>,
     metrics: Vec<(usize, RootMetrics)>,
@@ -188,7 +188,7 @@ impl RootRunner<'_> {
             }
         };
         let is_one_of_several = places.len() > 1;
-        let done = Mutex::new(Done::default());
+        let done = Mutex::new(FinishedRoots::default());
         match &mut by_disk(places)[..] {
             [group] => self.run_group(std::mem::take(group), is_one_of_several, &done),
             groups => std::thread::scope(|scope| {
@@ -198,7 +198,7 @@ impl RootRunner<'_> {
                 }
             }),
         }
-        let Done { code, mut outcomes, metrics, mut ends } =
+        let FinishedRoots { code, mut outcomes, metrics, mut ends } =
             done.into_inner().unwrap_or_else(PoisonError::into_inner);
         ends.sort_by_key(|(number, _)| *number);
         let ends = ends.into_iter().map(|(_, end)| end).collect();
@@ -222,7 +222,12 @@ impl RootRunner<'_> {
     }
 
     /// Runs roots one after the other.
-    fn run_group(&self, group: Group, mut is_one_of_several: bool, done: &Mutex<Done>) {
+    fn run_group(
+        &self,
+        group: SameDiskRoots,
+        mut is_one_of_several: bool,
+        done: &Mutex<FinishedRoots>,
+    ) {
         let mut places = VecDeque::from(group);
         while let Some((number, place)) = places.pop_front() {
             let root = place.root.to_string_lossy().into_owned();
@@ -319,7 +324,7 @@ impl RootRunner<'_> {
     }
 }
 
-impl Default for Done {
+impl Default for FinishedRoots {
     fn default() -> Self {
         Self { code: ExitCode::Clean, outcomes: Vec::new(), metrics: Vec::new(), ends: Vec::new() }
     }
@@ -358,16 +363,16 @@ pub(crate) fn print_last_word(
 }
 
 /// Roots that are run one after the other, by their numbers.
-type Group = Vec<(usize, RootLocation)>;
+type SameDiskRoots = Vec<(usize, RootLocation)>;
 
 /// Roots with their numbers, those that share a disk together: to read two of
 /// them at once would slow down both.
-fn by_disk(places: Vec<RootLocation>) -> Vec<Group> {
-    let mut groups: Vec<(Vec<Device>, Group)> = Vec::new();
+fn by_disk(places: Vec<RootLocation>) -> Vec<SameDiskRoots> {
+    let mut groups: Vec<(Vec<StorageDevice>, SameDiskRoots)> = Vec::new();
     for (number, place) in places.into_iter().enumerate() {
-        let device = Root::open(&place.root).map(|root| Device::of(&root, b""));
+        let device = Root::open(&place.root).map(|root| StorageDevice::of(&root, b""));
         // A root that cannot be opened is reported in its turn.
-        let device = device.unwrap_or_else(|_| Device::unknown());
+        let device = device.unwrap_or_else(|_| StorageDevice::unknown());
         let group = groups
             .iter_mut()
             .find(|(devices, _)| devices.iter().any(|other| other.shares_a_disk_with(&device)));

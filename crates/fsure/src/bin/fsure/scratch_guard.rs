@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use fsure_core::ExitCode;
-use fsure_os::scratch;
+use fsure_os::scratch_dir;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 /// Remove a scratch folder when its process has ended
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &SweepArgs) -> ExitCode {
         // it ends by itself. Without a handler, it guards less well.
         let _ = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));
     }
-    match scratch::guard(&args.folder, &args.name, io::stdout()) {
+    match scratch_dir::guard(&args.folder, &args.name, io::stdout()) {
         Ok(()) => ExitCode::Clean,
         Err(_) => ExitCode::Incomplete,
     }

@@ -37,7 +37,7 @@ pub(crate) enum Color {
 
 /// Settings for the content and the form of the output.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct ScreenSettings {
     /// JSON lines in place of text.
     pub(crate) json: bool,
     /// No progress.
@@ -55,7 +55,7 @@ pub(crate) struct Settings {
 ///
 /// Locks are taken in one order: the live lines' own, then `output`.
 pub(crate) struct Screen {
-    settings: Settings,
+    settings: ScreenSettings,
     colored: bool,
     /// True if standard output is a terminal: then every line is shown at once, and
     /// the live lines make way for it.
@@ -79,7 +79,7 @@ pub(crate) struct Live<'a> {
 impl Screen {
     /// The screen on this process's standard output and error. `stop` holds 0
     /// or the number of the signal that asks the run to end.
-    pub(crate) fn new(settings: Settings, stop: Arc<AtomicUsize>) -> Self {
+    pub(crate) fn new(settings: ScreenSettings, stop: Arc<AtomicUsize>) -> Self {
         let attended = io::stdout().is_terminal();
         let live = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
         let live = (!settings.quiet && !live.is_hidden()).then_some(live);
@@ -95,7 +95,7 @@ impl Screen {
     }
 
     fn on(
-        settings: Settings,
+        settings: ScreenSettings,
         colored: bool,
         stop: Arc<AtomicUsize>,
         output: Box<dyn Write + Send>,
@@ -320,7 +320,7 @@ mod tests {
     use fsure_core::{Monitor as _, RelPath};
     use fsure_integrity::model::{EntryKind, Progress, ScanMonitor as _};
 
-    const PLAIN: Settings = Settings {
+    const PLAIN: ScreenSettings = ScreenSettings {
         json: false,
         quiet: false,
         color: Color::Never,
@@ -353,7 +353,7 @@ mod tests {
         }
     }
 
-    fn screen(settings: Settings, colored: bool) -> (Screen, Paper, Paper) {
+    fn screen(settings: ScreenSettings, colored: bool) -> (Screen, Paper, Paper) {
         let (output, errors) = (Paper::default(), Paper::default());
         let boxed = |paper: &Paper| Box::new(paper.clone());
         let screen = Screen::on(settings, colored, Arc::default(), boxed(&output), boxed(&errors));
@@ -364,7 +364,7 @@ mod tests {
         Finding::bare(RelPath::from_bytes(path), EntryKind::Folder, verdict, None)
     }
 
-    fn printed(settings: Settings, colored: bool) -> String {
+    fn printed(settings: ScreenSettings, colored: bool) -> String {
         let (screen, output, _) = screen(settings, colored);
         let task = screen.begin(RootPaths::at("/r".as_ref()), false);
         for verdict in [Verdict::Ok, Verdict::New, Verdict::Rotten] {
@@ -380,10 +380,10 @@ mod tests {
         let rotten = format!("rotten       {name}");
         assert_eq!(printed(PLAIN, false), rotten);
         let all = format!("ok           {name}new          {name}{rotten}");
-        assert_eq!(printed(Settings { all: true, ..PLAIN }, false), all);
+        assert_eq!(printed(ScreenSettings { all: true, ..PLAIN }, false), all);
         let colored = format!("\x1b[31mrotten\x1b[0m       {name}");
         assert_eq!(printed(PLAIN, true), colored);
-        let json = printed(Settings { json: true, ..PLAIN }, true);
+        let json = printed(ScreenSettings { json: true, ..PLAIN }, true);
         let verdicts: Vec<_> = json.lines().map(|line| line.contains("\"new\"")).collect();
         assert_eq!(verdicts, [true, false], "hiding is for text only: {json}");
         assert!(json.contains(r#""root":"/r","path":"a\n\u001b[31mb""#), "{json}");
@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn warnings_and_errors_cannot_break_out_either() {
-        let (screen, output, errors) = screen(Settings { json: true, ..PLAIN }, false);
+        let (screen, output, errors) = screen(ScreenSettings { json: true, ..PLAIN }, false);
         screen.warn("odd\x1b[2J name a\\nb");
         screen.error(&Error::NoRecord { path: "/x\n".into(), folder: "/x\n".into() });
         screen.finish().unwrap();

@@ -8,9 +8,9 @@ use fsure_integrity::catalog::RootLocation;
 use fsure_integrity::model::{ScanMonitor, Verdict};
 use fsure_integrity::scan::Budget;
 use fsure_integrity::{ScrubOptions, scrub};
-use fsure_os::device::Device;
-use fsure_os::folder::Root;
+use fsure_os::device::StorageDevice;
 use fsure_os::priority;
+use fsure_os::root_dir::Root;
 
 use super::OutputArgs;
 use super::io_args::EffortArgs;
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &ScrubArgs, output: &OutputArgs) -> ExitCode {
 fn warn_of_queue(place: &RootLocation, screen: &Screen) {
     // A root that cannot be opened is reported in its turn.
     let Ok(root) = Root::open(&place.root) else { return };
-    if priority::is_heeded_by(&Device::of(&root, b"")) == Some(false) {
+    if priority::is_heeded_by(&StorageDevice::of(&root, b"")) == Some(false) {
         screen.warn(&format!(
             "--idle: the queue of the disk under {} knows no priorities, so that reads are not \
              held back there; '--rate' does that",

@@ -155,7 +155,7 @@ fn compare(files: &CompareArgs, output: &OutputArgs, screen: &Screen) -> Result<
 }
 
 fn read(file: &Path) -> Result<StoredResult> {
-    let open = fsure_os::plain::open(file).context("read", file)?;
+    let open = fsure_os::user_file::open(file).context("read", file)?;
     results::read(BufReader::new(open)).map_err(|error| Error::Usage {
         message: format!("{}: {error}", file.display()),
         hint: Some("'fsure speed --save FILE' makes a result that can be compared".to_owned()),

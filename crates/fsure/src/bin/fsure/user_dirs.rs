@@ -8,7 +8,7 @@ use etcetera::BaseStrategy as _;
 use fsure_core::{Error, IoContext as _, Result};
 use fsure_integrity::UserConfig;
 use fsure_integrity::trust::Verifier;
-use fsure_os::{path as os_path, plain, user};
+use fsure_os::{path as os_path, user, user_file};
 
 use super::signed_by_args::ACCEPT_UNSIGNED;
 
@@ -86,7 +86,8 @@ pub(crate) fn config() -> Result<UserConfig> {
 /// The text of a small file that the user names.
 pub(crate) fn text(file: &Path) -> Result<String> {
     let mut text = String::new();
-    let read = plain::open(file).and_then(|open| open.take(TEXT_MAX + 1).read_to_string(&mut text));
+    let read =
+        user_file::open(file).and_then(|open| open.take(TEXT_MAX + 1).read_to_string(&mut text));
     if read.context("read", file)? as u64 > TEXT_MAX {
         let message = format!("{} is larger than {TEXT_MAX} bytes", file.display());
         return Err(Error::Usage {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fsure_core::ExitCode;
 use fsure_integrity::catalog::RootLocation;
-use fsure_integrity::manifest::{ManifestFormat, Source};
+use fsure_integrity::manifest::{ManifestFormat, ManifestSource};
 use fsure_integrity::model::{ScanMonitor, Verdict};
 use fsure_integrity::{Options, verify, verify_against};
 
@@ -75,7 +75,7 @@ fn against(
     output: &OutputArgs,
     screen: &Screen,
 ) -> ExitCode {
-    let source = match Source::open(list, args.format, screen) {
+    let source = match ManifestSource::open(list, args.format, screen) {
         Ok(source) => source,
         Err(error) => {
             screen.error(&error);

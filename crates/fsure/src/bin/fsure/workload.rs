@@ -15,11 +15,11 @@ use fsure_core::ExitCode;
 #[derive(Args)]
 pub(crate) struct WorkloadArgs {
     #[command(subcommand)]
-    command: Command,
+    command: WorkloadCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum WorkloadCommand {
     /// Write into an empty folder, and print `ACK n` when all up to n is safe
     Run {
         /// Name of the workload
@@ -49,7 +49,7 @@ pub(crate) fn named(name: &str) -> Result<&'static Workload, String> {
 /// Runs the command.
 pub(crate) fn run(args: &WorkloadArgs) -> ExitCode {
     match &args.command {
-        Command::Run { name, folder } => {
+        WorkloadCommand::Run { name, folder } => {
             let mut acknowledge = |number| match say(&format!("ACK {number}\n")) {
                 Ok(()) => ControlFlow::Continue(()),
                 // No process reads the output any more.
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &WorkloadArgs) -> ExitCode {
                 }
             }
         }
-        Command::Check { name, folder } => {
+        WorkloadCommand::Check { name, folder } => {
             let checked = workload::check(name, folder);
             if let Some(why) = checked.corrupt {
                 tell(&why);

@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fsure_os::tracing::{Counts, Folder, Process, Source};
+use fsure_os::io_trace::{FolderIo, IoCounts, ProcessIo, TraceSource};
 use serde::Serialize;
 
 use super::{By, name_of};
 use crate::report::json::line;
 use fsure_core::ExitCode;
 use fsure_core::json_path_and_bytes;
-use fsure_hot::{Advised, Hot, Node, waited_ns};
+use fsure_hot::{Advised, FolderNode, Hot, waited_ns};
 
 /// A folder in which something was done directly: `fsync_ms` and its neighbours
 /// are its own, `below` has them with all that is below it.
@@ -52,8 +52,8 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(counts: &Counts, source: Source) -> Self {
-        let is_told = source == Source::Ebpf;
+    fn of(counts: &IoCounts, source: TraceSource) -> Self {
+        let is_told = source == TraceSource::Ebpf;
         let number = |value| is_told.then_some(value);
         let ms = |ns: u64| is_told.then_some(ns as f64 / 1e6);
         Self {
@@ -89,7 +89,7 @@ pub fn folder_lines(hot: &Hot, by: By) -> Vec<String> {
     all.into_iter().map(|(_, line)| line).collect()
 }
 
-fn of_node(hot: &Hot, node: &Node) -> String {
+fn of_node(hot: &Hot, node: &FolderNode) -> String {
     let (path, path_bytes) = text(&node.path);
     line(&FolderLine {
         r#type: "folder",
@@ -104,7 +104,7 @@ fn of_node(hot: &Hot, node: &Node) -> String {
     })
 }
 
-fn of_unseen(hot: &Hot, folder: &Folder) -> String {
+fn of_unseen(hot: &Hot, folder: &FolderIo) -> String {
     line(&FolderLine {
         r#type: "folder",
         path: name_of(folder),
@@ -118,7 +118,7 @@ fn of_unseen(hot: &Hot, folder: &Folder) -> String {
     })
 }
 
-fn names(processes: &BTreeSet<Process>) -> BTreeSet<&str> {
+fn names(processes: &BTreeSet<ProcessIo>) -> BTreeSet<&str> {
     processes.iter().map(|process| &*process.name).collect()
 }
 
@@ -163,7 +163,7 @@ pub fn advice_lines(hot: &Hot) -> Vec<String> {
 }
 
 #[derive(Serialize)]
-struct SummaryLine<'a> {
+struct HotSummaryLine<'a> {
     r#type: &'static str,
     command: &'static str,
     source: &'static str,
@@ -191,7 +191,7 @@ pub fn summary_line(hot: &Hot, exit_code: ExitCode) -> String {
     for folder in &hot.unseen {
         totals.add(&folder.counts);
     }
-    line(&SummaryLine {
+    line(&HotSummaryLine {
         r#type: "summary",
         command: "hot",
         source: hot.source.name(),

@@ -6,7 +6,7 @@ mod json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fsure_os::tracing::{Counts, Folder, Source, TracedFolder};
+use fsure_os::io_trace::{FolderIo, IoCounts, TraceSource, TracedFolder};
 
 pub use json::{advice_lines, folder_lines, summary_line};
 
@@ -15,7 +15,7 @@ use fsure_core::escape;
 use fsure_core::units::size;
 use fsure_core::{count, safe};
 use fsure_hot::placement_advice::Advice;
-use fsure_hot::{Advised, Hot, Node, durable_ns, waited_ns};
+use fsure_hot::{Advised, FolderNode, Hot, durable_ns, waited_ns};
 
 /// The measure by which a folder is hot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub enum By {
 impl By {
     /// Returns the sort key for the heat: this measure first, and the others, which
     /// decide if it is the same.
-    fn heat(self, counts: &Counts) -> [u64; 4] {
+    fn heat(self, counts: &IoCounts) -> [u64; 4] {
         let saved = waited_ns(counts);
         let written = counts.bytes_written + counts.bytes_mapped;
         let (read, calls) = (counts.bytes_read, calls(counts));
@@ -47,7 +47,7 @@ impl By {
     }
 }
 
-fn calls(counts: &Counts) -> u64 {
+fn calls(counts: &IoCounts) -> u64 {
     counts.reads + counts.writes + counts.fsyncs
 }
 
@@ -94,7 +94,7 @@ const HEAD: [&str; 10] = [
 ];
 
 /// The hottest folders, and all that lead to them.
-fn hottest(root: &Node, by: By) -> BTreeSet<PathBuf> {
+fn hottest(root: &FolderNode, by: By) -> BTreeSet<PathBuf> {
     let (mut all, mut left) = (vec![], vec![root]);
     while let Some(node) = left.pop() {
         if is_shown(node) {
@@ -107,7 +107,7 @@ fn hottest(root: &Node, by: By) -> BTreeSet<PathBuf> {
 }
 
 /// Returns true if the node does more than lead to one other node.
-fn is_shown(node: &Node) -> bool {
+fn is_shown(node: &FolderNode) -> bool {
     !node.own.is_nothing() || node.children.len() > 1
 }
 
@@ -115,7 +115,7 @@ fn is_shown(node: &Node) -> bool {
 /// it, and how deep that is.
 fn tree_rows(
     hot: &Hot,
-    node: &Node,
+    node: &FolderNode,
     shown: &BTreeSet<PathBuf>,
     (by, depth, above): (By, usize, &Path),
     rows: &mut Vec<Vec<String>>,
@@ -141,7 +141,7 @@ fn shown_path(path: &Path) -> String {
 }
 
 /// A folder that no path leads to, by its numbers.
-fn name_of(folder: &Folder) -> String {
+fn name_of(folder: &FolderIo) -> String {
     match &folder.place {
         TracedFolder::At(path) => shown_path(path),
         TracedFolder::Unseen { device: (major, minor), ino } => {
@@ -150,9 +150,9 @@ fn name_of(folder: &Folder) -> String {
     }
 }
 
-fn row(hot: &Hot, counts: &Counts, programs: usize, advice: &str, name: String) -> Vec<String> {
+fn row(hot: &Hot, counts: &IoCounts, programs: usize, advice: &str, name: String) -> Vec<String> {
     // What a source cannot tell is not zero.
-    let told = |text: String| if hot.source == Source::Ebpf { text } else { "?".to_owned() };
+    let told = |text: String| if hot.source == TraceSource::Ebpf { text } else { "?".to_owned() };
     vec![
         told(figure(hot.per_hour(waited_ns(counts)))),
         told(figure(durable_ns(counts) as f64 / 1e6)),
@@ -201,7 +201,7 @@ fn closing(hot: &Hot) -> String {
 
 /// Returns the advice on what to do, folder by folder.
 pub fn advice_text(hot: &Hot) -> String {
-    if hot.source != Source::Ebpf {
+    if hot.source != TraceSource::Ebpf {
         return "No advice: without times nobody knows what memory would save.\n".to_owned()
             + &closing(hot);
     }

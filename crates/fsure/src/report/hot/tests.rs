@@ -1,33 +1,34 @@
 //! Tests of the reports with the figures of an imaginary machine.
 
-use fsure_os::tracing::Process;
+use fsure_os::io_trace::ProcessIo;
 
 use super::*;
 use fsure_hot::placement_advice;
 use fsure_hot::placement_advice::FolderUse;
 
-fn node(path: &str, own: Counts, children: Vec<Node>) -> Node {
+fn node(path: &str, own: IoCounts, children: Vec<FolderNode>) -> FolderNode {
     let mut all = own;
     children.iter().for_each(|child| all.add(&child.all));
-    let processes: BTreeSet<_> = [Process { name: "db\u{1b}".to_owned(), id: 7 }].into();
+    let processes: BTreeSet<_> = [ProcessIo { name: "db\u{1b}".to_owned(), id: 7 }].into();
     let own_processes = processes.clone();
-    Node { path: PathBuf::from(path), own, all, own_processes, processes, children }
+    FolderNode { path: PathBuf::from(path), own, all, own_processes, processes, children }
 }
 
-fn hot(source: Source) -> Hot {
-    let log = Counts { fsyncs: 100, fsync_ns: 1_500_000_000, writes: 100, ..Counts::default() };
-    let data = Counts { reads: 2, bytes_read: 1 << 20, missed_ns: 5_000_000, ..Counts::default() };
+fn hot(source: TraceSource) -> Hot {
+    let log = IoCounts { fsyncs: 100, fsync_ns: 1_500_000_000, writes: 100, ..IoCounts::default() };
+    let data =
+        IoCounts { reads: 2, bytes_read: 1 << 20, missed_ns: 5_000_000, ..IoCounts::default() };
     let far = node("/srv/db/\u{1b}data", data, vec![]);
-    let db = node("/srv/db", Counts::default(), vec![node("/srv/db/log", log, vec![]), far]);
-    let tree = node("/", Counts::default(), vec![node("/srv", Counts::default(), vec![db])]);
+    let db = node("/srv/db", IoCounts::default(), vec![node("/srv/db/log", log, vec![]), far]);
+    let tree = node("/", IoCounts::default(), vec![node("/srv", IoCounts::default(), vec![db])]);
     let seen = FolderUse { durable: 180.0, size: Some(1 << 20), ..FolderUse::default() };
     let said = placement_advice::advise(&seen);
-    let unseen = Folder {
+    let unseen = FolderIo {
         place: TracedFolder::Unseen { device: (254, 0), ino: 12 },
-        counts: Counts { writes: 1, bytes_written: 4096, ..Counts::default() },
+        counts: IoCounts { writes: 1, bytes_written: 4096, ..IoCounts::default() },
         processes: BTreeSet::new(),
     };
-    let is_best = source == Source::Ebpf;
+    let is_best = source == TraceSource::Ebpf;
     Hot {
         source,
         fell_back: (!is_best).then(|| "refused".to_owned()),
@@ -47,7 +48,7 @@ fn hot(source: Source) -> Hot {
 
 #[test]
 fn the_tree_has_the_hottest_first_and_nothing_that_only_leads_there() {
-    let text = text(&hot(Source::Ebpf), By::Saved);
+    let text = text(&hot(TraceSource::Ebpf), By::Saved);
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].ends_with("advice  folder"), "{text}");
     assert!(lines[1].ends_with("bind    /srv/db"), "{text}");
@@ -60,13 +61,13 @@ fn the_tree_has_the_hottest_first_and_nothing_that_only_leads_there() {
         ["Watched for 30.0 s by ebpf. Not seen: an msync. LOST: 3 names."],
         "{text}"
     );
-    let read = super::text(&hot(Source::Ebpf), By::Read);
+    let read = super::text(&hot(TraceSource::Ebpf), By::Read);
     assert!(read.find("data").unwrap() < read.find("log").unwrap(), "{read}");
 }
 
 #[test]
 fn what_a_source_does_not_tell_is_no_zero() {
-    let hot = hot(Source::Fanotify);
+    let hot = hot(TraceSource::Fanotify);
     let text = text(&hot, By::Saved);
     let log = text.lines().find(|line| line.contains("log")).unwrap();
     let cells: Vec<_> = log.split_whitespace().collect();
@@ -82,7 +83,7 @@ fn what_a_source_does_not_tell_is_no_zero() {
 
 #[test]
 fn lines_for_programs_are_the_folders_own() {
-    let hot = hot(Source::Ebpf);
+    let hot = hot(TraceSource::Ebpf);
     let lines: Vec<serde_json::Value> = folder_lines(&hot, By::Saved)
         .iter()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -102,7 +103,7 @@ fn lines_for_programs_are_the_folders_own() {
 
 #[test]
 fn advice_says_what_it_costs() {
-    let text = advice_text(&hot(Source::Ebpf));
+    let text = advice_text(&hot(TraceSource::Ebpf));
     let start = "bind     /srv/db\n         saves 180 s per hour; needs 1.0 MiB; holds: unknown\n";
     assert!(text.starts_with(start), "{text}");
 }

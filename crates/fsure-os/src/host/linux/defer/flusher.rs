@@ -45,7 +45,7 @@ impl Flusher {
         let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
         let thread = std::thread::spawn(move || {
             own(&page);
-            let mut work = Work::new(&page, &storage, first);
+            let mut work = FlushWork::new(&page, &storage, first);
             page.become_(OPEN);
             let _ = ready.send(());
             work.follow(&over);
@@ -85,16 +85,16 @@ impl Drop for Flusher {
 /// `struct robust_list_head` of `linux/futex.h`, and the only entry of the list.
 #[repr(C)]
 struct Robust {
-    first: *mut Entry,
+    first: *mut RobustListNode,
     /// From the entry to its futex.
     offset: libc::c_long,
-    pending: *mut Entry,
-    entry: Entry,
+    pending: *mut RobustListNode,
+    entry: RobustListNode,
 }
 
 #[repr(C)]
-struct Entry {
-    next: *mut Entry,
+struct RobustListNode {
+    next: *mut RobustListNode,
 }
 
 /// Makes this thread the owner of the page. It must not use robust mutexes of the
@@ -105,14 +105,14 @@ fn own(page: &Shared) {
         first: null_mut(),
         offset: 0,
         pending: null_mut(),
-        entry: Entry { next: null_mut() },
+        entry: RobustListNode { next: null_mut() },
     }));
     // The list is a ring through its head, whose first field is such an entry.
-    robust.entry.next = (&raw mut *robust).cast::<Entry>();
+    robust.entry.next = (&raw mut *robust).cast::<RobustListNode>();
     robust.first = &raw mut robust.entry;
     let distance = page.owner.as_ptr() as isize - (&raw const robust.entry) as isize;
     robust.offset = distance as libc::c_long;
-    let size = size_of::<Robust>() - size_of::<Entry>();
+    let size = size_of::<Robust>() - size_of::<RobustListNode>();
     // SAFETY: the head and its entry are the kernel's structures and stay where
     // they are; the futex lies in memory that stays mapped.
     unsafe {
@@ -121,14 +121,14 @@ fn own(page: &Shared) {
     }
 }
 
-struct Work<'a> {
+struct FlushWork<'a> {
     page: &'a Shared,
     storage: &'a [Storage],
     took: VecDeque<u64>,
     tally: Tally,
 }
 
-impl<'a> Work<'a> {
+impl<'a> FlushWork<'a> {
     fn new(page: &'a Shared, storage: &'a [Storage], first: Duration) -> Self {
         let work = Self { page, storage, took: VecDeque::new(), tally: Tally::default() };
         // Under load a flush of a file system waits for the one before and empties
@@ -223,7 +223,7 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use super::*;
-    use crate::host::linux::defer::shared_page::{Answer, Page};
+    use crate::host::linux::defer::shared_page::{DeferPage, FlushAnswer};
 
     const MS: u64 = 1_000_000;
     const DEVICE: u64 = 7;
@@ -238,8 +238,8 @@ mod tests {
     /// they say. Returns the largest lag, and the number of calls acknowledged.
     fn simulated(longest_ms: u64, gap: u64, first: u64, flushes: &[u64]) -> (u64, u64) {
         let shared = page(longest_ms);
-        let mut work = Work::new(&shared, &[], Duration::from_millis(first));
-        let page: &Page = &shared;
+        let mut work = FlushWork::new(&shared, &[], Duration::from_millis(first));
+        let page: &DeferPage = &shared;
         let (mut flushes, mut ends, mut covers, mut lag) = (flushes.iter(), None, 0, 0);
         let mut probed = 0;
         for now in (1..30_000).map(|ms| ms * MS) {
@@ -295,20 +295,20 @@ mod tests {
     #[test]
     fn who_may_not_be_acknowledged() {
         let shared = page(1_000);
-        Work::new(&shared, &[], Duration::ZERO);
+        FlushWork::new(&shared, &[], Duration::ZERO);
         let now = 10 * MS;
-        assert_eq!(shared.call(DEVICE, now), Answer::Acknowledged { first: true });
-        assert_eq!(shared.call(DEVICE, now), Answer::Acknowledged { first: false });
-        assert_eq!(shared.call(DEVICE + 1, now), Answer::Real, "another file system");
+        assert_eq!(shared.call(DEVICE, now), FlushAnswer::Acknowledged { first: true });
+        assert_eq!(shared.call(DEVICE, now), FlushAnswer::Acknowledged { first: false });
+        assert_eq!(shared.call(DEVICE + 1, now), FlushAnswer::Real, "another file system");
         assert_eq!(shared.passed.load(SeqCst), 1);
         shared.owner.store(super::super::shared_page::OWNER_DIED, SeqCst);
-        assert_eq!(shared.call(DEVICE, now), Answer::Real, "nobody would flush");
+        assert_eq!(shared.call(DEVICE, now), FlushAnswer::Real, "nobody would flush");
         shared.owner.store(1, SeqCst);
         shared.become_(REAL);
-        assert_eq!(shared.call(DEVICE, now), Answer::Real, "over");
+        assert_eq!(shared.call(DEVICE, now), FlushAnswer::Real, "over");
         shared.state.store(FAILED, SeqCst);
         shared.become_(REAL);
-        assert_eq!(shared.call(DEVICE, now), Answer::Failed, "and that for good");
+        assert_eq!(shared.call(DEVICE, now), FlushAnswer::Failed, "and that for good");
         assert_eq!(shared.deferred.load(SeqCst), 2);
     }
 
@@ -317,14 +317,14 @@ mod tests {
     #[test]
     fn no_note_is_lost_while_it_is_taken() {
         let shared = Arc::new(page(3_600_000));
-        Work::new(&shared, &[], Duration::ZERO);
+        FlushWork::new(&shared, &[], Duration::ZERO);
         let (is_over, caller) = (Arc::new(AtomicBool::new(false)), Arc::clone(&shared));
         let over = Arc::clone(&is_over);
         let calls = std::thread::spawn(move || {
             let mut first = 0;
             while !over.load(SeqCst) {
                 let answer = caller.call(DEVICE, now());
-                first += u64::from(answer == Answer::Acknowledged { first: true });
+                first += u64::from(answer == FlushAnswer::Acknowledged { first: true });
             }
             first
         });
@@ -352,7 +352,7 @@ mod tests {
             let mut now = 1;
             while !over.load(SeqCst) {
                 now += 1;
-                if caller.call(DEVICE, now) == (Answer::Acknowledged { first: true }) {
+                if caller.call(DEVICE, now) == (FlushAnswer::Acknowledged { first: true }) {
                     noted.store(now, SeqCst);
                 }
             }
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(late, 0);
     }
 
-    fn follow(longest: Duration, while_it_does: impl FnOnce(&Page)) -> Tally {
+    fn follow(longest: Duration, while_it_does: impl FnOnce(&DeferPage)) -> Tally {
         let shared = Arc::new(Shared::new(longest, &[DEVICE]).unwrap());
         let flusher = Flusher::begin(&shared, Vec::new(), Duration::ZERO);
         while_it_does(&shared);
@@ -420,6 +420,6 @@ mod tests {
         let own_page = Arc::clone(&shared);
         std::thread::spawn(move || own(&own_page)).join().unwrap();
         assert_ne!(shared.owner.load(SeqCst) & super::super::shared_page::OWNER_DIED, 0);
-        assert_eq!(shared.call(DEVICE, 1), Answer::Real);
+        assert_eq!(shared.call(DEVICE, 1), FlushAnswer::Real);
     }
 }

@@ -24,7 +24,7 @@ use std::time::Instant;
 use super::signal_forward::Relay;
 use crate::defer::{Backend, Deferred, Options};
 use flusher::Flusher;
-use seccomp::Listener;
+use seccomp::SeccompListener;
 use shared::Shared;
 use storage::Storage;
 
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &Options, warn: &dyn Fn(&str)) -> io::Result<Deferred
     let relay = Relay::begin();
     let flusher = Flusher::begin(&shared, storage, began.elapsed());
     let mut child = command.spawn().map_err(|error| not_started(name, &error))?;
-    let listener = socket.map(|socket| Listener::begin(&socket, &shared)).transpose();
+    let listener = socket.map(|socket| SeccompListener::begin(&socket, &shared)).transpose();
     if listener.is_err() {
         // No thread answers it.
         let _ = child.kill();
@@ -105,7 +105,7 @@ fn prepare(
 /// would be a failed one, until the last has ended. A signal that asks fsure to end has
 /// their calls real from then on. After a second one fsure does not wait for them.
 fn attend(
-    listener: &Listener,
+    listener: &SeccompListener,
     flusher: Flusher,
     shared: &Shared,
     relay: &Relay,

@@ -21,7 +21,7 @@ use libc::{seccomp_data, seccomp_notif, seccomp_notif_resp, sock_filter, sock_fp
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
 use super::shared::{Shared, now};
-use super::shared_page::{Answer, device};
+use super::shared_page::{FlushAnswer, device};
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: Option<u32> = Some(0xC000_003E);
@@ -104,12 +104,12 @@ fn install(filter: &[sock_filter]) -> io::Result<RawFd> {
 
 /// Room for one descriptor and its header.
 #[repr(C, align(8))]
-struct Control([u8; 24]);
+struct ControlBuffer([u8; 24]);
 
 fn send(socket: RawFd, file: RawFd) -> io::Result<()> {
     let mut byte = 0_u8;
     let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
-    let mut control = Control([0; 24]);
+    let mut control = ControlBuffer([0; 24]);
     // SAFETY: zeroes are a message; all that it points to lives through the call,
     // and its control part has the room for one descriptor.
     let sent = unsafe {
@@ -117,7 +117,7 @@ fn send(socket: RawFd, file: RawFd) -> io::Result<()> {
         message.msg_iov = &raw mut vector;
         message.msg_iovlen = 1;
         message.msg_control = (&raw mut control).cast();
-        message.msg_controllen = size_of::<Control>() as _;
+        message.msg_controllen = size_of::<ControlBuffer>() as _;
         let header = libc::CMSG_FIRSTHDR(&raw const message);
         (*header).cmsg_level = libc::SOL_SOCKET;
         (*header).cmsg_type = libc::SCM_RIGHTS;
@@ -131,14 +131,14 @@ fn send(socket: RawFd, file: RawFd) -> io::Result<()> {
 fn receive(socket: &UnixDatagram) -> io::Result<OwnedFd> {
     let mut byte = 0_u8;
     let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
-    let mut control = Control([0; 24]);
+    let mut control = ControlBuffer([0; 24]);
     // SAFETY: as in `send`; the descriptor is a new one of this process.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut vector;
         message.msg_iovlen = 1;
         message.msg_control = (&raw mut control).cast();
-        message.msg_controllen = size_of::<Control>() as _;
+        message.msg_controllen = size_of::<ControlBuffer>() as _;
         let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT;
         if libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) != 1 {
             return Err(io::Error::last_os_error());
@@ -155,12 +155,12 @@ fn receive(socket: &UnixDatagram) -> io::Result<OwnedFd> {
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The thread that answers.
-pub(super) struct Listener {
+pub(super) struct SeccompListener {
     /// Closed when it ends, however it does.
     ended: Receiver<()>,
 }
 
-impl Listener {
+impl SeccompListener {
     /// Begins to answer for a command that was started.
     pub(super) fn begin(socket: &UnixDatagram, shared: &Arc<Shared>) -> io::Result<Self> {
         let (file, shared) = (receive(socket)?, Arc::clone(shared));
@@ -226,10 +226,10 @@ fn answer_all(listener: &OwnedFd, shared: &Shared) {
         };
         let mut answer = seccomp_notif_resp { id: asked.id, val: 0, error: 0, flags: 0 };
         match of_call(listener, &asked, shared) {
-            Answer::Acknowledged { first: true } => shared.wake(),
-            Answer::Acknowledged { first: false } => {}
-            Answer::Real => answer.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
-            Answer::Failed => answer.error = -libc::EIO,
+            FlushAnswer::Acknowledged { first: true } => shared.wake(),
+            FlushAnswer::Acknowledged { first: false } => {}
+            FlushAnswer::Real => answer.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+            FlushAnswer::Failed => answer.error = -libc::EIO,
         }
         // SAFETY: the structure lives through the call. It fails if no process waits
         // for the answer any more.
@@ -241,18 +241,18 @@ fn answer_all(listener: &OwnedFd, shared: &Shared) {
 }
 
 /// Decides the outcome of a call. A call for a file that cannot be checked is not deferred.
-fn of_call(listener: &OwnedFd, asked: &seccomp_notif, shared: &Shared) -> Answer {
+fn of_call(listener: &OwnedFd, asked: &seccomp_notif, shared: &Shared) -> FlushAnswer {
     let path = format!("/proc/{}/fd/{}", asked.pid, asked.data.args[0] as RawFd);
     // The link can be read or written as the file can: what is only a path can do
     // neither, and not be synced.
     let link = rustix::fs::lstat(&path);
     if !link.is_ok_and(|link| link.st_mode & 0o600 != 0) {
-        return Answer::Real;
+        return FlushAnswer::Real;
     }
     // What another file system would have to ask its server for holds up no process.
     let flags = AtFlags::STATX_DONT_SYNC;
     let Ok(stat) = rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE) else {
-        return Answer::Real;
+        return FlushAnswer::Real;
     };
     // SAFETY: a number that the kernel has given this process. The call says whether the
     // asking process still waits, and was not another one of that number.
@@ -261,7 +261,7 @@ fn of_call(listener: &OwnedFd, asked: &seccomp_notif, shared: &Shared) -> Answer
         libc::ioctl(listener.as_raw_fd(), request, &raw const asked.id) == 0
     };
     if !waits {
-        return Answer::Real;
+        return FlushAnswer::Real;
     }
     let device = device(stat.stx_mode, stat.stx_dev_major, stat.stx_dev_minor);
     shared.call(device, now())

@@ -10,18 +10,18 @@ use std::time::Duration;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
-use super::shared_page::{DEVICES, DIGITS, FAILED, MAGIC, Page, REAL, SEALS};
+use super::shared_page::{DEVICES, DIGITS, DeferPage, FAILED, MAGIC, REAL, SEALS};
 
 /// The page, and the file without a name that it is in.
 pub(super) struct Shared {
-    page: &'static Page,
+    page: &'static DeferPage,
     file: OwnedFd,
 }
 
 impl Deref for Shared {
-    type Target = Page;
+    type Target = DeferPage;
 
-    fn deref(&self) -> &Page {
+    fn deref(&self) -> &DeferPage {
         self.page
     }
 }
@@ -36,14 +36,14 @@ impl Shared {
         }
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = rustix::fs::memfd_create(c"fsure-defer", flags)?;
-        rustix::fs::ftruncate(&file, size_of::<Page>() as u64)?;
+        rustix::fs::ftruncate(&file, size_of::<DeferPage>() as u64)?;
         rustix::fs::fcntl_add_seals(&file, SealFlags::from_bits_retain(SEALS))?;
         // SAFETY: a new mapping of a whole file, at an address of the kernel's
         // choice.
         let at = unsafe {
             rustix::mm::mmap(
                 std::ptr::null_mut(),
-                size_of::<Page>(),
+                size_of::<DeferPage>(),
                 ProtFlags::READ | ProtFlags::WRITE,
                 MapFlags::SHARED,
                 file.as_fd(),
@@ -52,14 +52,14 @@ impl Shared {
         };
         // SAFETY: zeroes are a page; it is all atomics, which others may change;
         // nothing unmaps it.
-        let page = unsafe { &*at.cast::<Page>() };
+        let page = unsafe { &*at.cast::<DeferPage>() };
         page.longest.store(nanoseconds(longest), SeqCst);
         page.state.store(REAL, SeqCst);
         for (place, device) in page.devices.iter().zip(devices) {
             place.store(*device, SeqCst);
         }
         page.device_count.store(u32::try_from(devices.len()).unwrap_or(0), SeqCst);
-        page.number.store(crate::scratch::random(), SeqCst);
+        page.number.store(crate::scratch_dir::random(), SeqCst);
         page.magic.store(MAGIC, SeqCst);
         Ok(Self { page, file })
     }

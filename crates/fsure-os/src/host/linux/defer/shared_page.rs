@@ -39,7 +39,7 @@ pub(crate) const DIGITS: usize = 16;
 pub(crate) const DEVICES: usize = 16;
 
 #[repr(C)]
-pub(crate) struct Page {
+pub(crate) struct DeferPage {
     pub(crate) magic: AtomicU64,
     /// Of this run. Who outlives it has a path that may lead to the page of another
     /// by then, which has another number.
@@ -69,7 +69,7 @@ pub(crate) struct Page {
 
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum FlushAnswer {
     /// It is acknowledged; `first` says that the thread that flushes is to be woken.
     Acknowledged { first: bool },
     /// The real call is to be made.
@@ -89,19 +89,19 @@ pub(crate) fn device(mode: u16, major: u32, minor: u32) -> u64 {
     }
 }
 
-impl Page {
+impl DeferPage {
     /// Decides and counts the outcome of a call for a file on `device`, made at `now`.
-    pub(crate) fn call(&self, device: u64, now: u64) -> Answer {
+    pub(crate) fn call(&self, device: u64, now: u64) -> FlushAnswer {
         if !self.is_listed(device) {
             self.passed.fetch_add(1, SeqCst);
-            return Answer::Real;
+            return FlushAnswer::Real;
         }
         if let Some(answer) = self.is_over() {
             return answer;
         }
         if !self.may_acknowledge(now) {
             self.waited.fetch_add(1, SeqCst);
-            return Answer::Real;
+            return FlushAnswer::Real;
         }
         let first = self.oldest.compare_exchange(0, now, SeqCst, SeqCst).is_ok();
         if let Some(answer) = self.is_over() {
@@ -111,10 +111,10 @@ impl Page {
         // note stays: another may have relied on it.
         if !self.may_acknowledge(now) {
             self.waited.fetch_add(1, SeqCst);
-            return Answer::Real;
+            return FlushAnswer::Real;
         }
         self.deferred.fetch_add(1, SeqCst);
-        Answer::Acknowledged { first }
+        FlushAnswer::Acknowledged { first }
     }
 
     /// Takes the note of the oldest call away, for the flush that makes it durable;
@@ -130,14 +130,14 @@ impl Page {
 
     /// Returns the outcome of every call once no call is acknowledged any more; `None` until
     /// then.
-    fn is_over(&self) -> Option<Answer> {
+    fn is_over(&self) -> Option<FlushAnswer> {
         match self.state.load(SeqCst) {
             FAILED => {
                 self.refused.fetch_add(1, SeqCst);
-                Some(Answer::Failed)
+                Some(FlushAnswer::Failed)
             }
             OPEN if self.owner.load(SeqCst) & OWNER_DIED == 0 => None,
-            _ => Some(Answer::Real),
+            _ => Some(FlushAnswer::Real),
         }
     }
 

@@ -10,9 +10,9 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags, StatVfsMountFlags, StatxFlags};
 
 use super::shared_page;
-use crate::defer::Mounted;
+use crate::defer::MountedFs;
 use crate::host::linux::mountinfo;
-use crate::stack::Stack;
+use crate::storage_stack::Stack;
 
 /// `FS_ENCRYPT_FL`, which rustix has no name for.
 const ENCRYPTED: u32 = 0x800;
@@ -73,7 +73,7 @@ fn nameless(folder: &Path) -> io::Result<File> {
     Ok(rustix::fs::openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR)?.into())
 }
 
-pub(crate) fn mount_of(folder: &Path) -> io::Result<Mounted> {
+pub(crate) fn mount_of(folder: &Path) -> io::Result<MountedFs> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = rustix::fs::open(folder, flags, Mode::empty())?;
     let mount = mountinfo::at(open.as_fd())?;
@@ -87,7 +87,7 @@ pub(crate) fn mount_of(folder: &Path) -> io::Result<Mounted> {
     // Not all file systems have such attributes.
     let attributes = rustix::fs::ioctl_getflags(&open).unwrap_or(IFlags::empty());
     let held_flushes = Stack::of(folder)?.held_flushes().map(str::to_owned);
-    Ok(Mounted {
+    Ok(MountedFs {
         kind: mount.kind,
         source: mount.source,
         point: mount.point,

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 
-use super::mountinfo::{self, Mount};
+use super::mountinfo::{self, MountInfo};
 use crate::buffer::Buffer;
 use crate::loop_device::{LoopError, Reliance};
 pub(super) use settings::file_of;
-use settings::{Information, Settings, write_cache};
+use settings::{Information, LoopSettings, write_cache};
 
 const CONTROL: &str = "/dev/loop-control";
 /// linux/loop.h.
@@ -50,8 +50,8 @@ pub(crate) struct Attached {
     /// Keeps it attached. Writable until the proof: kernels that let no process write
     /// to a mounted device refuse to mount one that is open for writing.
     open: File,
-    settings: Settings,
-    watch: Watch,
+    settings: LoopSettings,
+    watch: LoopWatch,
     /// The option of the mount that keeps flushes from the device.
     no_barrier: Option<&'static str>,
     /// The first disturbance by another process of flushes, and of the content.
@@ -70,7 +70,8 @@ impl Attached {
         loop {
             let (number, node, open) = claim(&control, &file)?;
             // Both outlive the file that was attached when they were changed.
-            let watch = settings::make_writable(number, &open).and_then(|()| Watch::new(number));
+            let watch =
+                settings::make_writable(number, &open).and_then(|()| LoopWatch::new(number));
             let watch = match watch {
                 Ok(watch) => watch,
                 Err(_) if unusable.len() < DEVICES_MAX => {
@@ -80,7 +81,7 @@ impl Attached {
                 Err(error) => return Err(error),
             };
             return Ok(Self {
-                settings: Settings::of(number, &open)?,
+                settings: LoopSettings::of(number, &open)?,
                 number,
                 node,
                 place: place.to_owned(),
@@ -109,7 +110,7 @@ impl Attached {
     }
 
     pub(crate) fn note_mount(&mut self) -> Result<(), LoopError> {
-        self.no_barrier = self.mounts()?.iter().find_map(Mount::no_barrier);
+        self.no_barrier = self.mounts()?.iter().find_map(MountInfo::no_barrier);
         Ok(())
     }
 
@@ -152,10 +153,10 @@ impl Attached {
         if heard.node {
             content.get_or_insert(format!("another process wrote to {}", self.node.display()));
         }
-        if let Some(words) = self.settings.difference(&Settings::of(self.number, &self.open)?) {
+        if let Some(words) = self.settings.difference(&LoopSettings::of(self.number, &self.open)?) {
             content.get_or_insert(format!("another process changed {own}: {words}"));
         }
-        let no_barrier = self.mounts()?.iter().find_map(Mount::no_barrier);
+        let no_barrier = self.mounts()?.iter().find_map(MountInfo::no_barrier);
         if let Some(option) = no_barrier.filter(|_| self.no_barrier.is_none()) {
             let node = self.node.display();
             let words = format!("another process mounted {node} anew with {option}");
@@ -165,7 +166,7 @@ impl Attached {
     }
 
     /// Mounts of the device that this process sees.
-    fn mounts(&self) -> io::Result<Vec<Mount>> {
+    fn mounts(&self) -> io::Result<Vec<MountInfo>> {
         let node = self.node.to_string_lossy();
         Ok(mountinfo::all()?.into_iter().filter(|mount| mount.source == node).collect())
     }
@@ -229,7 +230,7 @@ fn configure(device: &File, file: &File) -> io::Result<()> {
 
 /// Hears of every write to the files of a device. The kernel tells of it when the write
 /// is done, also where the same value is written, or one that is changed back later.
-struct Watch {
+struct LoopWatch {
     events: OwnedFd,
     write_cache: i32,
     /// `None` until the device has been written to for the proof.
@@ -243,7 +244,7 @@ struct Heard {
     node: bool,
 }
 
-impl Watch {
+impl LoopWatch {
     /// Puts the setting of a device right and watches it from then on.
     fn new(number: u32) -> Result<Self, LoopError> {
         let file = write_cache(number);

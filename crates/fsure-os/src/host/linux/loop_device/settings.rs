@@ -52,7 +52,7 @@ impl Information {
 
 /// The settings, to be compared with those of a later moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(super) struct LoopSettings {
     /// File system and inode of the file.
     file: (u64, u64),
     offset: u64,
@@ -62,7 +62,7 @@ pub(super) struct Settings {
     is_read_only: bool,
 }
 
-impl Settings {
+impl LoopSettings {
     pub(super) fn of(number: u32, device: &File) -> io::Result<Self> {
         let told = ask(device)?;
         Ok(Self {
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn each_setting_that_changed_is_named() {
-        let is = Settings {
+        let is = LoopSettings {
             file: (1, 2),
             offset: 0,
             size_limit: 0,
@@ -151,15 +151,18 @@ mod tests {
         };
         assert_eq!(is.difference(&is.clone()), None);
         for (later, words) in [
-            (Settings { file: (1, 3), ..is.clone() }, "it is attached to another file"),
-            (Settings { offset: 512, ..is.clone() }, "the offset was 0 and is 512"),
-            (Settings { size_limit: 9, ..is.clone() }, "the size limit was 0 and is 9"),
-            (Settings { size: "8".to_owned(), ..is.clone() }, "the size was 8192 sectors and is 8"),
-            (Settings { is_read_only: true, ..is.clone() }, "it is read-only"),
+            (LoopSettings { file: (1, 3), ..is.clone() }, "it is attached to another file"),
+            (LoopSettings { offset: 512, ..is.clone() }, "the offset was 0 and is 512"),
+            (LoopSettings { size_limit: 9, ..is.clone() }, "the size limit was 0 and is 9"),
+            (
+                LoopSettings { size: "8".to_owned(), ..is.clone() },
+                "the size was 8192 sectors and is 8",
+            ),
+            (LoopSettings { is_read_only: true, ..is.clone() }, "it is read-only"),
         ] {
             assert_eq!(is.difference(&later).as_deref(), Some(words));
         }
-        let locked = Settings { is_read_only: true, ..is.clone() };
+        let locked = LoopSettings { is_read_only: true, ..is.clone() };
         assert_eq!(locked.difference(&is).as_deref(), Some("it is not read-only any more"));
     }
 

@@ -7,7 +7,7 @@ use crate::passthrough::Served;
 
 /// Numbers of the requests that were served.
 #[derive(Default)]
-pub(super) struct Counts {
+pub(super) struct RequestCounters {
     pub(super) opened: AtomicU64,
     pub(super) backed: AtomicU64,
     pub(super) reads: AtomicU64,
@@ -15,7 +15,7 @@ pub(super) struct Counts {
     pub(super) flushes: AtomicU64,
 }
 
-impl Counts {
+impl RequestCounters {
     pub(super) fn read(&self) -> Served {
         let number = |number: &AtomicU64| number.load(Ordering::Relaxed);
         Served {

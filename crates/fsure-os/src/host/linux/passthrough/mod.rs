@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use fuser::{Config, MountOption, Session};
 
-use super::mounts::{Mount, Namespace};
+use super::private_mounts::{Mount, Namespace};
 use crate::passthrough::{Served, Server};
-use counts::{Counts, of_line, to_line};
-use view::View;
+use counts::{RequestCounters, of_line, to_line};
+use view::PassthroughFs;
 
 const READY: &str = "ready\n";
 /// bindfs says nothing when it is mounted.
@@ -29,12 +29,12 @@ const MOUNT_POLL_INTERVAL: Duration = Duration::from_millis(5);
 pub struct Passthrough {
     /// Gone before the server is.
     mount: Option<Mount>,
-    server: Process,
+    server: ServerProcess,
 }
 
 /// The server, which is ended when this is dropped.
 #[derive(Debug)]
-struct Process {
+struct ServerProcess {
     child: Child,
     /// Output of fsure's own server; `None` for bindfs.
     answers: Option<Mutex<BufReader<ChildStdout>>>,
@@ -89,7 +89,7 @@ impl Drop for Passthrough {
     }
 }
 
-impl Drop for Process {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
         if self.answers.is_none() {
@@ -130,14 +130,14 @@ fn bindfs(source: &Path, at: &Path) -> Command {
 }
 
 /// Starts a server, in the namespace, and waits until it has mounted.
-fn start(mut command: Command, server: Server, at: &Path) -> io::Result<Process> {
+fn start(mut command: Command, server: Server, at: &Path) -> io::Result<ServerProcess> {
     let mut child = command.stderr(Stdio::null()).spawn().map_err(|error| {
         let program = command.get_program().display();
         let remedy = if server == Server::Bindfs { "install bindfs: " } else { "" };
         io::Error::new(error.kind(), format!("{remedy}cannot start {program}: {error}"))
     })?;
     let answers = child.stdout.take().map(|output| Mutex::new(BufReader::new(output)));
-    let mut process = Process { child, answers };
+    let mut process = ServerProcess { child, answers };
     let Some(answers) = process.answers.as_ref() else {
         wait_for_mount(&mut process.child, at)?;
         return Ok(process);
@@ -172,12 +172,12 @@ fn wait_for_mount(child: &mut Child, at: &Path) -> io::Result<()> {
 /// answers for as long as its input lasts, and unmounts.
 pub fn serve(source: &Path, at: &Path, kernel: bool, mut output: impl Write) -> io::Result<()> {
     // Each name that the kernel knows of is a descriptor of this process.
-    crate::limit::open_files();
-    let counts = Arc::new(Counts::default());
+    crate::rlimit::open_files();
+    let counts = Arc::new(RequestCounters::default());
     let mut config = Config::default();
     config.mount_options =
         vec![MountOption::DefaultPermissions, MountOption::FSName("fsure".into())];
-    let session = View::new(source, kernel, Arc::clone(&counts))
+    let session = PassthroughFs::new(source, kernel, Arc::clone(&counts))
         .and_then(|view| Session::new(view, at, &config))
         .and_then(Session::spawn);
     let session = match session {

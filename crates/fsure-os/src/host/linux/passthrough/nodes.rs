@@ -13,7 +13,7 @@ use fuser::{BackingId, Errno, FileAttr, FileHandle, FileType, INodeNo};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 /// An inode that the kernel holds.
-pub(super) struct Node {
+pub(super) struct InodeEntry {
     /// Opened as a path: good to ask, and to open.
     pub(super) at: OwnedFd,
     /// The backing id that the kernel was given; an inode must have only one.
@@ -28,24 +28,24 @@ pub(super) struct Open {
 }
 
 /// A name in a listing.
-pub(super) type Name = (INodeNo, FileType, std::ffi::OsString);
+pub(super) type NameEntry = (INodeNo, FileType, std::ffi::OsString);
 
 #[derive(Default)]
-struct Known {
-    nodes: HashMap<u64, (Arc<Node>, u64)>,
+struct KnownNode {
+    nodes: HashMap<u64, (Arc<InodeEntry>, u64)>,
     files: HashMap<u64, Arc<Open>>,
-    folders: HashMap<u64, Arc<Vec<Name>>>,
+    folders: HashMap<u64, Arc<Vec<NameEntry>>>,
     last: u64,
 }
 
 /// All that is known.
 pub(super) struct Nodes {
-    root: Arc<Node>,
+    root: Arc<InodeEntry>,
     device: u64,
-    known: Mutex<Known>,
+    known: Mutex<KnownNode>,
 }
 
-impl Node {
+impl InodeEntry {
     fn new(at: OwnedFd) -> Arc<Self> {
         Arc::new(Self { at, backing: Mutex::default() })
     }
@@ -71,14 +71,14 @@ impl Nodes {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat(CWD, source, flags, Mode::empty())?;
         let device = rustix::fs::fstat(&root)?.st_dev;
-        Ok(Self { root: Node::new(root), device, known: Mutex::default() })
+        Ok(Self { root: InodeEntry::new(root), device, known: Mutex::default() })
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownNode> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn get(&self, number: INodeNo) -> Result<Arc<Node>, Errno> {
+    pub(super) fn get(&self, number: INodeNo) -> Result<Arc<InodeEntry>, Errno> {
         if number == INodeNo::ROOT {
             return Ok(Arc::clone(&self.root));
         }
@@ -86,7 +86,7 @@ impl Nodes {
     }
 
     /// Looks a name up, which the kernel holds from now on.
-    pub(super) fn look_up(&self, parent: &Node, name: &OsStr) -> Result<FileAttr, Errno> {
+    pub(super) fn look_up(&self, parent: &InodeEntry, name: &OsStr) -> Result<FileAttr, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let at = rustix::fs::openat(&parent.at, name, flags, Mode::empty()).map_err(no)?;
         let attributes = attributes(&at)?;
@@ -95,7 +95,7 @@ impl Nodes {
             return Err(Errno::EXDEV);
         }
         let mut known = self.known();
-        known.nodes.entry(attributes.ino.0).or_insert_with(|| (Node::new(at), 0)).1 += 1;
+        known.nodes.entry(attributes.ino.0).or_insert_with(|| (InodeEntry::new(at), 0)).1 += 1;
         Ok(attributes)
     }
 
@@ -117,7 +117,7 @@ impl Nodes {
         FileHandle(handle)
     }
 
-    pub(super) fn keep_names(&self, names: Vec<Name>) -> FileHandle {
+    pub(super) fn keep_names(&self, names: Vec<NameEntry>) -> FileHandle {
         let mut known = self.known();
         known.last += 1;
         let handle = known.last;
@@ -129,7 +129,7 @@ impl Nodes {
         self.known().files.get(&handle.0).cloned().ok_or(Errno::EBADF)
     }
 
-    pub(super) fn names(&self, handle: FileHandle) -> Result<Arc<Vec<Name>>, Errno> {
+    pub(super) fn names(&self, handle: FileHandle) -> Result<Arc<Vec<NameEntry>>, Errno> {
         self.known().folders.get(&handle.0).cloned().ok_or(Errno::EBADF)
     }
 

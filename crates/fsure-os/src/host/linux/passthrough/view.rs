@@ -16,31 +16,35 @@ use fuser::{
 };
 use rustix::fs::{AtFlags, CWD, Dir, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
 
-use super::counts::{Counts, count};
-use super::nodes::{Name, Node, Nodes, attributes, no};
+use super::counts::{RequestCounters, count};
+use super::nodes::{InodeEntry, NameEntry, Nodes, attributes, no};
 
 /// Time for which the kernel can cache a response: as with libfuse.
 const BELIEVED: Duration = Duration::from_secs(1);
 
 /// A folder, passed on.
-pub(super) struct View {
+pub(super) struct PassthroughFs {
     nodes: Nodes,
     /// True if the kernel is to read and write by itself.
     kernel: bool,
-    counts: Arc<Counts>,
+    counts: Arc<RequestCounters>,
 }
 
-type Answer<T> = Result<T, Errno>;
+type FuseResult<T> = Result<T, Errno>;
 
-impl View {
-    pub(super) fn new(source: &Path, kernel: bool, counts: Arc<Counts>) -> io::Result<Self> {
+impl PassthroughFs {
+    pub(super) fn new(
+        source: &Path,
+        kernel: bool,
+        counts: Arc<RequestCounters>,
+    ) -> io::Result<Self> {
         Ok(Self { nodes: Nodes::new(source)?, kernel, counts })
     }
 
     /// Registers an open file with the kernel, if it is to be and can be.
     fn back(
         &self,
-        node: &Node,
+        node: &InodeEntry,
         register: impl FnOnce() -> io::Result<BackingId>,
     ) -> Option<Arc<BackingId>> {
         if !self.kernel {
@@ -57,12 +61,12 @@ impl View {
         Some(backing)
     }
 
-    fn entry(&self, parent: INodeNo, name: &OsStr) -> Answer<FileAttr> {
+    fn entry(&self, parent: INodeNo, name: &OsStr) -> FuseResult<FileAttr> {
         let parent = self.nodes.get(parent)?;
         self.nodes.look_up(&parent, name)
     }
 
-    fn list(&self, number: INodeNo) -> Answer<Vec<Name>> {
+    fn list(&self, number: INodeNo) -> FuseResult<Vec<NameEntry>> {
         let folder = self.nodes.get(number)?.open(libc::O_RDONLY | libc::O_DIRECTORY);
         let mut names = Vec::new();
         for name in Dir::read_from(folder.map_err(no)?).map_err(no)? {
@@ -80,14 +84,18 @@ impl View {
         Ok(names)
     }
 
-    fn resize(&self, node: &Node, handle: Option<FileHandle>, size: u64) -> Answer<()> {
+    fn resize(&self, node: &InodeEntry, handle: Option<FileHandle>, size: u64) -> FuseResult<()> {
         match handle.and_then(|handle| self.nodes.file(handle).ok()) {
             Some(open) => open.file.set_len(size).map_err(no),
             None => node.open(libc::O_WRONLY).and_then(|file| file.set_len(size)).map_err(no),
         }
     }
 
-    fn two(&self, first: INodeNo, second: INodeNo) -> Answer<(Arc<Node>, Arc<Node>)> {
+    fn two(
+        &self,
+        first: INodeNo,
+        second: INodeNo,
+    ) -> FuseResult<(Arc<InodeEntry>, Arc<InodeEntry>)> {
         Ok((self.nodes.get(first)?, self.nodes.get(second)?))
     }
 }
@@ -112,28 +120,28 @@ fn mode(bits: u32) -> Mode {
     Mode::from_raw_mode(bits & 0o7777)
 }
 
-fn say(answer: Answer<()>, reply: ReplyEmpty) {
+fn say(answer: FuseResult<()>, reply: ReplyEmpty) {
     match answer {
         Ok(()) => reply.ok(),
         Err(error) => reply.error(error),
     }
 }
 
-fn say_entry(answer: Answer<FileAttr>, reply: ReplyEntry) {
+fn say_entry(answer: FuseResult<FileAttr>, reply: ReplyEntry) {
     match answer {
         Ok(found) => reply.entry(&BELIEVED, &found, Generation(0)),
         Err(error) => reply.error(error),
     }
 }
 
-fn say_attributes(answer: Answer<FileAttr>, reply: ReplyAttr) {
+fn say_attributes(answer: FuseResult<FileAttr>, reply: ReplyAttr) {
     match answer {
         Ok(found) => reply.attr(&BELIEVED, &found),
         Err(error) => reply.error(error),
     }
 }
 
-impl Filesystem for View {
+impl Filesystem for PassthroughFs {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         // One file system below: the RAM disk, or the disk.
         self.kernel = self.kernel
@@ -172,7 +180,7 @@ impl Filesystem for View {
         _: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let set = |node: Arc<Node>| -> Answer<FileAttr> {
+        let set = |node: Arc<InodeEntry>| -> FuseResult<FileAttr> {
             if uid.is_some() || gid.is_some() {
                 let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
                 rustix::fs::chownat(&node.at, c"", uid, gid, AtFlags::EMPTY_PATH).map_err(no)?;
@@ -338,7 +346,7 @@ impl Filesystem for View {
     ) {
         count(&self.counts.reads);
         let read = self.nodes.file(handle).and_then(|open| {
-            crate::folder::read_all(size as usize, |target, at| {
+            crate::root_dir::read_all(size as usize, |target, at| {
                 // One byte more would be asked for than there is to give.
                 let left = (size as usize).saturating_sub(at as usize).min(target.len());
                 open.file.read_at(&mut target[..left], offset + at)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use fsure::report::ram as report;
 use fsure_core::{ExitCode, Result, units};
-use fsure_os::daemon;
+use fsure_os::detached_process;
 use fsure_ram::service::{
     Backend, Bind, BindPlan, CallerContext, DaemonEvent, FolderStatus, Registry, SelfExec,
     SupervisorConfig, WorkerConfig, keep, prepare, status, work,
@@ -135,7 +135,7 @@ fn foreground(registry: &Registry, id: &str, screen: &Screen) -> Result<ExitCode
     let notify = |words: &str| {
         if let Some(socket) = &socket {
             // If systemd does not listen, there is no process to notify.
-            let _ = daemon::notify(socket, words);
+            let _ = detached_process::notify(socket, words);
         }
     };
     let tell = |told: &DaemonEvent| match told {

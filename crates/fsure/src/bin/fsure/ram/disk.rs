@@ -16,11 +16,11 @@ const HOME: &str = "/run/fsure/disk";
 #[derive(Args)]
 pub(super) struct DiskArgs {
     #[command(subcommand)]
-    what: What,
+    what: DiskCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum DiskCommand {
     /// Make one
     Create {
         /// An empty folder, whose owner and mode it gets; or a name, of which one is
@@ -52,11 +52,11 @@ fn size(text: &str) -> std::result::Result<u64, String> {
 pub(super) fn run(args: &DiskArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     let home = Path::new(HOME);
     match &args.what {
-        What::Create { what, size } => {
+        DiskCommand::Create { what, size } => {
             let disk = fsure_ram::create_disk(what, home, *size)?;
             say(output, screen, report::json_line("created", &disk), report::made(&disk));
         }
-        What::List => {
+        DiskCommand::List => {
             let disks = fsure_ram::disks()?;
             if output.json {
                 disks.iter().for_each(|disk| screen.print(&report::json_line("disk", disk)));
@@ -65,7 +65,7 @@ pub(super) fn run(args: &DiskArgs, output: &OutputArgs, screen: &Screen) -> Resu
                 screen.print(&report::text(&disks));
             }
         }
-        What::Destroy { what, discard } => {
+        DiskCommand::Destroy { what, discard } => {
             let done = fsure_ram::destroy_disk(what, home, *discard)?;
             if let Some(words) = report::kept(&done) {
                 screen.warn(&words);

@@ -27,7 +27,7 @@ pub(super) fn run(args: &DoctorArgs, output: &OutputArgs, screen: &Screen) -> Re
     let facts = doctor::gather(&super::registry(), runtime.as_deref(), &args.folders)?;
     let mut findings = doctor::judge(&facts);
     if output.quiet {
-        findings.retain(|finding| finding.state == doctor::State::Act);
+        findings.retain(|finding| finding.state == doctor::FindingState::Act);
     }
     let said = if output.json { report::json_lines } else { report::text }(&findings);
     if !said.is_empty() {

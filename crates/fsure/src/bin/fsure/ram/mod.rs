@@ -37,11 +37,11 @@ use super::screen::Screen;
 #[derive(Args)]
 pub(crate) struct RamArgs {
     #[command(subcommand)]
-    what: What,
+    what: RamCommand,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum RamCommand {
     Run(run::RunArgs),
     Bind(bind::BindArgs),
     Status(status::StatusArgs),
@@ -75,20 +75,20 @@ struct Which {
 /// Runs the command.
 pub(crate) fn run(args: &RamArgs, output: &OutputArgs) -> ExitCode {
     match &args.what {
-        What::Run(args) => run::run(args, output),
-        What::KeepRun(args) => run::run_keeper(args),
-        What::Bind(args) => on_screen(output, |screen| bind::run(args, output, screen)),
-        What::Status(args) => on_screen(output, |screen| status::run(args, output, screen)),
-        What::Sync(args) => on_screen(output, |screen| sync::run(args, output, screen)),
-        What::Verify(args) => on_screen(output, |screen| verify::run(args, output, screen)),
-        What::Unbind(args) => on_screen(output, |screen| unbind::run(args, output, screen)),
-        What::Recover(args) => on_screen(output, |screen| recover::run(args, output, screen)),
-        What::Keep(args) => on_screen(output, |screen| bind::keep_on(args, screen)),
-        What::Work(args) => on_screen(output, |screen| bind::work_on(args, screen)),
-        What::Pin(args) => on_screen(output, |screen| pin::run(args, output, screen)),
-        What::Disk(args) => on_screen(output, |screen| disk::run(args, output, screen)),
-        What::Doctor(args) => on_screen(output, |screen| doctor::run(args, output, screen)),
-        What::Unpin(args) => on_screen(output, |screen| pin::let_go(args, output, screen)),
+        RamCommand::Run(args) => run::run(args, output),
+        RamCommand::KeepRun(args) => run::run_keeper(args),
+        RamCommand::Bind(args) => on_screen(output, |screen| bind::run(args, output, screen)),
+        RamCommand::Status(args) => on_screen(output, |screen| status::run(args, output, screen)),
+        RamCommand::Sync(args) => on_screen(output, |screen| sync::run(args, output, screen)),
+        RamCommand::Verify(args) => on_screen(output, |screen| verify::run(args, output, screen)),
+        RamCommand::Unbind(args) => on_screen(output, |screen| unbind::run(args, output, screen)),
+        RamCommand::Recover(args) => on_screen(output, |screen| recover::run(args, output, screen)),
+        RamCommand::Keep(args) => on_screen(output, |screen| bind::keep_on(args, screen)),
+        RamCommand::Work(args) => on_screen(output, |screen| bind::work_on(args, screen)),
+        RamCommand::Pin(args) => on_screen(output, |screen| pin::run(args, output, screen)),
+        RamCommand::Disk(args) => on_screen(output, |screen| disk::run(args, output, screen)),
+        RamCommand::Doctor(args) => on_screen(output, |screen| doctor::run(args, output, screen)),
+        RamCommand::Unpin(args) => on_screen(output, |screen| pin::let_go(args, output, screen)),
     }
 }
 

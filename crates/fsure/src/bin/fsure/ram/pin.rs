@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use fsure::report::pin as report;
 use fsure_core::{Error, ExitCode, IoContext as _, Result};
-use fsure_os::daemon::{DetachedProcess, begun, terminate};
+use fsure_os::detached_process::{DetachedProcess, begun, terminate};
 use fsure_ram::ReleaseReason;
 use signal_hook::consts::SIGINT;
 

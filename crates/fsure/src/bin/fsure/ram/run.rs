@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use fsure_core::{Error, ExitCode, Result};
-use fsure_os::family::{Ended, NOT_STARTED};
+use fsure_os::process_tree::{Ended, NOT_STARTED};
 use fsure_ram::service::run::{KeepOptions, RunOptions, RunOutcome, SyncerEvent, keep, run as job};
 
 use super::super::screen::Screen;

@@ -1,0 +1,3 @@
+//! Many reads with one call.
+
+pub use crate::host::batch_read::{RING_READS_MAX, Ring};

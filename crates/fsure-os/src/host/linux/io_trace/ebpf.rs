@@ -1,0 +1,338 @@
+//! `bpf/hot.bpf.c` at work: loaded, told what it has to know, and read.
+//!
+//! The object is built beforehand and is part of the command, so neither a
+//! compiler nor headers of the kernel are needed. Where a structure of this
+//! kernel differs from that of the one it was written on, it is put right while
+//! it is loaded, by the types that the kernel tells of itself (BTF).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use aya::maps::{Array, HashMap as KernelMap, MapData, MapError, RingBuf};
+use aya::programs::{BtfTracePoint, ProgramError};
+use aya::{Btf, Ebpf, EbpfLoader, Pod};
+
+use super::path_resolver::{Key, Namer, ResolvedName};
+use super::{Folders, syscalls};
+use crate::io_trace::{IoCounts, ProcessIo, TraceReport};
+
+/// `struct counts` of `hot.bpf.c`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct InKernel {
+    counts: [u64; 12],
+    last_process: u32,
+    is_named: u32,
+}
+
+/// `struct process`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct InFolder {
+    folder: Key,
+    id: u64,
+}
+
+// SAFETY: plain numbers, without padding.
+unsafe impl Pod for Key {}
+// SAFETY: plain numbers, without padding.
+unsafe impl Pod for InKernel {}
+// SAFETY: plain numbers, without padding.
+unsafe impl Pod for InFolder {}
+
+/// `enum lost`.
+const LOST: [&str; 4] = [
+    "operations in folders for which there was no room",
+    "operations for which there was no room",
+    "processes for which there was no room",
+    "calls of programs of 32 bits",
+];
+
+/// A loss, too: the program cannot know whether it was asked about a folder without a path.
+const NOWHERE: &str = "folders whose path is too long, or for whose name there was no room";
+
+/// Must be there; the first to be attached is what ends a call, so that none
+/// that began is left over.
+const NEEDED: [(&str, &str); 2] = [("hot_exit", "sys_exit"), ("hot_enter", "sys_enter")];
+
+/// Optional programs, the tracepoint of each, and what is not seen if the kernel refuses
+/// them. Of two that see the same, the second is for older kernels.
+const OTHERS: [(&[&str], &str, &str); 4] = [
+    (&["hot_complete", "hot_complete_old"], "io_uring_complete", "io_uring"),
+    (&["hot_submit"], "io_uring_submit_req", "io_uring"),
+    (&["hot_miss"], "mm_filemap_add_to_page_cache", "what had to be fetched from the device"),
+    (&["hot_dirty"], "writeback_dirty_folio", "stores through mappings"),
+];
+
+/// Maximum number of attempts to load a program.
+const LOAD_ATTEMPTS_MAX: u32 = 20;
+/// Names wait in a ring of 4 MiB, room for some 40,000; where they are long it is less, so
+/// it is emptied often.
+const RING_POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Programs in the kernel that count.
+pub(super) struct Kernel {
+    programs: Ebpf,
+    ring: RingBuf<MapData>,
+    names: BTreeMap<Key, ResolvedName>,
+    blind: Vec<String>,
+    below: Vec<PathBuf>,
+}
+
+impl Kernel {
+    pub(super) fn begin(below: &[PathBuf]) -> io::Result<Self> {
+        Self::with_room(below, &[])
+    }
+
+    /// With so many entries in maps of these names, and as many as they were made
+    /// for in all others.
+    fn with_room(below: &[PathBuf], rooms: &[(&str, u32)]) -> io::Result<Self> {
+        if cfg!(not(all(target_endian = "little", target_pointer_width = "64"))) {
+            return Err(refused("fsure's programs for the kernel are for 64 bits, little-endian"));
+        }
+        let types = Btf::from_sys_fs()
+            .map_err(|error| refused(&format!("the kernel does not tell its types: {error}")))?;
+        let mut programs = load(&types, rooms)?;
+        let mut blind = vec![
+            "an msync, and a sync of all file systems at once".to_owned(),
+            "what programs of 32 bits do".to_owned(),
+            "how long a program waits for a page that it has mapped".to_owned(),
+            "how long libaio takes, and the bytes of its vectored requests".to_owned(),
+            "misses of threads of the kernel".to_owned(),
+        ];
+        if own_process().is_none() {
+            blind.push("which process is fsure itself, so that its own counts, too".to_owned());
+        }
+        for (program, point) in NEEDED {
+            attach(&mut programs, program, point, &types).map_err(|error| told(&error))?;
+        }
+        for (all, point, sees) in OTHERS {
+            let attached = |name: &&str| attach(&mut programs, name, point, &types).is_ok();
+            if !all.iter().any(attached) && !blind.iter().any(|known| known == sees) {
+                blind.push(sees.to_owned());
+            }
+        }
+        let ring = programs.take_map("names").and_then(|map| RingBuf::try_from(map).ok());
+        let ring = ring.ok_or_else(|| io::Error::other("no map for names"))?;
+        let (names, below) = (BTreeMap::new(), below.to_vec());
+        Ok(Self { programs, ring, names, blind, below })
+    }
+
+    pub(super) fn watch(&mut self, time: Duration) -> io::Result<()> {
+        let end = Instant::now() + time;
+        loop {
+            self.take_names();
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(RING_POLL_INTERVAL));
+        }
+    }
+
+    fn take_names(&mut self) {
+        while let Some(record) = self.ring.next() {
+            if let Some((key, name)) = ResolvedName::parse(&record) {
+                self.names.insert(key, name);
+            }
+        }
+    }
+
+    pub(super) fn end(mut self) -> io::Result<TraceReport> {
+        // Without their programs the maps stand still.
+        for (_, program) in self.programs.programs_mut() {
+            if let Ok(program) = <&mut BtfTracePoint>::try_from(program) {
+                // One that the kernel refused is not there to be unloaded.
+                let _ = program.unload();
+            }
+        }
+        self.take_names();
+        let processes = self.processes()?;
+        let counted: KernelMap<_, Key, InKernel> = map(&self.programs, "folders")?;
+        let namer = Namer::new()?;
+        let (mut folders, mut nowhere) = (Folders::default(), 0);
+        for entry in counted.iter() {
+            let (key, InKernel { counts, .. }) = entry.map_err(|error| told(&error))?;
+            let counts = counts_of(counts);
+            let name = self.names.get(&key);
+            if counts.is_nothing() {
+                continue;
+            }
+            nowhere += u64::from(!name.is_some_and(ResolvedName::is_known));
+            if !namer.was_below(&key, name, &self.below) {
+                continue;
+            }
+            let place = namer.place(&key, name, &self.below);
+            folders.add(place, &counts, processes.get(&key).into_iter().flatten().cloned());
+        }
+        let mut lost = self.lost()?;
+        lost.extend((nowhere > 0).then_some((NOWHERE, nowhere)));
+        Ok(TraceReport { folders: folders.all(), blind: self.blind, lost })
+    }
+
+    fn processes(&self) -> io::Result<BTreeMap<Key, BTreeSet<ProcessIo>>> {
+        let all: KernelMap<_, InFolder, [u8; 16]> = map(&self.programs, "processes")?;
+        let mut by_folder: BTreeMap<Key, BTreeSet<ProcessIo>> = BTreeMap::new();
+        for entry in all.iter() {
+            let (InFolder { folder, id }, name) = entry.map_err(|error| told(&error))?;
+            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            let name = String::from_utf8_lossy(name).into_owned();
+            let process = ProcessIo { name, id: id as u32 };
+            by_folder.entry(folder).or_default().insert(process);
+        }
+        Ok(by_folder)
+    }
+
+    fn lost(&self) -> io::Result<Vec<(&'static str, u64)>> {
+        let map = self.programs.map("lost").ok_or_else(|| io::Error::other("no map"))?;
+        let counts: Array<_, u64> = map.try_into().map_err(|error: MapError| told(&error))?;
+        let mut lost = Vec::new();
+        for (place, what) in (0..).zip(LOST) {
+            let count = counts.get(&place, 0).map_err(|error| told(&error))?;
+            if count > 0 {
+                lost.push((what, count));
+            }
+        }
+        Ok(lost)
+    }
+}
+
+/// Puts the object right for this kernel, and makes its maps.
+fn load(types: &Btf, rooms: &[(&str, u32)]) -> io::Result<Ebpf> {
+    // Before Linux 5.11 maps count as locked memory, of which 64 KiB are free.
+    let all = rustix::process::Rlimit { current: None, maximum: None };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Memlock, all);
+    let operations = syscalls::table();
+    // No program has the number 0.
+    let (own, page) = (own_process().unwrap_or(0), rustix::param::page_size() as u32);
+    let (direct, synced) = (libc::O_DIRECT as u32, libc::O_DSYNC as u32);
+    let mut loader = EbpfLoader::new();
+    for (map, entries) in rooms {
+        loader.map_max_entries(map, *entries);
+    }
+    loader
+        .btf(Some(types))
+        .override_global("operations", &operations, true)
+        .override_global("own_process", &own, true)
+        .override_global("page_size", &page, true)
+        .override_global("o_direct", &direct, true)
+        .override_global("o_dsync", &synced, true)
+        .load(aya::include_bytes_aligned!("../../../../bpf/hot.bpf.o"))
+        .map_err(|error| told(&error))
+}
+
+/// The number by which the kernel's programs know this process, to leave it out;
+/// `None` in a PID namespace, where it has another one that is not told.
+fn own_process() -> Option<u32> {
+    /// `PROC_PID_INIT_INO`, which no later namespace gets.
+    const FIRST: &str = "pid:[4026531836]";
+    let space = std::fs::read_link("/proc/self/ns/pid").ok()?;
+    (space.as_os_str() == FIRST).then(std::process::id)
+}
+
+fn attach(
+    programs: &mut Ebpf,
+    name: &str,
+    point: &str,
+    types: &Btf,
+) -> std::result::Result<(), ProgramError> {
+    let program = programs.program_mut(name).ok_or(ProgramError::NotLoaded)?;
+    let program: &mut BtfTracePoint = program.try_into()?;
+    let mut attempts = 0;
+    while let Err(error) = program.load(point, types) {
+        // The kernel leaves off to look through a program when a signal comes.
+        attempts += 1;
+        if attempts == LOAD_ATTEMPTS_MAX || told(&error).kind() != io::ErrorKind::WouldBlock {
+            return Err(error);
+        }
+    }
+    program.attach()?;
+    Ok(())
+}
+
+fn map<'a, K: Pod, V: Pod>(
+    programs: &'a Ebpf,
+    name: &str,
+) -> io::Result<KernelMap<&'a MapData, K, V>> {
+    let map = programs.map(name).ok_or_else(|| io::Error::other("no map"))?;
+    map.try_into().map_err(|error: MapError| told(&error))
+}
+
+fn counts_of(counts: [u64; 12]) -> IoCounts {
+    let [reads, bytes_read, read_ns, writes, bytes_written, write_ns, rest @ ..] = counts;
+    let [fsyncs, fsync_ns, synced_write_ns, bytes_missed, missed_ns, bytes_mapped] = rest;
+    IoCounts {
+        reads,
+        bytes_read,
+        read_ns,
+        writes,
+        bytes_written,
+        write_ns,
+        fsyncs,
+        fsync_ns,
+        synced_write_ns,
+        bytes_missed,
+        missed_ns,
+        bytes_mapped,
+    }
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, why)
+}
+
+/// Returns the system's error, without the log of its verifier, which has thousands of
+/// lines.
+fn told(error: &(dyn Error + 'static)) -> io::Error {
+    let mut cause = Some(error);
+    while let Some(this) = cause {
+        if let Some(io) = this.downcast_ref::<io::Error>() {
+            let words = format!("the kernel refuses fsure's programs: {io}");
+            return io::Error::new(io.kind(), words);
+        }
+        cause = this.source();
+    }
+    io::Error::other(format!("the kernel refuses fsure's programs: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::host::did_not_run;
+
+    #[test]
+    fn what_is_read_has_the_size_of_what_is_written() {
+        assert_eq!(size_of::<Key>(), 24);
+        assert_eq!(size_of::<InKernel>(), 12 * 8 + 8);
+        assert_eq!(size_of::<InFolder>(), 32);
+        let counts = counts_of([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+        assert_eq!((counts.reads, counts.writes, counts.fsyncs), (1, 4, 7));
+        assert_eq!((counts.bytes_missed, counts.bytes_mapped), (10, 12));
+    }
+
+    #[test]
+    fn what_finds_no_room_is_told() {
+        let rooms = [("folders", 1), ("processes", 1)];
+        let mut kernel = match Kernel::with_room(&[], &rooms) {
+            Ok(kernel) => kernel,
+            Err(error) => return did_not_run("what_finds_no_room_is_told", &error.to_string()),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let script = "mkdir a b; for name in a/1 a/2 b/1; do echo x > $name; cat $name; done";
+        for _ in 0..3 {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", script]).current_dir(folder.path());
+            assert!(shell.output().is_ok());
+        }
+        kernel.watch(Duration::ZERO).unwrap();
+        let seen = kernel.end().unwrap();
+        assert!(seen.folders.len() <= 1, "{:?}", seen.folders);
+        let lost = |what| seen.lost.iter().any(|(told, count)| told == what && *count > 0);
+        assert!(lost(&LOST[0]), "{:?}", seen.lost);
+    }
+}

@@ -1,8 +1,0 @@
-//! Stub for systems other than Linux, on which RAM folders are not available.
-
-use crate::kernel::Features;
-
-/// Nothing can be tried.
-pub(crate) fn features() -> Features {
-    Features::default()
-}

@@ -1,0 +1,8 @@
+//! Stub for systems other than Linux, on which RAM folders are not available.
+
+use crate::kernel_features::Features;
+
+/// Nothing can be tried.
+pub(crate) fn features() -> Features {
+    Features::default()
+}

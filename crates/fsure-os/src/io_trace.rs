@@ -1,0 +1,176 @@
+//! Traces which folders are read, written and made durable, by which processes,
+//! and how long that takes: all of a machine's programs, watched for a while.
+//!
+//! Two sources. Programs in the kernel (eBPF, `bpf/hot.bpf.c`) count every call
+//! and its time. If they are not available, fanotify reports in which folders
+//! something happened; it merges events, so its counts are the least that can
+//! have been. What a source cannot see is part of its result.
+//!
+//! Linux only; elsewhere [`Tracer::begin`] fails with `Unsupported`.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::host;
+
+/// The source of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceSource {
+    /// Programs of fsure in the kernel: every call, its bytes, its time.
+    Ebpf,
+    /// The kernel's file notifications: merged, no bytes, no time, no `fsync`.
+    Fanotify,
+}
+
+impl TraceSource {
+    /// Its name, as options and results have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ebpf => "ebpf",
+            Self::Fanotify => "fanotify",
+        }
+    }
+}
+
+/// The operations in a folder: on the files that are directly in it, and on the folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IoCounts {
+    /// Calls that read, and did not fail; requests of `io_uring` and libaio
+    /// are calls, here and below.
+    pub reads: u64,
+    /// Bytes that they read, from memory or not.
+    pub bytes_read: u64,
+    /// Time that they took, in nanoseconds.
+    pub read_ns: u64,
+    /// Calls that wrote.
+    pub writes: u64,
+    /// Bytes that they wrote.
+    pub bytes_written: u64,
+    /// Time that they took, in nanoseconds.
+    pub write_ns: u64,
+    /// Calls that made something durable: `fsync`, `fdatasync`,
+    /// `sync_file_range`, `syncfs`.
+    pub fsyncs: u64,
+    /// Time that they took, in nanoseconds.
+    pub fsync_ns: u64,
+    /// Time of the writes that went to the device themselves (`O_SYNC`,
+    /// `O_DSYNC`, `O_DIRECT`), in nanoseconds. Part of `write_ns`.
+    pub synced_write_ns: u64,
+    /// Bytes that had to be fetched from the device, read-ahead included.
+    pub bytes_missed: u64,
+    /// Time of the reads that had to wait for some of these bytes, in
+    /// nanoseconds. Part of `read_ns`.
+    pub missed_ns: u64,
+    /// Bytes of pages that became dirty by stores through mappings.
+    pub bytes_mapped: u64,
+}
+
+impl IoCounts {
+    /// Adds what was done elsewhere, or by another name.
+    pub fn add(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.bytes_read += other.bytes_read;
+        self.read_ns += other.read_ns;
+        self.writes += other.writes;
+        self.bytes_written += other.bytes_written;
+        self.write_ns += other.write_ns;
+        self.fsyncs += other.fsyncs;
+        self.fsync_ns += other.fsync_ns;
+        self.synced_write_ns += other.synced_write_ns;
+        self.bytes_missed += other.bytes_missed;
+        self.missed_ns += other.missed_ns;
+        self.bytes_mapped += other.bytes_mapped;
+    }
+
+    /// Returns true if nothing was done.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The folder in which something was done.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TracedFolder {
+    /// The folder has this path, which led to it a moment ago.
+    At(PathBuf),
+    /// No path leads to it from here: it is deleted, was moved, or is in a mount
+    /// that this process does not see.
+    Unseen {
+        /// The device of its file system: major and minor number.
+        device: (u32, u32),
+        /// Its number there.
+        ino: u64,
+    },
+}
+
+/// A process that did something.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProcessIo {
+    /// The name of its command.
+    pub name: String,
+    /// Its number.
+    pub id: u32,
+}
+
+/// One folder, and what was done in it.
+#[derive(Clone, Debug)]
+pub struct FolderIo {
+    /// The folder.
+    pub place: TracedFolder,
+    /// The operations in it.
+    pub counts: IoCounts,
+    /// The processes that did them.
+    pub processes: BTreeSet<ProcessIo>,
+}
+
+/// The result of a trace.
+#[derive(Clone, Debug)]
+pub struct TraceReport {
+    /// Folders in no order, each path once.
+    pub folders: Vec<FolderIo>,
+    /// The blind spots of the source, one sentence each.
+    pub blind: Vec<String>,
+    /// Events that it could have seen and did not, for want of room: a
+    /// description, and the number.
+    pub lost: Vec<(&'static str, u64)>,
+}
+
+/// Watches from its beginning until its end.
+pub struct Tracer(host::io_trace::Tracer);
+
+impl Tracer {
+    /// Begins to watch. `below` are the folders that matter, all if there are
+    /// none; a source that needs to know them watches no others. Without
+    /// `source`, the best one that is available.
+    pub fn begin(below: &[PathBuf], source: Option<TraceSource>) -> io::Result<Self> {
+        host::io_trace::Tracer::begin(below, source).map(Self)
+    }
+
+    /// The source of the trace.
+    pub fn source(&self) -> TraceSource {
+        self.0.source()
+    }
+
+    /// The error that prevented the best source, if another one is used without a
+    /// request for it.
+    pub fn fell_back(&self) -> Option<&str> {
+        self.0.fell_back()
+    }
+
+    /// Lets time pass, and collects events.
+    pub fn watch(&mut self, time: Duration) -> io::Result<()> {
+        self.0.watch(time)
+    }
+
+    /// Ends the trace, and returns its result.
+    pub fn end(self) -> io::Result<TraceReport> {
+        self.0.end()
+    }
+}
+
+/// Returns true if a folder lies on a file system in memory (tmpfs, ramfs).
+pub fn is_in_memory(folder: &Path) -> io::Result<bool> {
+    host::io_trace::is_in_memory(folder)
+}
