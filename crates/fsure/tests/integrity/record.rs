@@ -126,6 +126,23 @@ fn a_catalog_cut_short_is_refused() {
     assert_clean(&recorded.verify(), "put back");
 }
 
+/// SQLite calls such a file read-only, and fsure advised to keep the record elsewhere.
+#[test]
+fn a_flipped_write_version_is_damage_and_no_file_that_cannot_be_written() {
+    let (tree, recorded) = tree();
+    recorded.record();
+    tree.write("new", "new");
+    let mut whole = recorded.catalog_bytes();
+    whole[18] ^= 2;
+    std::fs::write(&recorded.catalog, &whole).expect("write");
+    assert_refused(&recorded, "write version");
+    let run = recorded.text("update", &[""; 0]);
+    assert!(run.stderr.contains("fsure recover "), "{run:?}");
+    assert_eq!(recorded.text("recover", &[""; 0]).code, 7);
+    let report = recorded.update();
+    assert_eq!((report.code, report.count("new")), (0, 1), "{report:?}");
+}
+
 #[test]
 fn no_flipped_byte_is_believed_or_written_over() {
     let (_tree, recorded) = tree();
