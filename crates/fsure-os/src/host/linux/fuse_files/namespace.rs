@@ -55,24 +55,24 @@ impl Space {
     /// Mounts over a folder; the second is the descriptor to serve the mount by.
     pub(super) fn with_mount(place: &Path) -> io::Result<(Self, OwnedFd)> {
         let plan = MountRequest::new(place)?;
-        let (ours, childs) = socketpair(
+        let (own_end, child_end) = socketpair(
             rustix::net::AddressFamily::UNIX,
             rustix::net::SocketType::SEQPACKET,
             rustix::net::SocketFlags::CLOEXEC,
             None,
         )?;
-        let child = in_child(|| match make(&plan, &childs) {
+        let child = in_child(|| match make(&plan, &child_end) {
             Ok(()) => 0,
             Err((step, errno)) => {
                 let errno = errno.raw_os_error().to_le_bytes();
                 let word = [step, errno[0], errno[1], errno[2], errno[3]];
                 // Told nothing, the parent says so.
-                let _ = rustix::io::write(&childs, &word);
+                let _ = rustix::io::write(&child_end, &word);
                 1
             }
         })?;
-        drop(childs);
-        let received = receive(&ours);
+        drop(child_end);
+        let received = receive(&own_end);
         wait_for(child)?;
         let mut descriptors = received?.into_iter();
         let mut next = || descriptors.next().ok_or(io::ErrorKind::UnexpectedEof);
