@@ -1,11 +1,19 @@
 # Everything is done by cargo; .ci/run is the whole check.
-.PHONY: bench check test
+.PHONY: bench campaign check test
 
 check:
 	.ci/run
 
 test:
 	cargo test --workspace --locked
+
+# All tests, with N times as many kills, cuts and random cases, and with every FLIPS-th bit
+# of a catalog flipped under every command: hours, as root. A part of it:
+# make campaign TESTS="--test ram ram_instant"
+N ?= 17
+FLIPS ?= 7
+campaign:
+	FSURE_CAMPAIGN=$(N) FSURE_FLIPS=$(FLIPS) cargo test --workspace --locked $(TESTS)
 
 # Compares with the peers and writes docs/benchmarks.md: as root, on a quiet
 # machine. BENCH=--million for the rows over 10^6 files, --quick for a trial.

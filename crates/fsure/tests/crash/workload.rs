@@ -88,7 +88,7 @@ fn what_is_there_is_not_written_over() {
 #[test]
 fn a_full_disk_is_an_end_like_any_other() {
     let at = tempfile::tempdir().expect("a folder");
-    let small = Mounted::tmpfs(at.path(), 2048);
+    let small = Mounted::tmpfs(at.path(), 512);
     let Some(_small) = or_skip("a_full_disk_is_an_end", small) else { return };
     for name in ["append:fsync", "rename:file-new", "sqlite:wal-full", "sqlite:delete-extra"] {
         let folder = tempfile::tempdir_in(&at).expect("a folder");

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::support::campaign;
 use crate::support::ram_machine::{
     Disk, FSURE, bind, is_bound, kill, kill_daemons, on_own_machine, process, ram, unbind,
 };
@@ -34,16 +35,15 @@ enum Scene {
 
 const SCENES: [Scene; 6] =
     [Scene::Worker, Scene::Unbinding, Scene::Both, Scene::Binding, Scene::Keeper, Scene::Syncing];
-/// Of all scenes together. By hand with more: `FSURE_KILLS=300`.
-const KILLS: u32 = 60;
+/// Kills of all scenes together: three of each.
+const KILLS: u32 = 18;
 /// The longest delay before a kill: longer than a scene takes.
 const LONGEST: Duration = Duration::from_millis(120);
 
 #[test]
 fn no_kill_of_a_daemon_loses_anything() {
     on_own_machine(module_path!(), "no_kill_of_a_daemon_loses_anything", 128, |disk| {
-        let asked = std::env::var("FSURE_KILLS").ok().and_then(|number| number.parse().ok());
-        let kills = asked.unwrap_or(KILLS);
+        let kills = campaign(KILLS);
         let run = Killed::new(disk);
         let mut generation = 0;
         for number in 0..kills {

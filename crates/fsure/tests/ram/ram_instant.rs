@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::support::campaign;
 use crate::support::full_test_name;
 use crate::support::history::{History, Judgement, Moment, Tree, now, tree};
 use crate::support::ram_machine::{Disk, FSURE, on_own_machine, ram, sh, status, unbind};
@@ -21,10 +22,10 @@ use crate::support::ram_run_folders::{NOBODY, User, users};
 use crate::support::skip;
 
 const TEST: &str = "every_generation_is_a_state_that_the_folder_had";
-/// Cuts of all file systems and programs together. By hand with more: `FSURE_CUTS=1000`.
-const CUTS: u32 = 25;
+/// Cuts of all file systems and programs together.
+const CUTS: u32 = 6;
 /// Cuts of one mount; then another program writes on another file system.
-const CUTS_PER_RUN: u32 = 5;
+const CUTS_PER_RUN: u32 = 2;
 const FILE_SYSTEMS: [&str; 3] = ["ext4", "xfs", "btrfs"];
 const MAX_LOSS: Duration = Duration::from_millis(300);
 const HOST: &str = "/var/lib/host";
@@ -220,8 +221,7 @@ fn every_generation_is_a_state_that_the_folder_had() {
         }
     }
     on_own_machine(module_path!(), TEST, 64, |_: &Disk| {
-        let asked = std::env::var("FSURE_CUTS").ok().and_then(|number| number.parse().ok());
-        let cuts: u32 = asked.unwrap_or(CUTS);
+        let cuts = campaign(CUTS);
         // A file system that copies an image in one moment, in memory.
         sh(&format!(
             "truncate -s 8G {HOST}.image && mkfs.xfs -q -m reflink=1 {HOST}.image && mkdir -m 777 \

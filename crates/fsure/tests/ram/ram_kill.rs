@@ -12,6 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::campaign;
 use crate::support::slowness::slowest;
 use crate::support::{or_skip, skip};
 use fsure::workload::{Checked, check, workload, write_generation};
@@ -105,9 +106,9 @@ fn kills(
 }
 
 #[test]
-fn what_was_synced_is_there_after_200_kills() {
+fn what_was_synced_is_there_after_kills() {
     let range = Duration::ZERO..Duration::from_millis(80);
-    kills("ram:synced", 200, range, &|writing, found| {
+    kills("ram:synced", campaign(40), range, &|writing, found| {
         let (last, acked) = (found.last.unwrap(), writing.highest());
         assert!(last >= acked, "{last} of {acked}");
         // At most the one that was under way.
@@ -120,7 +121,7 @@ fn what_is_older_than_agreed_on_is_there_whatever_is_killed() {
     let range = Duration::from_millis(100)..Duration::from_millis(1800);
     let ages = Mutex::new(Vec::new());
     let ((), slowest) = slowest(|| {
-        kills("ram:told", 32, range, &|writing, found| {
+        kills("ram:told", campaign(12), range, &|writing, found| {
             let (last, killed) = (found.last.unwrap(), writing.acked.last().unwrap().1);
             let lost = writing.acked.iter().find(|(number, _)| *number > last);
             ages.lock().unwrap().push(lost.map_or(Duration::ZERO, |(_, at)| killed - *at));

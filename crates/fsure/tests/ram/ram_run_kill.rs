@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::support::campaign;
 use crate::support::skip;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
@@ -243,10 +244,10 @@ fn kills(test: &str, is_nobody: bool, rounds: u64) {
 
 #[test]
 fn nothing_that_was_said_is_lost_with_root() {
-    kills("nothing_that_was_said_is_lost_with_root", false, 40);
+    kills("nothing_that_was_said_is_lost_with_root", false, campaign(10).into());
 }
 
 #[test]
 fn nothing_that_was_said_is_lost_without_root() {
-    kills("nothing_that_was_said_is_lost_without_root", true, 40);
+    kills("nothing_that_was_said_is_lost_without_root", true, campaign(10).into());
 }

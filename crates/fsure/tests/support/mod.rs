@@ -99,6 +99,16 @@ pub fn or_skip<T>(test: &str, needed: Result<T, String>) -> Option<T> {
     needed.inspect_err(|why| skip(test, why)).ok()
 }
 
+/// Returns how often a campaign (kills, cuts, random cases) tries something: `few` times, and
+/// so many times more if `FSURE_CAMPAIGN` is a number. `make campaign` sets it.
+///
+/// # Panics
+/// If it is set to something else.
+pub fn campaign(few: u32) -> u32 {
+    let factor = std::env::var("FSURE_CAMPAIGN").ok();
+    few * factor.map_or(1, |factor| factor.parse().expect("FSURE_CAMPAIGN is a number"))
+}
+
 /// Returns the name that a test program knows a test by: `module` is `module_path!()`.
 ///
 /// # Panics
