@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::params;
 
+use super::schema;
 use super::store::Catalog;
 use fsure_core::{RelPath, Result};
 
@@ -24,8 +25,7 @@ impl Catalog {
     /// has been made yet.
     pub fn drafts(&self) -> Result<Vec<(RelPath, RelPath)>> {
         let read = || -> rusqlite::Result<Vec<(RelPath, RelPath)>> {
-            let known = "SELECT count(*) FROM sqlite_master WHERE name = 'healing'";
-            if self.connection.query_row(known, [], |row| row.get::<_, i64>(0))? == 0 {
+            if !schema::has_table(&self.connection, "main", "healing")? {
                 return Ok(Vec::new());
             }
             let mut all = self.connection.prepare("SELECT path, draft FROM healing")?;

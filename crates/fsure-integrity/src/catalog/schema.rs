@@ -221,15 +221,23 @@ fn missing(connection: &Connection) -> rusqlite::Result<&'static [&'static str]>
     Ok(&ADDED[has.min(ADDED.len())..])
 }
 
+/// Returns true if a database of this connection has a table, by the statements that make its
+/// tables: those are what SQLite reads. A flipped bit in the names beside them hides nothing.
+pub(super) fn has_table(
+    connection: &Connection,
+    database: &str,
+    table: &str,
+) -> rusqlite::Result<bool> {
+    connection.table_exists(Some(database), table)
+}
+
 /// Tells whether the database has any table of a later version than it says it has:
 /// one flipped bit in its version would hide what those tables know.
 fn has_later_tables(connection: &Connection) -> rusqlite::Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE name = ?1)";
-    let mut exists = connection.prepare(sql)?;
     for tables in missing(connection)? {
         let names = tables.lines().filter_map(|line| line.strip_prefix("CREATE TABLE "));
         for name in names.filter_map(|rest| rest.split(' ').next()) {
-            if exists.query_row([name], |row| row.get(0))? {
+            if has_table(connection, "main", name)? {
                 return Ok(true);
             }
         }

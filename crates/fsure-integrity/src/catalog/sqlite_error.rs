@@ -1,14 +1,12 @@
 //! Classifies the errors of SQLite for a user who relies on the record: the catalog is
 //! damaged, it cannot be written, or this program is at fault.
 
-use std::io::Read as _;
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
-use fsure_os::{path as os_path, user_file};
+use fsure_os::path as os_path;
 
 use super::guard::refuse_irregular;
 use super::location::OWN_CATALOG;
@@ -32,10 +30,10 @@ pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
         | extra;
     if !file.as_os_str().is_empty() {
         refuse_irregular(file)?;
-        refuse_unknown_write_version(file)?;
     }
     let open = || {
         let connection = Connection::open_with_flags(file, flags)?;
+        let may_write = !connection.is_readonly(MAIN_DB)?;
         connection.busy_timeout(Duration::from_secs(600))?;
         // With FULL, a cut brings back the journal that a commit has removed, and
         // with it undoes the commit: 18 of 36 cuts lost up to a second of it.
@@ -44,28 +42,15 @@ pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
         connection.pragma_update(None, "cache_size", CACHE_KIB_TO_READ)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         connection.pragma_update(None, "cell_size_check", true)?;
-        Ok(connection)
+        let can_write = !connection.is_readonly(MAIN_DB)?;
+        Ok((connection, may_write && !can_write))
     };
-    open().map_err(|error| map_sqlite_error(file, &error))
-}
-
-/// Position of the version that a program must know to write a database, in the header of
-/// its file (`sqlite.org/fileformat2.html`, 1.3).
-const WRITE_VERSION_AT: usize = 18;
-/// The write versions that there are: a rollback journal, and a write-ahead log.
-const WRITE_VERSIONS: RangeInclusive<u8> = 1..=2;
-
-/// Refuses a database with a write version that does not exist. SQLite opens it, and calls
-/// the file read-only, which it is not: one flipped bit would stop all runs that write.
-fn refuse_unknown_write_version(file: &Path) -> Result<()> {
-    let mut header = [0; WRITE_VERSION_AT + 1];
-    // A file that cannot be read, or is shorter, is refused by SQLite itself.
-    let is_read = user_file::open(file).and_then(|mut open| open.read_exact(&mut header)).is_ok();
-    match header[WRITE_VERSION_AT] {
-        version if is_read && !WRITE_VERSIONS.contains(&version) => {
-            Err(untrusted(file, format!("it is damaged (write version {version})")))
-        }
-        _ => Ok(()),
+    // The system permits writing, and SQLite does not after a look at the header: the header
+    // names a write version that does not exist, which one flipped bit does. fsure does not
+    // open the file to see that: on closing it, this process would lose all its locks on it.
+    match open().map_err(|error| map_sqlite_error(file, &error))? {
+        (_, true) => Err(untrusted(file, "it is damaged (its write version)".to_owned())),
+        (connection, false) => Ok(connection),
     }
 }
 

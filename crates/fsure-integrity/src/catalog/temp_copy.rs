@@ -26,15 +26,12 @@ impl Catalog {
         let copy = || {
             schema::create(&connection)?;
             connection.execute("ATTACH CAST(?1 AS TEXT) AS whole", [&*name])?;
-            // An older catalog has no such table.
-            let sql = "SELECT EXISTS (SELECT 1 FROM whole.sqlite_master WHERE name = 'own_change')";
-            if connection.query_row(sql, [], |row| row.get(0))? {
-                connection
-                    .execute_batch("INSERT INTO own_change SELECT * FROM whole.own_change")?;
-            }
-            let sql = "SELECT EXISTS (SELECT 1 FROM whole.sqlite_master WHERE name = 'finding')";
-            if connection.query_row(sql, [], |row| row.get(0))? {
-                connection.execute_batch("INSERT INTO finding SELECT * FROM whole.finding")?;
+            for table in ["own_change", "finding"] {
+                // An older catalog has no such table.
+                if schema::has_table(&connection, "whole", table)? {
+                    let sql = format!("INSERT INTO {table} SELECT * FROM whole.{table}");
+                    connection.execute_batch(&sql)?;
+                }
             }
             TableTotals::count(&connection)?.store(&connection)?;
             connection.execute_batch(
