@@ -1,21 +1,29 @@
-//! Frames between the two machines. Each is authenticated by a key that belongs to this
-//! connection and direction only, and by its number, so that a recorded frame is never
-//! accepted again.
+//! Frames between the two machines, over the Noise protocol (`noiseprotocol.org`, revision 34)
+//! as `snow` implements it. Both sides prove that they know the secret, and each frame is
+//! encrypted under its number by a key of this connection and direction, so that a recorded
+//! frame is never accepted again.
 
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fsure_os::tcp::Stream;
+use snow::{Builder, HandshakeState, StatelessTransportState};
 
 /// The version of the protocol.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
-/// Maximum bytes of a frame after its length.
-const LENGTH_MAX: usize = 1 << 16;
-/// Bytes of a body that fit, with the type and the MAC.
-pub(super) const BODY_MAX: usize = LENGTH_MAX - 1 - MAC;
-const MAC: usize = 16;
+/// Both sides have fresh keys and one secret in common, which the first message proves: what
+/// calls a witness without it gets nothing to guess tokens from.
+const NOISE: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
+/// Maximum bytes of a message of the Noise protocol, and so of a frame after its length.
+const LENGTH_MAX: usize = u16::MAX as usize;
+/// Bytes of an authentication tag.
+const TAG: usize = 16;
+/// Bytes of a message of the handshake: a public key, and a tag.
+const HANDSHAKE: usize = 32 + TAG;
+/// Bytes of a body that fit, with the type and the tag.
+pub(super) const BODY_MAX: usize = LENGTH_MAX - 1 - TAG;
 const MAGIC: [u8; 8] = *b"fsurecut";
 /// Timeout for what the other side does at once.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -24,8 +32,7 @@ pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MessageKind {
     Hello = 1,
-    Challenge,
-    Proof,
+    HelloReply,
     Open,
     Welcome,
     Records,
@@ -39,10 +46,9 @@ pub(super) enum MessageKind {
 }
 
 impl MessageKind {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 12] = [
         Self::Hello,
-        Self::Challenge,
-        Self::Proof,
+        Self::HelloReply,
         Self::Open,
         Self::Welcome,
         Self::Records,
@@ -87,28 +93,33 @@ pub(super) struct Receiver(Half);
 #[derive(Debug)]
 pub(super) struct Sender(Half);
 
-#[derive(Debug)]
 struct Half {
     stream: Arc<Stream>,
-    key: [u8; 32],
+    cipher: Arc<StatelessTransportState>,
     /// Number of the next frame.
     number: u64,
 }
 
-impl Half {
-    fn mac(&self, kind: u8, body: &[u8]) -> [u8; MAC] {
-        let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(&self.number.to_le_bytes()).update(&[kind]).update(body);
-        hasher.finalize().as_bytes()[..MAC].try_into().expect("16 bytes")
+impl std::fmt::Debug for Half {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Half").field("number", &self.number).finish_non_exhaustive()
     }
 }
 
 impl Sender {
     /// Sends a frame.
     pub(super) fn send(&mut self, kind: MessageKind, body: &[u8]) -> io::Result<()> {
-        let mac = self.0.mac(kind as u8, body);
+        let frame = self.encrypt(kind, body)?;
         self.0.number += 1;
-        put(&self.0.stream, kind, body, &mac, Instant::now() + RESPONSE_TIMEOUT)
+        put(&self.0.stream, &frame, Instant::now() + RESPONSE_TIMEOUT)
+    }
+
+    fn encrypt(&self, kind: MessageKind, body: &[u8]) -> io::Result<Vec<u8>> {
+        let plain = [&[kind as u8], body].concat();
+        let mut frame = vec![0; plain.len() + TAG];
+        let length = self.0.cipher.write_message(self.0.number, &plain, &mut frame);
+        frame.truncate(length.map_err(io::Error::other)?);
+        Ok(frame)
     }
 
     /// Sends a refusal with the reason. If that fails, the other side has gone.
@@ -121,16 +132,13 @@ impl Receiver {
     /// Receives the next frame; waits until a moment, or without a limit if that is
     /// `None`.
     pub(super) fn receive(&mut self, until: Option<Instant>) -> io::Result<(MessageKind, Vec<u8>)> {
-        let (kind, mut body) = take(&self.0.stream, until)?;
-        let at = body.len().checked_sub(MAC).ok_or_else(|| broken("a frame without its MAC"))?;
-        let mac: [u8; MAC] = body[at..].try_into().expect("16 bytes");
-        body.truncate(at);
-        // The comparison of hashes takes the same time wherever they differ.
-        if blake3_of(self.0.mac(kind as u8, &body)) != blake3_of(mac) {
-            return Err(broken("a frame that is not of this connection"));
-        }
+        let frame = take(&self.0.stream, until)?;
+        let mut plain = vec![0; frame.len()];
+        let length = self.0.cipher.read_message(self.0.number, &frame, &mut plain);
+        let length = length.map_err(|_| broken("a frame that is not of this connection"))?;
+        plain.truncate(length);
         self.0.number += 1;
-        Ok((kind, body))
+        kind_and_body(plain)
     }
 
     /// Receives the next frame, which must be of this type. A refusal is an error of the
@@ -153,23 +161,14 @@ impl Receiver {
     }
 }
 
-/// Pads a MAC to a hash, whose comparison takes the same time wherever they differ.
-fn blake3_of(mac: [u8; MAC]) -> blake3::Hash {
-    let mut whole = [0; 32];
-    whole[..MAC].copy_from_slice(&mac);
-    blake3::Hash::from_bytes(whole)
-}
-
 /// Returns the two halves of a connection, once each side has proved that it knows the
 /// secret: for the side that has called.
 pub(super) fn call(stream: Stream, secret: &Secret) -> io::Result<(Sender, Receiver)> {
     let until = Instant::now() + RESPONSE_TIMEOUT;
-    let nonce = nonce()?;
-    put(&stream, MessageKind::Hello, &greeting(nonce), &[], until)?;
-    let theirs = greeted(&stream, MessageKind::Challenge, until)?;
-    let keys = Keys::new(secret, &nonce, &theirs);
-    put(&stream, MessageKind::Proof, &keys.client_proof, &[], until)?;
-    let proof = take(&stream, Some(until)).map_err(|error| match error.kind() {
+    let mut noise = noise(secret)?.build_initiator().map_err(io::Error::other)?;
+    put_greeting(&stream, MessageKind::Hello, &handshake_message(&mut noise)?, until)?;
+    let reply = take_greeting(&stream, MessageKind::HelloReply, until);
+    let reply = reply.map_err(|error| match error.kind() {
         // That is not a refusal: a witness that is overloaded or killed hangs up, too.
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
             let why = "it has hung up, as it does if it has another token";
@@ -177,10 +176,10 @@ pub(super) fn call(stream: Stream, secret: &Secret) -> io::Result<(Sender, Recei
         }
         _ => error,
     })?;
-    if !is_proof(&proof, keys.witness_proof) {
+    if noise.read_message(&reply, &mut [0; HANDSHAKE]).is_err() {
         return Err(refused(b"what answers there does not know the token"));
     }
-    Ok(halves(stream, keys.client_frames, keys.witness_frames))
+    halves(stream, noise)
 }
 
 /// Does the same for the side that was called.
@@ -189,65 +188,60 @@ pub(super) fn answer(
     secret: &Secret,
     until: Instant,
 ) -> io::Result<(Sender, Receiver)> {
-    let greeted = greeted(&stream, MessageKind::Hello, until);
-    let nonce = nonce()?;
-    // A caller with another version gets the version of this side, too.
-    if greeted.as_ref().err().is_none_or(|error| error.kind() == io::ErrorKind::PermissionDenied) {
-        put(&stream, MessageKind::Challenge, &greeting(nonce), &[], until)?;
+    let mut noise = noise(secret)?.build_responder().map_err(io::Error::other)?;
+    let greeted = take_greeting(&stream, MessageKind::Hello, until);
+    // A caller with another version gets the version of this side.
+    if greeted.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+        put_greeting(&stream, MessageKind::HelloReply, &[], until)?;
     }
-    let theirs = greeted?;
-    let keys = Keys::new(secret, &theirs, &nonce);
-    if !is_proof(&take(&stream, Some(until))?, keys.client_proof) {
+    if noise.read_message(&greeted?, &mut [0; HANDSHAKE]).is_err() {
         return Err(refused(b"another token"));
     }
-    put(&stream, MessageKind::Proof, &keys.witness_proof, &[], until)?;
-    Ok(halves(stream, keys.witness_frames, keys.client_frames))
+    put_greeting(&stream, MessageKind::HelloReply, &handshake_message(&mut noise)?, until)?;
+    halves(stream, noise)
 }
 
-fn halves(stream: Stream, send: [u8; 32], receive: [u8; 32]) -> (Sender, Receiver) {
+/// Returns a handshake to begin. It covers the version, which goes before it in the clear.
+fn noise(secret: &Secret) -> io::Result<Builder<'_>> {
+    let parameters = NOISE.parse().map_err(io::Error::other)?;
+    let builder = Builder::new(parameters).psk(0, &secret.0).map_err(io::Error::other)?;
+    builder.prologue(PROLOGUE.as_flattened()).map_err(io::Error::other)
+}
+
+/// What both sides have said before their first message, in blocks of 4 bytes.
+const PROLOGUE: [[u8; 4]; 3] = {
+    let [a, b, c, d, e, f, g, h] = MAGIC;
+    [[a, b, c, d], [e, f, g, h], VERSION.to_le_bytes()]
+};
+
+fn handshake_message(noise: &mut HandshakeState) -> io::Result<Vec<u8>> {
+    let mut message = vec![0; HANDSHAKE];
+    let length = noise.write_message(&[], &mut message).map_err(io::Error::other)?;
+    message.truncate(length);
+    Ok(message)
+}
+
+fn halves(stream: Stream, noise: HandshakeState) -> io::Result<(Sender, Receiver)> {
+    let cipher = Arc::new(noise.into_stateless_transport_mode().map_err(io::Error::other)?);
     let stream = Arc::new(stream);
-    let half = |key| Half { stream: Arc::clone(&stream), key, number: 0 };
-    (Sender(half(send)), Receiver(half(receive)))
+    let half = || Half { stream: Arc::clone(&stream), cipher: Arc::clone(&cipher), number: 0 };
+    Ok((Sender(half()), Receiver(half())))
 }
 
-fn is_proof((kind, body): &(MessageKind, Vec<u8>), proof: [u8; 32]) -> bool {
-    let body: Option<[u8; 32]> = body.as_slice().try_into().ok();
-    *kind == MessageKind::Proof && body.is_some_and(|body| blake3::Hash::from(body) == proof)
+fn put_greeting(
+    stream: &Stream,
+    kind: MessageKind,
+    message: &[u8],
+    until: Instant,
+) -> io::Result<()> {
+    put(stream, &[&[kind as u8], PROLOGUE.as_flattened(), message].concat(), until)
 }
 
-struct Keys {
-    client_proof: [u8; 32],
-    witness_proof: [u8; 32],
-    client_frames: [u8; 32],
-    witness_frames: [u8; 32],
-}
-
-impl Keys {
-    fn new(secret: &Secret, client: &[u8; 32], witness: &[u8; 32]) -> Self {
-        let material = [secret.0, *client, *witness].concat();
-        Self {
-            client_proof: blake3::derive_key("fsure powercut 1 client proof", &material),
-            witness_proof: blake3::derive_key("fsure powercut 1 witness proof", &material),
-            client_frames: blake3::derive_key("fsure powercut 1 client frames", &material),
-            witness_frames: blake3::derive_key("fsure powercut 1 witness frames", &material),
-        }
-    }
-}
-
-fn nonce() -> io::Result<[u8; 32]> {
-    let mut nonce = [0; 32];
-    getrandom::fill(&mut nonce).map_err(io::Error::other)?;
-    Ok(nonce)
-}
-
-fn greeting(nonce: [u8; 32]) -> Vec<u8> {
-    [&MAGIC[..], &VERSION.to_le_bytes(), &nonce].concat()
-}
-
-fn greeted(stream: &Stream, expected: MessageKind, until: Instant) -> io::Result<[u8; 32]> {
-    let (kind, body) = take(stream, Some(until))?;
+/// Returns the message of the handshake in a greeting.
+fn take_greeting(stream: &Stream, expected: MessageKind, until: Instant) -> io::Result<Vec<u8>> {
+    let (kind, body) = kind_and_body(take(stream, Some(until))?)?;
     let rest = body.strip_prefix(&MAGIC).filter(|_| kind == expected);
-    let (version, nonce) = rest
+    let (version, message) = rest
         .and_then(|rest| rest.split_first_chunk::<4>())
         .ok_or_else(|| broken("what is there is no 'fsure powercut'"))?;
     let version = u32::from_le_bytes(*version);
@@ -257,34 +251,31 @@ fn greeted(stream: &Stream, expected: MessageKind, until: Instant) -> io::Result
         );
         return Err(refused(why.as_bytes()));
     }
-    nonce.try_into().map_err(|_| broken("what is there is no 'fsure powercut'"))
+    Ok(message.to_vec())
 }
 
-fn put(
-    stream: &Stream,
-    kind: MessageKind,
-    body: &[u8],
-    mac: &[u8],
-    until: Instant,
-) -> io::Result<()> {
-    let length = 1 + body.len() + mac.len();
-    assert!(length <= LENGTH_MAX, "{length} bytes are no frame");
-    let head = [&(length as u32).to_le_bytes()[..], &[kind as u8]].concat();
-    stream.write_until(&[&head, body, mac].concat(), until)
+fn put(stream: &Stream, frame: &[u8], until: Instant) -> io::Result<()> {
+    let length = frame.len();
+    assert!(length <= LENGTH_MAX, "{length} bytes are more than a frame has");
+    stream.write_until(&[&(length as u32).to_le_bytes(), frame].concat(), until)
 }
 
-fn take(stream: &Stream, until: Option<Instant>) -> io::Result<(MessageKind, Vec<u8>)> {
-    let mut head = [0; 5];
-    stream.read_until(&mut head, until)?;
-    let (length, kind) = head.split_first_chunk::<4>().expect("4 bytes and 1");
-    let length = u32::from_le_bytes(*length) as usize;
+fn take(stream: &Stream, until: Option<Instant>) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    stream.read_until(&mut length, until)?;
+    let length = u32::from_le_bytes(length) as usize;
     if !(1..=LENGTH_MAX).contains(&length) {
         return Err(broken("a frame of a length that none has"));
     }
-    let kind = MessageKind::of(kind[0]).ok_or_else(|| broken("a frame of a type that none has"))?;
-    let mut body = vec![0; length - 1];
-    stream.read_until(&mut body, until)?;
-    Ok((kind, body))
+    let mut frame = vec![0; length];
+    stream.read_until(&mut frame, until)?;
+    Ok(frame)
+}
+
+fn kind_and_body(mut plain: Vec<u8>) -> io::Result<(MessageKind, Vec<u8>)> {
+    let kind = plain.first().and_then(|kind| MessageKind::of(*kind));
+    let kind = kind.ok_or_else(|| broken("a frame of a type that none has"))?;
+    Ok((kind, plain.split_off(1)))
 }
 
 /// Returns the error for something that does not follow the protocol.
@@ -358,33 +349,70 @@ mod tests {
     #[test]
     fn no_frame_is_accepted_twice_or_elsewhere_or_changed() {
         let secret = Secret::new(b"a token");
-        for spoil in 0..4 {
+        for spoil in 0..6 {
             let (client, witness) = meet(&secret, &secret);
-            let (sender, _) = client.unwrap();
-            let (_back, mut receiver) = witness.unwrap();
-            let frame = |sender: &Sender, body: &[u8]| {
-                let mac = sender.0.mac(MessageKind::Records as u8, body);
-                put(&sender.0.stream, MessageKind::Records, body, &mac, soon().unwrap()).unwrap();
-            };
-            frame(&sender, b"one");
+            let (mut sender, _) = client.unwrap();
+            let (mut back, mut receiver) = witness.unwrap();
+            sender.send(MessageKind::Records, b"one").unwrap();
             assert!(receiver.receive(soon()).is_ok());
-            let mut other = Sender(Half { number: 1, ..sender.0 });
             match spoil {
                 // The next, which is right.
                 0 => {}
                 // The same again.
-                1 => other.0.number = 0,
+                1 => sender.0.number = 0,
                 // One left out.
-                2 => other.0.number = 2,
-                // The other direction's key.
-                _ => other.0.key = receiver.0.key.map(|byte| byte ^ 1),
+                2 => sender.0.number = 2,
+                _ => {}
             }
-            frame(&other, b"one");
+            let mut frame = sender.encrypt(MessageKind::Records, b"one").unwrap();
+            match spoil {
+                // The other direction's key.
+                3 => {
+                    back.0.number = 1;
+                    frame = back.encrypt(MessageKind::Records, b"one").unwrap();
+                }
+                4 => frame[1] ^= 1,
+                5 => frame.truncate(TAG - 1),
+                _ => {}
+            }
+            put(&sender.0.stream, &frame, soon().unwrap()).unwrap();
             let heard = receiver.receive(soon()).map_err(|error| error.kind());
             let expected = (MessageKind::Records, b"one".to_vec());
             let expected = if spoil == 0 { Ok(expected) } else { Err(io::ErrorKind::InvalidData) };
             assert_eq!(heard, expected, "{spoil}");
         }
+    }
+
+    /// A recorded greeting gets a reply, and no frame after it is of that connection.
+    #[test]
+    fn a_recorded_connection_opens_none() {
+        let secret = Secret::new(b"a token");
+        let (client, witness) = meet(&secret, &secret);
+        let (sender, _) = client.unwrap();
+        drop(witness);
+        let frame = sender.encrypt(MessageKind::Ping, b"").unwrap();
+        let mut noise = noise(&secret).unwrap().build_initiator().unwrap();
+        let hello = handshake_message(&mut noise).unwrap();
+        for _ in 0..2 {
+            let (ours, theirs) = pair();
+            put_greeting(&ours, MessageKind::Hello, &hello, soon().unwrap()).unwrap();
+            let (_, mut receiver) = answer(theirs, &secret, soon().unwrap()).unwrap();
+            put(&ours, &frame, soon().unwrap()).unwrap();
+            let error = receiver.receive(soon()).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+        }
+    }
+
+    #[test]
+    fn another_version_is_named_on_both_sides() {
+        let (ours, theirs) = pair();
+        let secret = Secret::new(b"a token");
+        let greeting = [&[MessageKind::Hello as u8], &MAGIC[..], &1_u32.to_le_bytes(), &[0; 32]];
+        put(&ours, &greeting.concat(), soon().unwrap()).unwrap();
+        let error = answer(theirs, &secret, soon().unwrap()).unwrap_err();
+        assert!(error.to_string().contains("speaks version 1"), "{error}");
+        let reply = take(&ours, soon()).unwrap();
+        assert_eq!(reply, [&[2], &MAGIC[..], &VERSION.to_le_bytes()].concat());
     }
 
     #[test]
