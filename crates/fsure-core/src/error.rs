@@ -21,6 +21,15 @@ pub enum Error {
         /// Advice on what to do now.
         hint: Option<String>,
     },
+    /// The request is valid, and the state of the machine, or of what it is about, forbids it:
+    /// a folder is in use, a run was not checked, a file system does not keep the order of writes.
+    #[error("{message}")]
+    FailedPrecondition {
+        /// The state that forbids it, with its place.
+        message: String,
+        /// Advice on what to do now.
+        hint: Option<String>,
+    },
     /// No catalog was found.
     #[error("no record of {}", .path.display())]
     NoRecord {
@@ -120,7 +129,7 @@ impl Error {
     /// The exit code this error deserves.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Usage { .. } => ExitCode::Usage,
+            Self::Usage { .. } | Self::FailedPrecondition { .. } => ExitCode::Usage,
             Self::NoRecord { .. }
             | Self::NotThere { .. }
             | Self::EmptyRoot { .. }
@@ -136,7 +145,9 @@ impl Error {
     /// Returns advice on what to do now; `None` if there is none.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Usage { hint, .. } | Self::Told { hint, .. } => hint.clone(),
+            Self::Usage { hint, .. }
+            | Self::FailedPrecondition { hint, .. }
+            | Self::Told { hint, .. } => hint.clone(),
             Self::NoRecord { folder, .. } => Some(format!(
                 "if a disk should be mounted there, mount it; '--catalog FILE' names a record kept \
                  elsewhere; to record the folder as it is now: fsure update {}",

@@ -12,7 +12,7 @@ pub enum ExitCode {
     Clean,
     /// 1: differences, none of them suspicious.
     Differences,
-    /// 2: the command line makes no sense.
+    /// 2: the command line makes no sense, or the state of the machine forbids what it asks for.
     Usage,
     /// 3: content is damaged: rotten, altered, damaged-copy or flaky.
     Damage,

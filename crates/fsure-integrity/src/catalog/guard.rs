@@ -90,7 +90,7 @@ fn refusal(path: &Path, found: FileKind, wanted: FileKind, away: &Path) -> Error
         let (path, away) = (shell_quoted(path), shell_quoted(&os_path::with_suffix(away, ".away")));
         format!("'mv {path} {away}' puts it out of the way")
     };
-    Error::Usage {
+    Error::FailedPrecondition {
         message: format!(
             "{} is {found}, and fsure keeps {wanted} there: it was not opened",
             path.display()

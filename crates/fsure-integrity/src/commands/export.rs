@@ -307,7 +307,7 @@ impl Export<'_> {
     ) -> Result<()> {
         let chain = folder.join("ascmhl_chain.xml");
         if self.format == ManifestFormat::AscMhl && os_path::exists(&chain) {
-            return Err(Error::Usage {
+            return Err(Error::FailedPrecondition {
                 message: format!("{} holds a history already", folder.display()),
                 hint: Some("a second generation is the business of an ASC MHL tool".to_owned()),
             });

@@ -203,7 +203,7 @@ fn open_replicas(
 ) -> Result<Vec<Replica>> {
     let is_cut_off = resume::is_any(place, catalog)?;
     if options.replicas.is_empty() && !has_parity && !is_cut_off {
-        return Err(Error::Usage {
+        return Err(Error::FailedPrecondition {
             message: "there is nothing to heal from: no '--from' and no recovery data".to_owned(),
             hint: Some(
                 "'--from REPLICA' names a copy of PATH; 'fsure protect' makes recovery data, \

@@ -69,7 +69,7 @@ pub fn protect(
         });
     }
     if detect_offline(place, &open, &catalog)?.is_some() && !options.common.force {
-        return Err(Error::Usage {
+        return Err(Error::FailedPrecondition {
             message: format!("{} is not the root that was recorded", place.root.display()),
             hint: Some("if it is as it should be, run again with '--force'".to_owned()),
         });

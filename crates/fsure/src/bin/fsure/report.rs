@@ -98,7 +98,7 @@ fn may_replace(path: &Path) -> Result<()> {
     if String::from_utf8_lossy(&head).contains(MADE_HERE) {
         return Ok(());
     }
-    Err(Error::Usage {
+    Err(Error::FailedPrecondition {
         message: format!("{} is there and was not made by 'fsure report'", path.display()),
         hint: Some("name another file, or move that one away".to_owned()),
     })

@@ -43,7 +43,7 @@ pub(crate) fn runtime() -> Result<PathBuf> {
     }
     let base = etcetera::choose_base_strategy().ok();
     base.and_then(|base| base.runtime_dir()).map(|folder| folder.join("fsure")).ok_or_else(|| {
-        Error::Usage {
+        Error::FailedPrecondition {
             message: "there is no folder for what lasts as long as the system runs".to_owned(),
             hint: Some("set XDG_RUNTIME_DIR to a folder of yours".to_owned()),
         }
@@ -53,7 +53,7 @@ pub(crate) fn runtime() -> Result<PathBuf> {
 /// The folder of what is remembered; it is made.
 fn state(what: &str, hint: &str) -> Result<PathBuf> {
     let Ok(base) = etcetera::choose_base_strategy() else {
-        return Err(Error::Usage {
+        return Err(Error::FailedPrecondition {
             message: format!("there is no home folder to remember in {what}"),
             hint: Some(hint.to_owned()),
         });

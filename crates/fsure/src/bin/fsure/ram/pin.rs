@@ -140,7 +140,7 @@ fn refused(said: &str, folder: &Path) -> Error {
             message: message.to_owned(),
             hint: said["hint"].as_str().map(str::to_owned),
         },
-        None => Error::Usage {
+        None => Error::FailedPrecondition {
             message: format!("{} was let go of before it was in memory", folder.display()),
             hint: Some("somebody asked for that, or killed who was to hold it".to_owned()),
         },
@@ -152,7 +152,7 @@ pub(super) fn let_go(args: &UnpinArgs, output: &OutputArgs, screen: &Screen) -> 
     let folder = &args.folder;
     let runtime = user_dirs::runtime()?;
     let Some(pinned) = fsure_ram::unpin(folder, &runtime)? else {
-        return Err(Error::Usage {
+        return Err(Error::FailedPrecondition {
             message: format!("{} is not pinned", folder.display()),
             hint: fsure_ram::word(folder, &runtime),
         });
