@@ -208,7 +208,7 @@ fn noise(secret: &Secret) -> io::Result<Builder<'_>> {
     builder.prologue(PROLOGUE.as_flattened()).map_err(io::Error::other)
 }
 
-/// What both sides have said before their first message, in blocks of 4 bytes.
+/// The bytes that each side sends before its first message, in blocks of 4.
 const PROLOGUE: [[u8; 4]; 3] = {
     let [a, b, c, d, e, f, g, h] = MAGIC;
     [[a, b, c, d], [e, f, g, h], VERSION.to_le_bytes()]
