@@ -1,9 +1,12 @@
 //! Memory control groups by their files. See [`crate::memory_cgroup`].
 
+use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::mountinfo;
 use super::scratch_dir::release;
 use crate::scratch_dir::{Resource, Scratch};
 
@@ -87,7 +90,7 @@ fn of(error: &io::Error, doing: &str, what: &Path) -> io::Error {
 /// of them only.
 fn hierarchy() -> io::Result<Hierarchy> {
     let own = std::fs::read_to_string("/proc/self/cgroup")?;
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;
+    let mounts = mountinfo::read(None)?;
     second(&own, &mounts).or_else(|| first(&own, &mounts)).ok_or_else(|| {
         let why = "no control group may limit memory here: version 2 has to be mounted, with \
                    'memory' in the cgroup.subtree_control above this process's group";
@@ -97,7 +100,7 @@ fn hierarchy() -> io::Result<Hierarchy> {
 
 /// A group with processes in it has none below it that limit memory, so that a
 /// new one stands beside that of this process, and below it only at the root.
-fn second(own: &str, mounts: &str) -> Option<Hierarchy> {
+fn second(own: &str, mounts: &[u8]) -> Option<Hierarchy> {
     let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
     let top = mounted(mounts, |kind, _| kind == "cgroup2")?;
     let home = top.join(path.trim_start_matches('/'));
@@ -107,7 +110,7 @@ fn second(own: &str, mounts: &str) -> Option<Hierarchy> {
     has_memory.then_some(Hierarchy { home, parent, limit: "memory.max" })
 }
 
-fn first(own: &str, mounts: &str) -> Option<Hierarchy> {
+fn first(own: &str, mounts: &[u8]) -> Option<Hierarchy> {
     let has_memory = |controllers: &str| controllers.split(',').any(|name| name == "memory");
     let path = own.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -121,13 +124,9 @@ fn first(own: &str, mounts: &str) -> Option<Hierarchy> {
 
 /// Returns the mount point of the first file system whose type and options satisfy
 /// `is_so`; `None` if there is none.
-fn mounted(mounts: &str, is_so: impl Fn(&str, &str) -> bool) -> Option<PathBuf> {
-    mounts.lines().find_map(|line| {
-        let (front, back) = line.split_once(" - ")?;
-        let mut back = back.split(' ');
-        let (kind, options) = (back.next()?, back.nth(1)?);
-        is_so(kind, options).then(|| front.split(' ').nth(4).map(PathBuf::from))?
-    })
+fn mounted(mounts: &[u8], is_so: impl Fn(&str, &str) -> bool) -> Option<PathBuf> {
+    let found = mountinfo::lines(mounts).find(|line| is_so(&line.kind, &line.own_options))?;
+    Some(PathBuf::from(OsString::from_vec(found.point)))
 }
 
 #[cfg(test)]
@@ -167,7 +166,7 @@ mod tests {
 
     #[test]
     fn hierarchies_are_found() {
-        let mounts = "30 23 0:26 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
+        let mounts = b"30 23 0:26 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
                       31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
         let own = "4:memory:/a/b\n0::/\n";
         let found = first(own, mounts).unwrap();

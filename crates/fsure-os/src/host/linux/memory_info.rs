@@ -1,7 +1,10 @@
 //! Memory, from `/proc` and the control groups. See [`crate::memory_info`].
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
+use super::mountinfo;
 use crate::memory_info::{LimitingCgroup, Memory, Pressure, Swap, SwapKind};
 
 /// Version 1 writes a number of pages near 2⁶³ where there is no limit.
@@ -19,7 +22,10 @@ pub(crate) fn memory() -> Memory {
 }
 
 fn read(path: impl AsRef<Path>) -> String {
-    std::fs::read_to_string(path).unwrap_or_default()
+    // One name in a table that is not text must not hide the table.
+    std::fs::read(path)
+        .map(|table| String::from_utf8_lossy(&table).into_owned())
+        .unwrap_or_default()
 }
 
 /// A line of `/proc/meminfo`, which counts in KiB.
@@ -77,7 +83,7 @@ fn shares(text: &str) -> Option<Pressure> {
 pub(crate) fn group(process: Option<u32>) -> Option<LimitingCgroup> {
     let process = process.map_or_else(|| "self".to_owned(), |number| number.to_string());
     let groups = read(format!("/proc/{process}/cgroup"));
-    let (own, top) = place(&groups, &read("/proc/self/mountinfo"))?;
+    let (own, top) = place(&groups, &mountinfo::read(None).ok()?)?;
     // The own group, and all above it, each of which counts what is below.
     own.ancestors()
         .take_while(|folder| folder.starts_with(&top))
@@ -98,7 +104,7 @@ fn of(folder: &Path) -> Option<LimitingCgroup> {
 /// The folder of the group that counts the memory, and where its hierarchy is
 /// mounted: version 1 where that has the memory, else version 2. A controller is
 /// in one of them only.
-fn place(groups: &str, mounts: &str) -> Option<(PathBuf, PathBuf)> {
+fn place(groups: &str, mounts: &[u8]) -> Option<(PathBuf, PathBuf)> {
     let has_memory = |names: &str| names.split(',').any(|name| name == "memory");
     let path_of = |is_it: &dyn Fn(&str) -> bool| {
         groups.lines().find_map(|line| {
@@ -110,16 +116,14 @@ fn place(groups: &str, mounts: &str) -> Option<(PathBuf, PathBuf)> {
         Some(path) => (path, "cgroup"),
         None => (path_of(&str::is_empty)?, "cgroup2"),
     };
-    let (root, top) = mounts.lines().find_map(|line| {
-        let (front, back) = line.split_once(" - ")?;
-        let mut back = back.split(' ');
-        let is_it = back.next()? == kind && (kind == "cgroup2" || has_memory(back.nth(1)?));
-        let mut front = front.split(' ').skip(3);
-        is_it.then_some((front.next()?, front.next()?))
+    let mount = mountinfo::lines(mounts).find(|mount| {
+        mount.kind == kind && (kind == "cgroup2" || has_memory(&mount.own_options))
     })?;
+    let root = String::from_utf8_lossy(&mount.root);
+    let top = PathBuf::from(OsString::from_vec(mount.point));
     // In a container the path may be told from above what is mounted.
     let below = path.strip_prefix(root.trim_end_matches('/')).unwrap_or(path);
-    Some((Path::new(top).join(below.trim_start_matches('/')), top.into()))
+    Some((top.join(below.trim_start_matches('/')), top))
 }
 
 #[cfg(test)]
@@ -153,15 +157,19 @@ mod tests {
 
     #[test]
     fn a_group_is_found_in_either_version() {
-        let mounts = "30 23 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+        let mounts = b"30 23 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
                       31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
         let found = |groups| place(groups, mounts).unwrap().0;
         assert_eq!(found("4:memory:/a/b\n0::/c\n"), Path::new("/sys/fs/cgroup/memory/a/b"));
         assert_eq!(found("0::/c\n"), Path::new("/sys/fs/cgroup/unified/c"));
-        let inner = "30 23 0:26 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
+        let inner = b"30 23 0:26 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
         let (own, top) = place("0::/docker/x/y\n", inner).unwrap();
         assert_eq!((own, top), ("/sys/fs/cgroup/y".into(), "/sys/fs/cgroup".into()));
-        assert_eq!(place("0::/c\n", ""), None);
+        let odd = b"29 23 0:25 / /mnt/\xff rw - tmpfs none rw\n\
+                    31 23 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        let place_of = place("0::/c\n", odd).unwrap().0;
+        assert_eq!(place_of, Path::new("/sys/fs/cgroup/unified/c"), "a name that is not text");
+        assert_eq!(place("0::/c\n", b""), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The mount that a folder is in, from the mount table (proc(5), `mountinfo`).
+//! The mount table (proc(5), `mountinfo`): its only parser, and the mount that a folder is in.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -27,6 +27,34 @@ pub(super) struct MountInfo {
     pub(super) own_options: String,
 }
 
+/// One line of the table, with its escapes undone. Names are bytes: something may be opened
+/// by them.
+pub(super) struct MountLine {
+    pub(super) id: u64,
+    pub(super) parent: u64,
+    pub(super) device: (u32, u32),
+    pub(super) root: Vec<u8>,
+    pub(super) point: Vec<u8>,
+    pub(super) options: String,
+    /// Optional fields, such as `shared:1`.
+    pub(super) tags: Vec<String>,
+    pub(super) kind: String,
+    pub(super) source: String,
+    pub(super) own_options: String,
+}
+
+/// Reads the mount table of a process; `None` means that of this thread.
+pub(super) fn read(process: Option<u32>) -> io::Result<Vec<u8>> {
+    let name = process.map_or("thread-self".to_owned(), |process| process.to_string());
+    std::fs::read(format!("/proc/{name}/mountinfo"))
+}
+
+/// Parses a table, in the order in which the mounts were made. A line that was cut off is
+/// left out.
+pub(super) fn lines(table: &[u8]) -> impl Iterator<Item = MountLine> {
+    table.split(|byte| *byte == b'\n').filter_map(parse)
+}
+
 /// The mount that an open folder is in. Fails where the kernel is too old to say
 /// which (before Linux 5.8).
 pub(super) fn at(folder: BorrowedFd<'_>) -> io::Result<MountInfo> {
@@ -34,57 +62,63 @@ pub(super) fn at(folder: BorrowedFd<'_>) -> io::Result<MountInfo> {
     if answer.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "too old to say which mount"));
     }
-    let table = std::fs::read("/proc/thread-self/mountinfo")?;
-    find(&table, answer.stx_mnt_id)
+    find(&read(None)?, answer.stx_mnt_id)
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not in the mount table"))
 }
 
 /// All mounts that this thread sees, in the order in which they were made.
 pub(super) fn all() -> io::Result<Vec<MountInfo>> {
-    let table = std::fs::read("/proc/thread-self/mountinfo")?;
-    Ok(table.split(|byte| *byte == b'\n').filter_map(parse).collect())
+    Ok(lines(&read(None)?).map(MountInfo::from).collect())
 }
 
 /// The paths of all mounts that this thread sees, as bytes.
 pub(super) fn points() -> io::Result<Vec<Vec<u8>>> {
-    let table = std::fs::read("/proc/thread-self/mountinfo")?;
-    let point = |line: &[u8]| line.split(|byte| *byte == b' ').nth(4).map(unescape_bytes);
-    Ok(table.split(|byte| *byte == b'\n').filter_map(point).collect())
+    Ok(lines(&read(None)?).map(|line| line.point).collect())
 }
 
 fn find(table: &[u8], id: u64) -> Option<MountInfo> {
-    let id = id.to_string();
-    let mut lines = table.split(|byte| *byte == b'\n');
-    lines
-        .find(|line| line.split(|byte| *byte == b' ').next() == Some(id.as_bytes()))
-        .and_then(parse)
+    lines(table).find(|line| line.id == id).map(MountInfo::from)
 }
 
 /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`
-fn parse(line: &[u8]) -> Option<MountInfo> {
-    let fields: Vec<_> = line.split(|byte| *byte == b' ').map(unescape).collect();
+fn parse(line: &[u8]) -> Option<MountLine> {
+    let fields: Vec<_> = line.split(|byte| *byte == b' ').map(unescape_bytes).collect();
     // Between the options and the dash stand as many fields as there are.
-    let dash = fields.iter().skip(6).position(|field| field == "-")? + 6;
-    let field = |place: usize| fields.get(place).cloned();
-    let (major, minor) = fields.get(2)?.split_once(':')?;
-    Some(MountInfo {
-        id: fields.first()?.parse().ok()?,
+    let dash = fields.iter().skip(6).position(|field| field == b"-")? + 6;
+    let text = |place: usize| Some(String::from_utf8_lossy(fields.get(place)?).into_owned());
+    let device = text(2)?;
+    let (major, minor) = device.split_once(':')?;
+    Some(MountLine {
+        id: text(0)?.parse().ok()?,
+        parent: text(1)?.parse().ok()?,
         device: (major.parse().ok()?, minor.parse().ok()?),
-        root: field(3)?,
-        point: field(4)?,
-        options: field(5)?,
-        kind: field(dash + 1)?,
-        source: field(dash + 2)?,
-        own_options: field(dash + 3)?,
+        root: fields.get(3)?.clone(),
+        point: fields.get(4)?.clone(),
+        options: text(5)?,
+        tags: (6..dash).filter_map(text).collect(),
+        kind: text(dash + 1)?,
+        source: text(dash + 2)?,
+        own_options: text(dash + 3)?,
     })
 }
 
-/// Undoes `\040` and its like.
-fn unescape(field: &[u8]) -> String {
-    String::from_utf8_lossy(&unescape_bytes(field)).into_owned()
+impl From<MountLine> for MountInfo {
+    fn from(line: MountLine) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self {
+            id: line.id,
+            device: line.device,
+            root: text(&line.root),
+            point: text(&line.point),
+            options: line.options,
+            kind: line.kind,
+            source: line.source,
+            own_options: line.own_options,
+        }
+    }
 }
 
-/// The same as bytes, where something is to be opened by them.
+/// Undoes `\040` and its like, which other tables of the kernel have, too.
 pub(super) fn unescape_bytes(field: &[u8]) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::new(), field);
     while let Some((first, after)) = rest.split_first() {
@@ -171,7 +205,7 @@ mod tests {
             (b"\\777", "\\777"),
             (b"\\0401", " 1"),
         ] {
-            assert_eq!(unescape(field), text);
+            assert_eq!(unescape_bytes(field), text.as_bytes());
         }
     }
 }
