@@ -86,10 +86,10 @@ impl ProcessTree {
         let mut outer = start(command)?;
         let mut readers = Vec::new();
         if let Some(from) = outer.stdout.take() {
-            readers.push(std::thread::spawn(move || tell(from, output)));
+            readers.push(std::thread::spawn(move || forward_lines(from, output)));
         }
         if let Some(from) = outer.stderr.take() {
-            readers.push(std::thread::spawn(move || tell(from, error)));
+            readers.push(std::thread::spawn(move || forward_lines(from, error)));
         }
         Ok(Self { outer, readers })
     }
@@ -128,7 +128,7 @@ fn ended(code: Option<i32>) -> Ended {
     }
 }
 
-fn tell(from: impl Read, mut to: Lines) {
+fn forward_lines(from: impl Read, mut to: Lines) {
     let mut input = BufReader::new(from);
     let mut line = Vec::new();
     loop {

@@ -152,7 +152,7 @@ pub fn read(
         ManifestFormat::AscMhl => return mhl::read(input, file, sink),
         ManifestFormat::Chkbit => return chkbit::read(input, sink),
         ManifestFormat::Cshatag => {
-            return sink(ManifestItem::malformed(1, "attributes of files are no list"));
+            return sink(ManifestItem::malformed(1, "the attributes of files are not a list"));
         }
         _ => {}
     }

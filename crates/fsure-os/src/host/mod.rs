@@ -1,5 +1,5 @@
-//! The functions that floor 0 needs from an operating system. Each system has a folder with
-//! the same names in it; Linux and macOS share most of theirs in `unix`.
+//! The functions that the lowest floor needs from an operating system. Each system has a folder
+//! with the same names in it; Linux and macOS share most of theirs in `unix`.
 //!
 //! | name | provides |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Floor 5: outcomes as text for a person and as JSON for a program. Both are
+//! Outcomes as text for a person and as JSON for a program. Both are
 //! pure functions of the model and return strings: who prints them, and where, is
 //! decided one floor up. What both faces say alike is in this file.
 

@@ -167,15 +167,15 @@ impl Handle {
     pub(super) fn of(at: impl AsFd, name: Option<&Path>) -> io::Result<Self> {
         let flags = if name.is_none() { libc::AT_EMPTY_PATH } else { 0 };
         let name = terminated(name)?.unwrap_or_default();
-        let (mut room, mut mount) = (HandleBuffer([0; _]), 0);
-        room.0[..4].copy_from_slice(&(HANDLE_MAX as u32).to_ne_bytes());
-        // SAFETY: an open file, and a name that ends in a zero; the room is aligned and as
+        let (mut buffer, mut mount) = (HandleBuffer([0; _]), 0);
+        buffer.0[..4].copy_from_slice(&(HANDLE_MAX as u32).to_ne_bytes());
+        // SAFETY: an open file, and a name that ends in a zero; the buffer is aligned and as
         // large as it says, and any bytes are good in it.
         let done = unsafe {
             libc::name_to_handle_at(
                 at.as_fd().as_raw_fd(),
                 name.as_ptr(),
-                (&raw mut room).cast(),
+                (&raw mut buffer).cast(),
                 &raw mut mount,
                 flags,
             )
@@ -183,20 +183,20 @@ impl Handle {
         if done != 0 {
             return Err(io::Error::last_os_error());
         }
-        let handle = Self::first(&room.0).map(|(handle, _)| handle);
+        let handle = Self::first(&buffer.0).map(|(handle, _)| handle);
         handle.ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// Opens what it leads to, in the file system of `root`.
     pub(super) fn open(&self, root: impl AsFd, flags: OFlags) -> io::Result<OwnedFd> {
-        let mut room = HandleBuffer([0; _]);
-        let used = room.0.get_mut(..self.0.len()).ok_or(io::ErrorKind::InvalidInput)?;
+        let mut buffer = HandleBuffer([0; _]);
+        let used = buffer.0.get_mut(..self.0.len()).ok_or(io::ErrorKind::InvalidInput)?;
         used.copy_from_slice(&self.0);
         let flags = (flags | OFlags::CLOEXEC).bits().cast_signed();
         let root = root.as_fd().as_raw_fd();
-        // SAFETY: an open file, and an aligned handle in no less room than it says, which
+        // SAFETY: an open file, and an aligned handle in a buffer of no less bytes than it says, which
         // the kernel checks; what is opened has no other owner.
-        unsafe { owned(libc::open_by_handle_at(root, (&raw mut room).cast(), flags)) }
+        unsafe { owned(libc::open_by_handle_at(root, (&raw mut buffer).cast(), flags)) }
     }
 
     /// Returns true if the handle leads nowhere, because the kernel could not make it.

@@ -143,8 +143,8 @@ pub(super) fn refused() -> io::Error {
 
 /// Sends bytes, with a descriptor.
 fn pass(socket: &OwnedFd, bytes: &[u8], lent: Option<&OwnedFd>) -> io::Result<()> {
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut message = SendAncillaryBuffer::new(&mut room);
+    let mut control = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = SendAncillaryBuffer::new(&mut control);
     let lent = lent.map(|one| [one.as_fd()]);
     if let Some(lent) = &lent {
         message.push(SendAncillaryMessage::ScmRights(lent));
@@ -167,8 +167,8 @@ fn answer(socket: &OwnedFd) -> io::Result<(i32, Option<OwnedFd>)> {
 
 /// Bytes, and a descriptor that came with them.
 fn receive(socket: &OwnedFd, bytes: &mut [u8]) -> Result<(usize, Option<OwnedFd>), Errno> {
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut message = RecvAncillaryBuffer::new(&mut room);
+    let mut control = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = RecvAncillaryBuffer::new(&mut control);
     let flags = RecvFlags::CMSG_CLOEXEC;
     let got = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut message, flags)?;
     let mut passed = None;

@@ -25,9 +25,15 @@ pub fn disks() -> io::Result<Vec<Disk>> {
         };
         // Something else may be on top of it by now.
         let is_seen = overmount::mount_at(&mount.point).is_ok_and(|seen| seen.id == mount.id);
-        let room = if is_seen { overmount::room(&mount.point)? } else { Default::default() };
+        let space = if is_seen { overmount::room(&mount.point)? } else { Default::default() };
         let (name, place) = (name.to_owned(), mount.point);
-        disks.push(Disk { name, place, bytes: room.bytes, used: room.used, device: mount.device });
+        disks.push(Disk {
+            name,
+            place,
+            bytes: space.bytes,
+            used: space.used,
+            device: mount.device,
+        });
     }
     disks.sort_by(|one, other| one.place.cmp(&other.place));
     Ok(disks)

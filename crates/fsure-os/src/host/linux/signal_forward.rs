@@ -57,8 +57,8 @@ impl Relay {
     }
 
     /// Passes on what comes, and what has come, to a child that was not waited for
-    /// yet; until [`Self::tell_nobody`], which is before it is.
-    pub(super) fn tell(&self, child: i32) {
+    /// yet; until [`Self::stop_forwarding`], which is before it is.
+    pub(super) fn forward_to(&self, child: i32) {
         CHILD.store(child, SeqCst);
         if let Some(signal) = self.asked() {
             // SAFETY: a number, of a child.
@@ -66,7 +66,7 @@ impl Relay {
         }
     }
 
-    pub(super) fn tell_nobody(&self) {
+    pub(super) fn stop_forwarding(&self) {
         CHILD.store(0, SeqCst);
     }
 

@@ -254,7 +254,7 @@ pub(crate) fn outlive(folders: &[PathBuf], mut input: impl io::Read) -> io::Resu
 
 /// Waits for the command, and passes on what comes.
 fn wait(relay: &Relay, child: &mut Child) -> io::Result<ExitStatus> {
-    relay.tell(i32::try_from(child.id()).map_err(io::Error::other)?);
+    relay.forward_to(i32::try_from(child.id()).map_err(io::Error::other)?);
     // Its number can be another process's once it was waited for.
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let waited = loop {
@@ -268,6 +268,6 @@ fn wait(relay: &Relay, child: &mut Child) -> io::Result<ExitStatus> {
             _ => break Err(error),
         }
     };
-    relay.tell_nobody();
+    relay.stop_forwarding();
     waited.and_then(|()| child.wait())
 }

@@ -170,8 +170,8 @@ fn put(path: &CStr, text: &[u8]) -> Result<(), Errno> {
 }
 
 fn send(parent: &OwnedFd, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-    let mut message = SendAncillaryBuffer::new(&mut room);
+    let mut control = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut message = SendAncillaryBuffer::new(&mut control);
     message.push(SendAncillaryMessage::ScmRights(descriptors));
     sendmsg(parent, &[IoSlice::new(b"!")], &mut message, SendFlags::empty()).map(drop)
 }
@@ -179,8 +179,8 @@ fn send(parent: &OwnedFd, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
 /// Receives the descriptors that the child hands over, or the error that it reports.
 pub(super) fn receive(child: &OwnedFd) -> io::Result<Vec<OwnedFd>> {
     let mut word = [0; 8];
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-    let mut message = RecvAncillaryBuffer::new(&mut room);
+    let mut control = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut message = RecvAncillaryBuffer::new(&mut control);
     let flags = RecvFlags::CMSG_CLOEXEC;
     let got = recvmsg(child, &mut [IoSliceMut::new(&mut word)], &mut message, flags)?;
     let mut descriptors = Vec::new();

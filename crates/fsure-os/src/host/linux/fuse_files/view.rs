@@ -418,10 +418,10 @@ impl<F: VirtualFs> Filesystem for FuseView<F> {
     }
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        let room = self.files.with(|files, _| files.room());
+        let space = self.files.with(|files, _| files.room());
         let block = u64::from(BLOCK);
-        let (blocks, free) = (room.bytes / block, room.free / block);
-        let inodes = room.inodes + free;
+        let (blocks, free) = (space.bytes / block, space.free / block);
+        let inodes = space.inodes + free;
         reply.statfs(blocks, free, free, inodes, free, BLOCK, 255, BLOCK);
     }
 }

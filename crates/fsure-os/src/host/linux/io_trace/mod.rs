@@ -3,9 +3,9 @@
 
 mod ebpf;
 mod fanotify_source;
-mod path_resolver;
 #[cfg(test)]
-mod room_tests;
+mod lost_event_tests;
+mod path_resolver;
 mod syscalls;
 #[cfg(test)]
 mod tests;

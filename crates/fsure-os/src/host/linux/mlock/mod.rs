@@ -205,8 +205,8 @@ impl Pin {
 
     /// Notes which folders the events that are there speak of.
     fn collect(&mut self) -> io::Result<()> {
-        let mut room = [MaybeUninit::uninit(); 16 << 10];
-        let mut events = Reader::new(&self.queue, &mut room);
+        let mut buffer = [MaybeUninit::uninit(); 16 << 10];
+        let mut events = Reader::new(&self.queue, &mut buffer);
         loop {
             let event = match events.next() {
                 Ok(event) => event,
@@ -238,7 +238,7 @@ impl Pin {
             }
             match self.list(&path) {
                 Ok(listing) => {
-                    self.let_go(&path, &listing);
+                    self.unlock_removed(&path, &listing);
                     listed.push((path, listing));
                 }
                 Err(error) if is_absent(&error) => self.forget(&path),
@@ -304,7 +304,7 @@ impl Pin {
     }
 
     /// Lets go of what is not in a folder any more.
-    fn let_go(&mut self, path: &Path, listing: &Listing) {
+    fn unlock_removed(&mut self, path: &Path, listing: &Listing) {
         let there: HashMap<&OsStr, Is> =
             listing.files.iter().map(|(name, is)| (name.as_os_str(), *is)).collect();
         if let Some(folder) = self.folders.get_mut(path) {

@@ -279,8 +279,8 @@ impl First<'_> {
         };
         done.map_err(|errno| (COVER, errno))?;
         let memory = bare(place).map_err(|errno| (COVER, errno))?;
-        let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut message = SendAncillaryBuffer::new(&mut room);
+        let mut control = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut message = SendAncillaryBuffer::new(&mut control);
         let memory = [memory.as_fd()];
         message.push(SendAncillaryMessage::ScmRights(&memory));
         let word = Word::Begin.bytes();

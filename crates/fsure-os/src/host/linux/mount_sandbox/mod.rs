@@ -83,8 +83,8 @@ impl MountSandbox {
     /// Receives the folder in memory that covers the next folder.
     fn receive(&self) -> io::Result<OwnedFd> {
         let mut word = [0; Word::LENGTH];
-        let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut message = RecvAncillaryBuffer::new(&mut room);
+        let mut control = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut message = RecvAncillaryBuffer::new(&mut control);
         let flags = RecvFlags::CMSG_CLOEXEC;
         let got = recvmsg(&self.words, &mut [IoSliceMut::new(&mut word)], &mut message, flags)?;
         for part in message.drain() {
@@ -134,9 +134,9 @@ impl MountSandbox {
     pub(crate) fn run(&self) -> io::Result<Ended> {
         let relay = Relay::begin();
         self.say(Word::Begin)?;
-        relay.tell(self.first.as_raw_nonzero().get());
+        relay.forward_to(self.first.as_raw_nonzero().get());
         let ended = self.listen();
-        relay.tell_nobody();
+        relay.stop_forwarding();
         if self.is_in_front.load(SeqCst) {
             take_terminal();
         }

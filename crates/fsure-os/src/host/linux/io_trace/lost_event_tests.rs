@@ -1,4 +1,4 @@
-//! Tests that operations without room or without a name are all reported.
+//! Tests that operations for which a ring is full or without a name are all reported.
 
 use std::path::Path;
 use std::process::Command;
@@ -68,7 +68,7 @@ fn calls_of_programs_of_32_bits_are_counted_as_lost() {
     let Some((_folder, path)) = on_a_disk(test) else { return };
     let Some(tracer) = begin(test, &path, TraceSource::Ebpf) else { return };
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let name = format!("host::linux::io_trace::room_tests::{test}");
+    let name = format!("host::linux::io_trace::lost_event_tests::{test}");
     if !command.args(["--exact", &name]).env(CALLER, "1").output().unwrap().status.success() {
         return crate::host::did_not_run(test, "the kernel runs no programs of 32 bits");
     }
