@@ -11,7 +11,7 @@ use fsure_os::process_tree::{Lines, ProcessTree, Task};
 
 use fsure_core::Random;
 use fsure_core::{Error, Result};
-use fsure_simdrive::files::{FileDrive, Mode, Origin};
+use fsure_simdrive::files::{FileDrive, Mode, PreCutState};
 use fsure_simdrive::{Behavior, CutVariant, History, Image, Latency, Traits};
 use fsure_simdrive::{LiveDrive, LiveFolder, MountedFolder};
 
@@ -44,16 +44,16 @@ impl AccessMode {
         &self,
         site: &MountArea,
         size: u64,
-        personality: Behavior,
+        behavior: Behavior,
     ) -> io::Result<BackendDrive> {
         match self {
             Self::Mounted { system, .. } => {
-                let drive = Arc::new(LiveDrive::new(Traits::new(personality), Image::new(size)));
+                let drive = Arc::new(LiveDrive::new(Traits::new(behavior), Image::new(size)));
                 loop_mount::format(site, drive.clone(), *system)?;
                 Ok(BackendDrive::Blocks(drive))
             }
             Self::Folder(mode) => {
-                Ok(BackendDrive::Files(LiveFolder::new(personality, *mode, Latency::NONE, size)))
+                Ok(BackendDrive::Files(LiveFolder::new(behavior, *mode, Latency::NONE, size)))
             }
         }
     }
@@ -69,26 +69,26 @@ pub(super) enum OfflineDrive {
 /// Properties of a drive when it is switched on.
 #[derive(Clone, Copy)]
 pub(super) struct DriveConfig {
-    pub(super) personality: Behavior,
+    pub(super) behavior: Behavior,
     pub(super) latency: Latency,
 }
 
 impl DriveConfig {
     /// An honest drive that takes no time.
-    pub(super) const HONEST: Self = Self { personality: Behavior::Honest, latency: Latency::NONE };
+    pub(super) const HONEST: Self = Self { behavior: Behavior::Honest, latency: Latency::NONE };
 }
 
 impl OfflineDrive {
     /// Switches on a drive that holds this content.
     pub(super) fn switch_on(&self, kind: DriveConfig) -> BackendDrive {
-        let DriveConfig { personality, latency } = kind;
+        let DriveConfig { behavior, latency } = kind;
         match self {
             Self::Blocks(image) => {
-                let traits = Traits { latency, ..Traits::new(personality) };
+                let traits = Traits { latency, ..Traits::new(behavior) };
                 BackendDrive::Blocks(Arc::new(LiveDrive::new(traits, image.clone())))
             }
             Self::Files(files) => {
-                BackendDrive::Files(LiveFolder::holding(files.as_another(personality, latency)))
+                BackendDrive::Files(LiveFolder::holding(files.as_another(behavior, latency)))
             }
         }
     }
@@ -110,7 +110,7 @@ impl BackendDrive {
     ) -> std::result::Result<MountedMedium, MountError> {
         match (self, front) {
             (Self::Blocks(drive), AccessMode::Mounted { system, options }) => {
-                Ok(MountedMedium::Stand(Box::new(LoopMount::mount(
+                Ok(MountedMedium::LoopMount(Box::new(LoopMount::mount(
                     site,
                     drive.clone(),
                     *system,
@@ -130,18 +130,18 @@ impl BackendDrive {
         }
     }
 
-    /// Does the same as `cut`, and also returns the origin of the cut if it can show what
+    /// Does the same as `cut`, and also returns the state before the cut if it can show what
     /// was not synced, which is so for a folder.
-    pub(super) fn cut_with_origin(
+    pub(super) fn cut_with_state(
         &self,
         cut: CutVariant,
         random: &mut Random,
-    ) -> (OfflineDrive, Option<Origin>) {
+    ) -> (OfflineDrive, Option<PreCutState>) {
         match self {
             Self::Blocks(_) => (self.cut(cut, random), None),
             Self::Files(folder) => {
-                let (left, origin) = folder.cut_with_origin(cut, random);
-                (OfflineDrive::Files(Box::new(left)), Some(origin))
+                let (left, before_cut) = folder.cut_with_state(cut, random);
+                (OfflineDrive::Files(Box::new(left)), Some(before_cut))
             }
         }
     }
@@ -178,11 +178,12 @@ impl BackendDrive {
         }
     }
 
-    /// Returns an error if the drive could not record all requests so far.
+    /// Returns an error if a drive that records its requests could not record all of them
+    /// so far. A folder records none.
     pub(super) fn remembers_all(&self) -> io::Result<()> {
         match self {
             Self::Blocks(drive) => drive.with(|drive, _| drive.remembers_all()),
-            Self::Files(_) => Err(io::ErrorKind::Unsupported.into()),
+            Self::Files(_) => Ok(()),
         }
     }
 
@@ -198,14 +199,14 @@ impl BackendDrive {
 /// A drive that programs see until the value is dropped.
 #[derive(Debug)]
 pub(super) enum MountedMedium {
-    Stand(Box<LoopMount>),
+    LoopMount(Box<LoopMount>),
     Folder(MountedFolder),
 }
 
 impl MountedMedium {
     pub(super) fn place(&self) -> &Path {
         match self {
-            Self::Stand(stand) => stand.place(),
+            Self::LoopMount(stand) => stand.place(),
             Self::Folder(folder) => folder.place(),
         }
     }
@@ -214,7 +215,7 @@ impl MountedMedium {
     /// the drive since it was mounted. Nothing is between a folder and its drive.
     pub(super) fn check(&self, reliance: Reliance) -> Result<()> {
         match self {
-            Self::Stand(stand) => stand.check(reliance).map_err(broken),
+            Self::LoopMount(stand) => stand.check(reliance).map_err(broken),
             Self::Folder(_) => Ok(()),
         }
     }
@@ -223,7 +224,7 @@ impl MountedMedium {
     /// drive; `None` for a folder, which is synced file by file.
     pub(super) fn sync_file(&self) -> Result<Option<u64>> {
         match self {
-            Self::Stand(stand) => stand.sync_file().map(Some).map_err(broken),
+            Self::LoopMount(stand) => stand.sync_file().map(Some).map_err(broken),
             Self::Folder(_) => Ok(None),
         }
     }
@@ -235,7 +236,7 @@ impl MountedMedium {
         error: Lines,
     ) -> io::Result<ProcessTree> {
         match self {
-            Self::Stand(stand) => stand.spawn(task, output, error),
+            Self::LoopMount(stand) => stand.spawn(task, output, error),
             Self::Folder(folder) => folder.spawn(task, output, error),
         }
     }

@@ -15,7 +15,7 @@ use super::check_image::examine;
 use super::run::CrashRun;
 use crate::{CutState, MissingSync};
 use fsure_core::{Error, ExitCode, Result};
-use fsure_simdrive::files::{Origin, Unsynced};
+use fsure_simdrive::files::{PreCutState, Unsynced};
 
 /// The time that is spent on the causes of one cut. The syncs that are found by then are
 /// reported, although fewer might do.
@@ -34,7 +34,7 @@ pub(super) type MissingSyncSets = RefCell<Vec<BTreeSet<MissingSync>>>;
 /// Looks for the syncs that were missing.
 struct Search<'a> {
     run: &'a CrashRun<'a>,
-    origin: &'a Origin,
+    state: &'a PreCutState,
     acked: u64,
     begun: Instant,
     /// The longest time that a check of this cut has taken.
@@ -47,7 +47,7 @@ struct Search<'a> {
 /// run is to end.
 pub(super) fn missing_syncs(
     run: &CrashRun<'_>,
-    origin: &Origin,
+    state: &PreCutState,
     acked: u64,
     known: &MissingSyncSets,
     took: Duration,
@@ -55,8 +55,8 @@ pub(super) fn missing_syncs(
     if took > CHECK_MAX {
         return Ok(None);
     }
-    let all = origin.unsynced();
-    let search = Search { run, origin, acked, begun: Instant::now(), slowest: Cell::new(took) };
+    let all = state.unsynced();
+    let search = Search { run, state, acked, begun: Instant::now(), slowest: Cell::new(took) };
     let earlier: Vec<_> = known.borrow().iter().filter_map(|set| find(set, &all)).collect();
     for set in earlier {
         if search.begun.elapsed() >= EARLIER_MAX {
@@ -95,7 +95,7 @@ impl Search<'_> {
         }
         self.run.listener.under_way("looking for the sync that is missing", self.run.from);
         let inodes = syncs.iter().map(|one| one.inode).collect();
-        let left = OfflineDrive::Files(Box::new(self.origin.with_syncs(&inodes)));
+        let left = OfflineDrive::Files(Box::new(self.state.with_syncs(&inodes)));
         let CrashRun { options, site, listener, .. } = *self.run;
         let begun = Instant::now();
         let found = examine(options, site, &left, self.acked, listener)?;

@@ -299,7 +299,7 @@ pub(super) fn unmounted(options: &CrashOptions, error: MountError) -> Error {
                 _ => io::Error::other(error),
             },
         },
-        MountError::Unmountable(words) => Error::Usage {
+        MountError::Unmountable(words) => Error::FailedPrecondition {
             message: format!("a new {} does not mount: {words}", options.front.name()),
             hint: Some("look at '--mount-options'".to_owned()),
         },
@@ -312,7 +312,7 @@ fn prepare(
     listener: &dyn CrashMonitor,
 ) -> Result<()> {
     listener.under_way("preparing", 0.0);
-    let failed = |why: String| Error::Usage {
+    let failed = |why: String| Error::FailedPrecondition {
         message: format!("what was to be prepared failed: {why}"),
         hint: Some("'--prepare LINE' is run by 'sh -c' in the new file system".to_owned()),
     };

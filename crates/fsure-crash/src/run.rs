@@ -199,10 +199,10 @@ impl CrashRun<'_> {
     }
 
     /// Starts the program on a new drive.
-    pub(super) fn start(&self, personality: Behavior) -> Result<RunningProgram> {
+    pub(super) fn start(&self, behavior: Behavior) -> Result<RunningProgram> {
         let (options, folder) = (self.options, &self.options.folder);
-        let remembers = personality == Behavior::Honest && options.every_flush.is_some();
-        let drive = self.base.switch_on(DriveConfig { personality, latency: options.latency });
+        let remembers = behavior == Behavior::Honest && options.every_flush.is_some();
+        let drive = self.base.switch_on(DriveConfig { behavior, latency: options.latency });
         if remembers {
             drive.remember(&options.room).context(REMEMBERING, &options.room)?;
         }
@@ -267,7 +267,7 @@ impl CrashRun<'_> {
         self.tell(plan, number);
         // In this order: what is owed was acknowledged before the image is taken.
         let acked = going.acknowledged.highest();
-        let (left, origin) = going.drive.cut_with_origin(variant, random);
+        let (left, before_cut) = going.drive.cut_with_state(variant, random);
         // And not before: what is lost must not look younger than it was.
         let at = Instant::now();
         // Every flush up to this image has reached the drive, or nothing is shown.
@@ -302,9 +302,9 @@ impl CrashRun<'_> {
         if !plan.twin && state.is_loss() {
             cut.image = self.keep(&cut, &left);
             // On another drive it is the drive that has lost what was synced.
-            let origin = origin.filter(|_| plan.drive == Behavior::Honest);
-            if let Some(origin) = origin {
-                let missing = missing_syncs(self, &origin, acked, &plan.known, took);
+            let before_cut = before_cut.filter(|_| plan.drive == Behavior::Honest);
+            if let Some(before_cut) = before_cut {
+                let missing = missing_syncs(self, &before_cut, acked, &plan.known, took);
                 cut.missing_syncs = match missing {
                     // The cut counts without its cause.
                     Err(Error::Interrupted(_)) => None,
@@ -385,7 +385,7 @@ impl RunningProgram {
         // The program is not at fault where another process has changed the device.
         self.check()?;
         let why = told(ended, &self.program.last_words());
-        Err(Error::Usage {
+        Err(Error::FailedPrecondition {
             message: format!(
                 "the program failed before it acknowledged anything, and was not cut: {why}"
             ),

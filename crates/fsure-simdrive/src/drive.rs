@@ -26,7 +26,7 @@ pub const CACHE: usize = 128 << 20;
 #[derive(Clone, Debug)]
 pub struct Traits {
     /// Kind of drive: decides when acknowledged writes become durable.
-    pub personality: Behavior,
+    pub behavior: Behavior,
     /// Time that its requests take.
     pub latency: Latency,
     /// Writes and trims that succeed before one fails; `None`: none fails.
@@ -36,9 +36,9 @@ pub struct Traits {
 }
 
 impl Traits {
-    /// A drive of this personality that takes no time and never fails.
-    pub fn new(personality: Behavior) -> Self {
-        Self { personality, latency: Latency::NONE, writes_before_error: None, errors: 0 }
+    /// A drive of this behavior that takes no time and never fails.
+    pub fn new(behavior: Behavior) -> Self {
+        Self { behavior, latency: Latency::NONE, writes_before_error: None, errors: 0 }
     }
 }
 
@@ -115,9 +115,9 @@ impl Drive {
         self.seen.size()
     }
 
-    /// Returns its personality, which decides when its writes become durable.
-    pub fn personality(&self) -> Behavior {
-        self.traits.personality
+    /// Returns its behavior, which decides when its writes become durable.
+    pub fn behavior(&self) -> Behavior {
+        self.traits.behavior
     }
 
     /// Returns the counts of requests so far.
@@ -164,11 +164,11 @@ impl Drive {
         offset: u64,
         data: &[u8],
     ) -> Result<Duration, DriveError> {
-        let is_honest = self.traits.personality == Behavior::Honest;
+        let is_honest = self.traits.behavior == Behavior::Honest;
         self.take(now, DriveChange { offset, what: WriteEffect::Data(data.into()) }, is_honest)?;
         self.count_write(data);
         let write = self.traits.latency.write;
-        Ok(match self.traits.personality {
+        Ok(match self.traits.behavior {
             Behavior::Honest => write + self.traits.latency.of_flush(data.len() as u64),
             // As a driver does it for a drive that has no such write.
             Behavior::Defer { .. } => write + self.settle_by_flush(now),
@@ -189,7 +189,7 @@ impl Drive {
         Ok(self.traits.latency.write)
     }
 
-    /// Takes a flush; returns the time until it is acknowledged. The personality decides
+    /// Takes a flush; returns the time until it is acknowledged. The behavior decides
     /// what it makes durable.
     pub fn flush(&mut self, now: Duration) -> Result<Duration, DriveError> {
         self.settle(now);
@@ -219,9 +219,9 @@ impl Drive {
 
     /// Changes the kind of the drive from now on. What the former kind has made durable
     /// stays.
-    pub fn change_personality(&mut self, now: Duration, personality: Behavior) {
+    pub fn set_behavior(&mut self, now: Duration, behavior: Behavior) {
         self.settle(now);
-        self.traits.personality = personality;
+        self.traits.behavior = behavior;
         (self.flushed_at, self.flush_due) = (None, None);
         self.settle(now);
     }
@@ -258,11 +258,11 @@ impl Drive {
         }
     }
 
-    /// Makes durable what the personality makes durable for a flush, and returns the time
+    /// Makes durable what the behavior makes durable for a flush, and returns the time
     /// that this takes.
     fn settle_by_flush(&mut self, now: Duration) -> Duration {
         let waiting = self.pending.volatile_bytes();
-        let is_done = match self.traits.personality {
+        let is_done = match self.traits.behavior {
             Behavior::Honest => true,
             Behavior::Protected | Behavior::Lying { .. } => false,
             Behavior::Defer { longest } => {
@@ -283,7 +283,7 @@ impl Drive {
 
     /// Makes durable what the drive brings to the medium by itself.
     fn settle(&mut self, now: Duration) {
-        match self.traits.personality {
+        match self.traits.behavior {
             Behavior::Honest => self.pending.settle_durable(&mut self.medium),
             Behavior::Protected => self.pending.settle_all(&mut self.medium),
             Behavior::Lying { lag } => {

@@ -33,8 +33,8 @@ struct DriveRun {
     after: Vec<(Duration, u64, Vec<u8>)>,
 }
 
-fn run(personality: Behavior, asks: &[DriveRequest]) -> DriveRun {
-    let mut drive = Drive::new(Traits::new(personality), Image::new(SIZE));
+fn run(behavior: Behavior, asks: &[DriveRequest]) -> DriveRun {
+    let mut drive = Drive::new(Traits::new(behavior), Image::new(SIZE));
     drive.remember(tempfile::tempdir().unwrap().path()).unwrap();
     let (mut now, mut after) = (Duration::ZERO, vec![(Duration::ZERO, 0, vec![0; SIZE as usize])]);
     for ask in asks {
@@ -246,8 +246,8 @@ fn an_apple_drive_flushes_46_times_a_second() {
 #[test]
 fn a_cache_is_finite_and_its_oldest_leaves_it_first() {
     const PIECE: usize = 8 << 20;
-    for personality in [Behavior::Honest, Behavior::Lying { lag: None }] {
-        let mut drive = Drive::new(Traits::new(personality), Image::new(2 * PIECE as u64));
+    for behavior in [Behavior::Honest, Behavior::Lying { lag: None }] {
+        let mut drive = Drive::new(Traits::new(behavior), Image::new(2 * PIECE as u64));
         for value in 0..=40 {
             let offset = if value == 0 { 0 } else { PIECE as u64 };
             drive.write(Duration::ZERO, offset, &vec![value + 1; PIECE]).unwrap();

@@ -14,7 +14,7 @@ use fsure_os::loop_mount::MountArea;
 use fsure_os::process_tree::{Lines, ProcessTree, Task};
 use fsure_os::user;
 
-use crate::files::{FileCounts, FileDrive, FileTraits, Mode, Origin};
+use crate::files::{FileCounts, FileDrive, FileTraits, Mode, PreCutState};
 use crate::{Behavior, CutVariant, Latency};
 use fsure_core::Random;
 
@@ -30,8 +30,8 @@ pub struct LiveFolder(Arc<Clocked<FileDrive>>);
 impl LiveFolder {
     /// Creates an empty drive with room for `room` bytes, whose top folder belongs to the
     /// user of this process.
-    pub fn new(personality: Behavior, mode: Mode, latency: Latency, room: u64) -> Self {
-        let traits = FileTraits { personality, mode, latency, room, owner: user::user_and_group() };
+    pub fn new(behavior: Behavior, mode: Mode, latency: Latency, room: u64) -> Self {
+        let traits = FileTraits { behavior, mode, latency, room, owner: user::user_and_group() };
         Self::holding(FileDrive::new(traits, SystemTime::now()))
     }
 
@@ -57,9 +57,9 @@ impl LiveFolder {
         self.with(|drive, now| drive.cut(now, cut, random))
     }
 
-    /// Does the same as `cut`, and also returns the origin of the cut.
-    pub fn cut_with_origin(&self, cut: CutVariant, random: &mut Random) -> (FileDrive, Origin) {
-        self.with(|drive, now| drive.cut_with_origin(now, cut, random))
+    /// Does the same as `cut`, and also returns the state before the cut.
+    pub fn cut_with_state(&self, cut: CutVariant, random: &mut Random) -> (FileDrive, PreCutState) {
+        self.with(|drive, now| drive.cut_with_state(now, cut, random))
     }
 
     /// Notes that everything up to a number was acknowledged as safe.

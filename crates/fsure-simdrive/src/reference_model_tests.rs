@@ -52,13 +52,13 @@ impl Naive {
 }
 
 /// Does all requests on both.
-fn run(personality: Behavior, asks: &[ModelRequest]) -> (Drive, Vec<Naive>) {
+fn run(behavior: Behavior, asks: &[ModelRequest]) -> (Drive, Vec<Naive>) {
     let mut begin = Image::new(SIZE as u64);
     begin.write(0, &[BEGIN; SIZE]).unwrap();
-    let (mut drive, now) = (Drive::new(Traits::new(personality), begin), Duration::ZERO);
+    let (mut drive, now) = (Drive::new(Traits::new(behavior), begin), Duration::ZERO);
     drive.remember(tempfile::tempdir().unwrap().path()).unwrap();
     let (mut changes, mut epoch) = (Vec::<Naive>::new(), 0);
-    let is_honest = personality == Behavior::Honest;
+    let is_honest = behavior == Behavior::Honest;
     for (number, ask) in (1..).zip(asks) {
         let (offset, length, value) = match *ask {
             ModelRequest::Write { offset, length } | ModelRequest::Fua { offset, length } => {
@@ -171,12 +171,12 @@ proptest! {
     /// flushed, or written past its cache, is in all of them.
     #[test]
     fn a_variant_leaves_only_what_it_allows(asks in asks(), seed: u64) {
-        for personality in [Behavior::Honest, Behavior::Lying { lag: None }] {
-            let (mut drive, changes) = run(personality, &asks);
+        for behavior in [Behavior::Honest, Behavior::Lying { lag: None }] {
+            let (mut drive, changes) = run(behavior, &asks);
             for cut in CutVariant::ALL {
                 let image = content(&drive.cut(Duration::ZERO, cut, &mut Random::new(seed)));
                 let allowed = is_allowed(cut, &image, &changes);
-                prop_assert_eq!(allowed, Ok(()), "{} {}", cut.name(), personality);
+                prop_assert_eq!(allowed, Ok(()), "{} {}", cut.name(), behavior);
             }
             let all = drive.cut(Duration::ZERO, CutVariant::All, &mut Random::new(seed));
             prop_assert_eq!(content(&all), made(&changes));
@@ -260,11 +260,11 @@ fn a_drive_changes_while_it_runs() {
     let mut drive = Drive::new(Traits::new(Behavior::Honest), Image::new(SIZE as u64));
     drive.write(now, 0, b"kept").unwrap();
     drive.flush(now).unwrap();
-    drive.change_personality(now, Behavior::Lying { lag: None });
+    drive.set_behavior(now, Behavior::Lying { lag: None });
     drive.write(now, 0, b"lost").unwrap();
     drive.flush(now).unwrap();
     assert_eq!(&content(&drive.cut(now, CutVariant::None, &mut Random::new(1)))[..4], b"kept");
-    drive.change_personality(now, Behavior::Protected);
+    drive.set_behavior(now, Behavior::Protected);
     assert_eq!(drive.volatile_bytes(), 0);
     assert_eq!(&content(&drive.cut(now, CutVariant::None, &mut Random::new(1)))[..4], b"lost");
     drive.fail_after(1, 1);

@@ -17,7 +17,9 @@ use fsure_core::{Error, IoContext as _, Monitor, Result};
 use fsure_simdrive::files::Mode;
 use fsure_simdrive::{Behavior, Image, Latency, Traits};
 use fsure_simdrive::{LiveDrive, LiveFolder, SYNCFS};
-use requests::{ServedDrive, answer, forgotten};
+use requests::{answer, forgotten};
+
+use crate::backend::BackendDrive;
 
 /// Options of the service: the drive, and the paths at which it is served.
 #[derive(Clone, Debug)]
@@ -87,7 +89,7 @@ pub fn serve(
     // The socket comes first: a drive that has one is not served a second time.
     let control = Control::listen(&options.socket).context("listen on", &options.socket)?;
     let front = front(options, &drive)?;
-    if let ServedDrive::Files(_) = &drive {
+    if let BackendDrive::Files(_) = &drive {
         monitor.warn(SYNCFS);
     }
     let (is_over, has_warned) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -111,7 +113,7 @@ pub fn serve(
     Ok(())
 }
 
-fn drive(options: &ServeOptions) -> Result<ServedDrive> {
+fn drive(options: &ServeOptions) -> Result<BackendDrive> {
     if let ServeFront::Folder(_, mode) = options.front {
         if options.image.is_some() {
             return Err(Error::Usage {
@@ -120,7 +122,7 @@ fn drive(options: &ServeOptions) -> Result<ServedDrive> {
             });
         }
         let folder = LiveFolder::new(options.drive, mode, options.latency, options.size);
-        return Ok(ServedDrive::Files(folder));
+        return Ok(BackendDrive::Files(folder));
     }
     let traits = Traits { latency: options.latency, ..Traits::new(options.drive) };
     let content = match &options.image {
@@ -130,7 +132,7 @@ fn drive(options: &ServeOptions) -> Result<ServedDrive> {
     let live = LiveDrive::new(traits, content);
     let remembers = live.with(|drive, _| drive.remember(&options.room));
     remembers.context("remember every write in", &options.room)?;
-    Ok(ServedDrive::Blocks(Arc::new(live)))
+    Ok(BackendDrive::Blocks(Arc::new(live)))
 }
 
 /// Reads a file as the content of a drive, which is at least as long as the file.
@@ -157,13 +159,13 @@ fn read(path: &Path, size: u64) -> Result<Image> {
     Ok(image)
 }
 
-fn front(options: &ServeOptions, drive: &ServedDrive) -> Result<Fronts> {
+fn front(options: &ServeOptions, drive: &BackendDrive) -> Result<Fronts> {
     match (&options.front, drive) {
-        (ServeFront::File(at), ServedDrive::Blocks(drive)) => {
+        (ServeFront::File(at), BackendDrive::Blocks(drive)) => {
             let served = fuse_disk::publish(drive.clone(), at);
             Ok(Fronts::File(served.context("serve a drive in", at)?))
         }
-        (ServeFront::Folder(at, _), ServedDrive::Files(folder)) => {
+        (ServeFront::Folder(at, _), BackendDrive::Files(folder)) => {
             Ok(Fronts::Folder(folder.mount_at(at).context("serve a drive in", at)?))
         }
         _ => Ok(Fronts::Nowhere),

@@ -1,7 +1,6 @@
 //! Requests on the control socket, and their execution.
 
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -14,15 +13,10 @@ use fsure_core::Random;
 use fsure_simdrive::{Behavior, CutVariant, History, Image};
 use fsure_simdrive::{LiveDrive, LiveFolder};
 
+use crate::backend::BackendDrive;
+
 /// Maximum bytes of data in one request.
 const DATA_MAX: u64 = 8 << 20;
-
-/// The drive that is served.
-#[derive(Debug)]
-pub(super) enum ServedDrive {
-    Blocks(Arc<LiveDrive>),
-    Files(LiveFolder),
-}
 
 /// A request.
 #[derive(Debug, Deserialize)]
@@ -44,23 +38,12 @@ enum ControlRequest {
     End {},
 }
 
-impl ServedDrive {
-    /// Returns an error if a drive that records its requests could not record all of them
-    /// so far.
-    pub(super) fn remembers_all(&self) -> std::io::Result<()> {
-        match self {
-            Self::Blocks(live) => live.with(|drive, _| drive.remembers_all()),
-            Self::Files(_) => Ok(()),
-        }
-    }
-}
-
 type ServeResult = Result<Option<ResponseData>, String>;
 
 /// Responds to a line, and returns true if that was the last request. Files are never
 /// written below `place`, a folder that this process serves itself.
 pub(super) fn answer(
-    drive: &ServedDrive,
+    drive: &BackendDrive,
     place: Option<&Path>,
     line: Option<&str>,
 ) -> (String, bool) {
@@ -70,8 +53,8 @@ pub(super) fn answer(
     };
     let ends = matches!(asked, Ok(ControlRequest::End {}));
     let done = asked.and_then(|ask| match drive {
-        ServedDrive::Blocks(live) => of_blocks(live, place, ask),
-        ServedDrive::Files(folder) => of_files(folder, place, ask),
+        BackendDrive::Blocks(live) => of_blocks(live, place, ask),
+        BackendDrive::Files(folder) => of_files(folder, place, ask),
     });
     (done.map_or_else(ControlResponse::refused, ControlResponse::done).to_json(), ends)
 }
@@ -85,7 +68,7 @@ fn of_blocks(live: &LiveDrive, place: Option<&Path>, ask: ControlRequest) -> Ser
         ControlRequest::Status {} => Ok(Some(live.with(|drive, _| {
             let counts = drive.counts();
             ResponseData::Blocks {
-                drive: drive.personality().to_string(),
+                drive: drive.behavior().to_string(),
                 size: drive.size(),
                 writes: counts.writes,
                 bytes: counts.bytes,
@@ -100,8 +83,8 @@ fn of_blocks(live: &LiveDrive, place: Option<&Path>, ask: ControlRequest) -> Ser
             keep(&live.cut(cut, &mut Random::new(seed)), to)
         }
         ControlRequest::Personality { drive } => {
-            let personality = personality(&drive)?;
-            live.with(|drive, now| drive.change_personality(now, personality));
+            let behavior = behavior(&drive)?;
+            live.with(|drive, now| drive.set_behavior(now, behavior));
             Ok(None)
         }
         ControlRequest::Fail { after, times } => {
@@ -157,7 +140,7 @@ fn of_files(folder: &LiveFolder, place: Option<&Path>, ask: ControlRequest) -> S
             let (counts, traits) = (drive.counts(), drive.traits());
             let (volatile_bytes, volatile_names) = drive.volatile();
             ResponseData::Files {
-                drive: traits.personality.to_string(),
+                drive: traits.behavior.to_string(),
                 mode: traits.mode.name(),
                 writes: counts.writes,
                 bytes: counts.bytes,
@@ -176,8 +159,8 @@ fn of_files(folder: &LiveFolder, place: Option<&Path>, ask: ControlRequest) -> S
             Ok(None)
         }
         ControlRequest::Personality { drive } => {
-            let personality = personality(&drive)?;
-            folder.with(|drive, now| drive.change_personality(now, personality));
+            let behavior = behavior(&drive)?;
+            folder.with(|drive, now| drive.set_behavior(now, behavior));
             Ok(None)
         }
         ControlRequest::Fail { after, times } => {
@@ -205,7 +188,7 @@ fn variant_of(name: &str) -> Result<CutVariant, String> {
     name.parse().map_err(|error: fsure_simdrive::UnknownCut| error.to_string())
 }
 
-fn personality(name: &str) -> Result<Behavior, String> {
+fn behavior(name: &str) -> Result<Behavior, String> {
     name.parse().map_err(|error: fsure_simdrive::UnknownDrive| error.to_string())
 }
 

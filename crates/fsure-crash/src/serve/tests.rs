@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::*;
 
-fn blocks() -> ServedDrive {
+fn blocks() -> BackendDrive {
     let live = LiveDrive::new(Traits::new(Behavior::Honest), Image::new(1 << 20));
     live.with(|drive, _| drive.remember(tempfile::tempdir().unwrap().path())).unwrap();
-    ServedDrive::Blocks(Arc::new(live))
+    BackendDrive::Blocks(Arc::new(live))
 }
 
-fn ask(drive: &ServedDrive, line: &str) -> Value {
+fn ask(drive: &BackendDrive, line: &str) -> Value {
     serde_json::from_str(&answer(drive, Some(Path::new("/served")), Some(line)).0).unwrap()
 }
 
@@ -23,13 +23,13 @@ fn content(path: &Path) -> Vec<u8> {
     content
 }
 
-fn done(drive: &ServedDrive, line: &str) -> Value {
+fn done(drive: &BackendDrive, line: &str) -> Value {
     let told = ask(drive, line);
     assert_eq!(told["ok"], true, "{line}: {told}");
     told
 }
 
-fn refused(drive: &ServedDrive, line: &str) -> String {
+fn refused(drive: &BackendDrive, line: &str) -> String {
     let told = ask(drive, line);
     assert_eq!(told["ok"], false, "{line}: {told}");
     told["error"].as_str().unwrap().to_owned()
@@ -107,7 +107,7 @@ fn what_cannot_be_done_is_said_and_ends_nothing() {
     assert_eq!(content(&there), b"kept");
     assert!(answer(&drive, None, None).0.contains("12 MiB at most"));
     let room = LiveFolder::new(Behavior::Honest, Mode::Strict, Latency::NONE, 1 << 20);
-    let folder = ServedDrive::Files(room);
+    let folder = BackendDrive::Files(room);
     assert!(refused(&folder, r#"{"do":"flush"}"#).contains("a folder has no blocks"));
     assert_eq!(done(&folder, r#"{"do":"status"}"#)["mode"], "strict");
 }

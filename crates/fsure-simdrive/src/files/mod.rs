@@ -5,8 +5,8 @@
 //! the changes that are acknowledged and not durable. A sync of a file covers that file,
 //! a sync of a folder covers its names. The [`Mode`] decides what else a sync does.
 
-mod origin;
 mod pending_changes;
+mod pre_cut_state;
 mod requests;
 mod view;
 
@@ -18,8 +18,8 @@ use fsure_os::fuse_files::{FsResult, FuseError, New, ROOT, Sort};
 
 use super::{Behavior, CACHE, CutVariant, Latency};
 use fsure_core::Random;
-pub use origin::{Origin, Unsynced};
 use pending_changes::{ChangeLog, FileChange, PendingChange};
+pub use pre_cut_state::{PreCutState, Unsynced};
 use view::{FileTree, Inode};
 
 /// Promises of a sync beyond the file or folder that it was requested for.
@@ -48,7 +48,7 @@ impl Mode {
 #[derive(Clone, Copy, Debug)]
 pub struct FileTraits {
     /// Kind of drive: decides when acknowledged changes become durable.
-    pub personality: Behavior,
+    pub behavior: Behavior,
     /// Further promises of a sync.
     pub mode: Mode,
     /// Time that writes and syncs take.
@@ -137,8 +137,8 @@ impl FileDrive {
 
     /// Returns a drive of another kind that holds everything visible on this one, all of
     /// it durable.
-    pub fn as_another(&self, personality: Behavior, latency: Latency) -> Self {
-        let traits = FileTraits { personality, latency, ..self.traits };
+    pub fn as_another(&self, behavior: Behavior, latency: Latency) -> Self {
+        let traits = FileTraits { behavior, latency, ..self.traits };
         Self::holding(traits, self.begun, self.seen.clone())
     }
 
@@ -165,9 +165,9 @@ impl FileDrive {
 
     /// Changes the kind of the drive from now on. What the former kind has made durable
     /// stays.
-    pub fn change_personality(&mut self, now: Duration, personality: Behavior) {
+    pub fn set_behavior(&mut self, now: Duration, behavior: Behavior) {
         self.settle(now);
-        self.traits.personality = personality;
+        self.traits.behavior = behavior;
         self.deferred.clear();
         (self.synced_at, self.sync_due) = (None, None);
         self.settle(now);
@@ -183,6 +183,18 @@ impl FileDrive {
     pub fn cut(&mut self, now: Duration, cut: CutVariant, random: &mut Random) -> Self {
         self.settle(now);
         self.left(now, cut, random, &BTreeSet::new())
+    }
+
+    /// The same as [`FileDrive::cut`], with what it was made of.
+    pub fn cut_with_state(
+        &mut self,
+        now: Duration,
+        cut: CutVariant,
+        random: &mut Random,
+    ) -> (Self, PreCutState) {
+        self.settle(now);
+        let state = PreCutState { drive: self.clone(), now, cut, random: random.clone() };
+        (self.left(now, cut, random, &BTreeSet::new()), state)
     }
 
     /// Returns what a cut leaves now, had `synced` been synced just before it. Chance
@@ -259,7 +271,7 @@ impl FileDrive {
     fn take(&mut self, now: Duration, change: FileChange) {
         let at = self.begun + now;
         change.make(&mut self.seen, at);
-        if self.traits.personality == Behavior::Protected {
+        if self.traits.behavior == Behavior::Protected {
             let lost = change.make(&mut self.medium, at);
             lost.into_iter().for_each(|inode| self.bury(inode));
             return;
@@ -305,7 +317,7 @@ impl FileDrive {
 
     /// Makes durable what the drive brings to the medium by itself.
     fn settle(&mut self, now: Duration) {
-        match self.traits.personality {
+        match self.traits.behavior {
             Behavior::Honest => {}
             Behavior::Protected => self.settle_all(now),
             Behavior::Lying { lag } => {

@@ -253,7 +253,7 @@ impl VirtualFs for FileDrive {
         self.settle(now);
         self.epoch += 1;
         self.counts.syncs += 1;
-        let due = match self.traits.personality {
+        let due = match self.traits.behavior {
             Behavior::Honest => None,
             Behavior::Protected | Behavior::Lying { .. } => return Ok(Duration::ZERO),
             Behavior::Defer { longest } => {

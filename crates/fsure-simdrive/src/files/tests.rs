@@ -12,14 +12,9 @@ use super::*;
 
 const NOW: Duration = Duration::ZERO;
 
-fn drive(personality: Behavior, mode: Mode) -> FileDrive {
-    let traits = FileTraits {
-        personality,
-        mode,
-        latency: Latency::NONE,
-        room: 1 << 20,
-        owner: (1000, 1000),
-    };
+fn drive(behavior: Behavior, mode: Mode) -> FileDrive {
+    let traits =
+        FileTraits { behavior, mode, latency: Latency::NONE, room: 1 << 20, owner: (1000, 1000) };
     FileDrive::new(traits, UNIX_EPOCH)
 }
 
@@ -319,8 +314,8 @@ proptest! {
     #[test]
     fn a_cut_leaves_a_sound_file_system(asks in asks(), seed: u64, strict: bool) {
         let mode = if strict { Mode::Strict } else { Mode::Journal };
-        for personality in [Behavior::Honest, Behavior::Lying { lag: None }] {
-            let mut drive = drive(personality, mode);
+        for behavior in [Behavior::Honest, Behavior::Lying { lag: None }] {
+            let mut drive = drive(behavior, mode);
             for (number, request) in (1..).zip(&asks) {
                 ask(&mut drive, number, request);
             }
@@ -332,25 +327,25 @@ proptest! {
                 prop_assert_eq!(contents(&left), contents(&again), "{}", cut.name());
             }
             for cut in CutVariant::ALL {
-                let (left, origin) = drive.cut_with_origin(NOW, cut, &mut Random::new(seed));
-                let same = origin.with_syncs(&BTreeSet::new());
+                let (left, state) = drive.cut_with_state(NOW, cut, &mut Random::new(seed));
+                let same = state.with_syncs(&BTreeSet::new());
                 prop_assert_eq!(contents(&left), contents(&same), "{}", cut.name());
-                let all: BTreeSet<_> = origin.unsynced().iter().map(|one| one.inode).collect();
-                let whole = origin.with_syncs(&all);
+                let all: BTreeSet<_> = state.unsynced().iter().map(|one| one.inode).collect();
+                let whole = state.with_syncs(&all);
                 prop_assert_eq!(is_sound(&whole), Ok(()), "{}", cut.name());
                 prop_assert_eq!(contents(&whole), contents(&drive), "{}", cut.name());
             }
             let left = drive.cut(NOW, CutVariant::All, &mut Random::new(seed));
             prop_assert_eq!(contents(&left), contents(&drive));
             let none = drive.cut(NOW, CutVariant::None, &mut Random::new(seed));
-            if personality != Behavior::Honest {
+            if behavior != Behavior::Honest {
                 prop_assert_eq!(tree(&none), vec![]);
             }
             for name in tree(&drive) {
                 drive.sync(NOW, name.3).unwrap();
             }
             drive.sync(NOW, ROOT).unwrap();
-            if personality == Behavior::Honest {
+            if behavior == Behavior::Honest {
                 for cut in CutVariant::ALL {
                     let left = drive.cut(NOW, cut, &mut Random::new(seed));
                     prop_assert_eq!(contents(&left), contents(&drive), "{}", cut.name());
@@ -373,16 +368,16 @@ fn what_no_sync_has_covered_is_known() {
     drive.sync(NOW, draft).unwrap();
     let [from, to] = ["draft", "file"].map(OsStr::new);
     drive.rename(NOW, (folder, from), (folder, to), Renaming::Replace).unwrap();
-    let (left, origin) = drive.cut_with_origin(NOW, CutVariant::None, &mut Random::new(1));
+    let (left, state) = drive.cut_with_state(NOW, CutVariant::None, &mut Random::new(1));
     assert_eq!(tree(&left).len(), 1, "the folder");
-    let unsynced = origin.unsynced();
+    let unsynced = state.unsynced();
     let told: Vec<_> = unsynced
         .iter()
         .map(|one| (one.path.to_str().unwrap(), one.is_folder, one.names.len()))
         .collect();
     // The draft has another name now.
     assert_eq!(told, [("folder", true, 2), ("folder/kept", false, 0)]);
-    let with = |inode| contents(&origin.with_syncs(&BTreeSet::from([inode])));
+    let with = |inode| contents(&state.with_syncs(&BTreeSet::from([inode])));
     let names = with(folder);
     assert_eq!(names[OsStr::new("/folder/file")], b"content", "it was synced itself");
     assert_eq!(names[OsStr::new("/folder/kept")], b"");

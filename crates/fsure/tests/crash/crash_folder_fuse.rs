@@ -24,8 +24,8 @@ fn site(folder: &Path) -> Arc<MountArea> {
     MountArea::create(folder, Path::new(env!("CARGO_BIN_EXE_fsure"))).unwrap()
 }
 
-fn folder(personality: Behavior, mode: Mode) -> LiveFolder {
-    LiveFolder::new(personality, mode, Latency::NONE, ROOM)
+fn folder(behavior: Behavior, mode: Mode) -> LiveFolder {
+    LiveFolder::new(behavior, mode, Latency::NONE, ROOM)
 }
 
 /// A program in a folder, and what it has said so far on both of its outputs.

@@ -170,10 +170,10 @@ fn try_patterns(test: &str, kind: &str, system: FileSystem, cuts: &[CutVariant],
     undisturbed(test, || {
         let laboratory = Laboratory::new();
         let Some(image) = or_skip(test, laboratory.formatted(system)) else { return };
-        let personality: Behavior = kind.parse().expect("a drive");
-        let drive = Arc::new(LiveDrive::new(Traits::new(personality), image));
+        let behavior: Behavior = kind.parse().expect("a drive");
+        let drive = Arc::new(LiveDrive::new(Traits::new(behavior), image));
         let Some(stand) = or_skip(test, laboratory.mount(&drive, system)) else { return };
-        let is_true = matches!(personality, Behavior::Honest | Behavior::Protected);
+        let is_true = matches!(behavior, Behavior::Honest | Behavior::Protected);
         let methods = "fsync,fdatasync,dsync,rwf-dsync,io-uring";
         // While the writer rests a drive that only delays has caught up: then the cut
         // proves nothing, which is why it takes several.

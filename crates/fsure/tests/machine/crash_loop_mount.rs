@@ -20,8 +20,8 @@ fn site(folder: &Path) -> Arc<MountArea> {
     MountArea::create(folder, Path::new(env!("CARGO_BIN_EXE_fsure"))).unwrap()
 }
 
-fn live(personality: Behavior, image: Image) -> Arc<LiveDrive> {
-    Arc::new(LiveDrive::new(Traits::new(personality), image))
+fn live(behavior: Behavior, image: Image) -> Arc<LiveDrive> {
+    Arc::new(LiveDrive::new(Traits::new(behavior), image))
 }
 
 /// A drive with an empty file system on it.

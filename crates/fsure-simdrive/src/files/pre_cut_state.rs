@@ -15,11 +15,11 @@ use fsure_core::Random;
 
 /// A drive as it was when it was cut, and how it was.
 #[derive(Clone, Debug)]
-pub struct Origin {
-    drive: FileDrive,
-    now: Duration,
-    cut: CutVariant,
-    random: Random,
+pub struct PreCutState {
+    pub(super) drive: FileDrive,
+    pub(super) now: Duration,
+    pub(super) cut: CutVariant,
+    pub(super) random: Random,
 }
 
 /// A file or a folder of which a cut has taken something that no sync had covered.
@@ -35,21 +35,7 @@ pub struct Unsynced {
     pub names: BTreeSet<OsString>,
 }
 
-impl FileDrive {
-    /// The same as [`FileDrive::cut`], with what it was made of.
-    pub fn cut_with_origin(
-        &mut self,
-        now: Duration,
-        cut: CutVariant,
-        random: &mut Random,
-    ) -> (Self, Origin) {
-        self.settle(now);
-        let origin = Origin { drive: self.clone(), now, cut, random: random.clone() };
-        (self.left(now, cut, random, &BTreeSet::new()), origin)
-    }
-}
-
-impl Origin {
+impl PreCutState {
     /// Returns what the same cut leaves, had these been synced just before it.
     pub fn with_syncs(&self, synced: &BTreeSet<u64>) -> FileDrive {
         self.drive.left(self.now, self.cut, &mut self.random.clone(), synced)
