@@ -53,7 +53,7 @@ impl Evaluator<'_> {
         } else if record.digests.agree(&content.digests) == Some(true) {
             Vec::new()
         } else {
-            let values = self.ledger.blocks(row)?;
+            let values = self.recorder.blocks(row)?;
             if are_proven(record, &values) { values } else { Vec::new() }
         };
         let comparison = match &pending.part {
@@ -153,7 +153,7 @@ impl Evaluator<'_> {
                        (mmap) without a new date";
             return Some(why.to_owned());
         }
-        let kind = &self.ledger.catalog.file_system(pending.entry.file_system).volume.kind;
+        let kind = &self.recorder.catalog.file_system(pending.entry.file_system).volume.kind;
         let unseen_write_max_ns = mapped_write::unseen_write_max_ns(kind);
         row.record.may_hide_mapped_write(unseen_write_max_ns).then(|| {
             "it was last seen as recorded so soon after its last change that a program may have \

@@ -65,7 +65,7 @@ pub(super) struct PendingRead {
 /// Decides the verdict of every path of a run.
 pub(super) struct Evaluator<'a> {
     pub(super) plan: &'a ScanPlan,
-    pub(super) ledger: ResultRecorder<'a>,
+    pub(super) recorder: ResultRecorder<'a>,
     /// Orders to be sent to the workers.
     pub(super) orders: Vec<ReadRequest>,
     /// Orders to be sent later.
@@ -73,7 +73,7 @@ pub(super) struct Evaluator<'a> {
     /// By order. Boxed: they are large, and go from hand to hand.
     pub(super) pending: BTreeMap<u64, Box<PendingRead>>,
     pub(super) links: HardLinkCache,
-    pub(super) purse: BudgetTracker,
+    pub(super) budget: BudgetTracker,
     /// The part of the record that is left, if all of it is judged.
     pub(super) remaining: Option<Remaining>,
     /// True if the file that is taken now was not OK when it was last checked.
@@ -96,18 +96,18 @@ pub(super) struct Evaluator<'a> {
 impl<'a> Evaluator<'a> {
     pub(super) fn new(
         plan: &'a ScanPlan,
-        ledger: ResultRecorder<'a>,
+        recorder: ResultRecorder<'a>,
         ending: Deadline,
     ) -> Result<Self> {
         Ok(Self {
             plan,
-            moves: Moves::new(ledger.catalog, plan.scrub.is_none())?,
-            purse: BudgetTracker::new(plan.scrub.as_ref(), ending),
+            moves: Moves::new(recorder.catalog, plan.scrub.is_none())?,
+            budget: BudgetTracker::new(plan.scrub.as_ref(), ending),
             remaining: judges_all(plan)
-                .then(|| Remaining { record: ledger.catalog.bytes(), ..Remaining::default() }),
+                .then(|| Remaining { record: recorder.catalog.bytes(), ..Remaining::default() }),
             is_again: false,
             bytes_max: u64::MAX,
-            ledger,
+            recorder,
             orders: Vec::new(),
             retries: Retries::default(),
             pending: BTreeMap::new(),
@@ -123,7 +123,7 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(super) fn catalog(&mut self) -> &mut Catalog {
-        self.ledger.catalog
+        self.recorder.catalog
     }
 
     pub(super) fn in_flight(&self) -> usize {
@@ -133,20 +133,20 @@ impl<'a> Evaluator<'a> {
     /// Files judged, and bytes: those of the files judged, and of the
     /// `hashed` ones those that belong to files still being read.
     pub(super) fn judged(&self, hashed: u64) -> (u64, u64) {
-        let under_way = hashed.saturating_sub(self.ledger.bytes_read_and_judged);
-        let outcome = &self.ledger.outcome;
+        let under_way = hashed.saturating_sub(self.recorder.bytes_read_and_judged);
+        let outcome = &self.recorder.outcome;
         (outcome.files.total(), outcome.bytes_judged.saturating_add(under_way))
     }
 
     /// Returns the bytes to judge in all; `None` if this run knows no better
     /// than the record does.
     pub(super) fn bytes_total(&self) -> Option<u64> {
-        let judged = self.ledger.outcome.bytes_judged;
+        let judged = self.recorder.outcome.bytes_judged;
         let under_way = |size: fn(&PendingRead) -> u64| {
             self.pending.values().map(|pending| size(pending)).fold(0, u64::saturating_add)
         };
-        let left = if let Some(scrub) = &self.ledger.outcome.scrub {
-            let may_be_read = self.purse.left().saturating_add(under_way(|one| one.charged));
+        let left = if let Some(scrub) = &self.recorder.outcome.scrub {
+            let may_be_read = self.budget.left().saturating_add(under_way(|one| one.charged));
             scrub.left_bytes().min(may_be_read)
         } else {
             self.remaining.as_ref()?.bytes().saturating_add(under_way(|one| one.stat.size))
@@ -161,23 +161,23 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(super) fn stop(&mut self, stop: StopReason) {
-        self.ledger.stop(stop);
+        self.recorder.stop(stop);
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        self.ledger.is_stopped()
+        self.recorder.is_stopped()
     }
 
     pub(super) fn open_gate(&mut self) -> Result<bool> {
-        self.ledger.precheck_once()
+        self.recorder.precheck_once()
     }
 
     pub(super) fn commit_if_due(&mut self) -> Result<()> {
-        self.ledger.commit_if_due()
+        self.recorder.commit_if_due()
     }
 
     pub(super) fn finish(&mut self, claims: Option<Claims>) -> Result<Outcome> {
-        self.ledger.finish(claims)
+        self.recorder.finish(claims)
     }
 
     /// Takes a path from the merge: settles it or orders its content.
@@ -191,7 +191,7 @@ impl<'a> Evaluator<'a> {
             WalkState::LeftOut(kind, why) => self.take_left_out(path, stored, kind, why),
             WalkState::BelowLeftOut(why) => {
                 if let Some(stored) = stored {
-                    self.ledger.leave_out_recorded(path, stored, why)?;
+                    self.recorder.leave_out_recorded(path, stored, why)?;
                 }
                 Ok(())
             }
@@ -211,16 +211,16 @@ impl<'a> Evaluator<'a> {
             WalkState::NamesUnknown(error) => match self.folders.contains_key(&path) {
                 true => self.settle_folder(&path, Some(&error)),
                 false => {
-                    self.ledger.root_unlisted(path, &error);
+                    self.recorder.root_unlisted(path, &error);
                     Ok(())
                 }
             },
             WalkState::PatternsRead(text) => {
-                self.ledger.remember_exclude_file(path, text);
+                self.recorder.remember_exclude_file(path, text);
                 Ok(())
             }
             WalkState::PatternsUnread(error) => {
-                self.ledger
+                self.recorder
                     .warn(&format!("{}: {error}: nothing is left out for it", path.display()));
                 Ok(())
             }
@@ -238,7 +238,7 @@ impl<'a> Evaluator<'a> {
         match entry.kind {
             EntryKind::File => return self.plan_file_read(path, stored, entry, stat, device),
             EntryKind::Special => {
-                self.ledger.outcome.special += 1;
+                self.recorder.outcome.special += 1;
                 if matches!(known(stored.as_ref(), &entry, 1), RecordState::Nothing) {
                     return Ok(());
                 }
@@ -281,7 +281,7 @@ impl<'a> Evaluator<'a> {
         stored: Option<&StoredRow>,
         entry: &Entry,
     ) -> Result<Option<AlgorithmSet>> {
-        let granularity_ns = granularity_ns(self.ledger.catalog, stored, entry);
+        let granularity_ns = granularity_ns(self.recorder.catalog, stored, entry);
         let known = known(stored, entry, granularity_ns);
         Ok(match (&self.plan.purpose, known) {
             // A link or a folder has become this file: nothing to compare with.
@@ -312,7 +312,7 @@ impl<'a> Evaluator<'a> {
             (Purpose::Update(rules), RecordState::Sound(record)) => {
                 let has = record.digests.algorithms();
                 let is_racy = record.is_racy(granularity_ns)
-                    && !self.ledger.catalog.is_own_change(path, &record.entry)?;
+                    && !self.recorder.catalog.is_own_change(path, &record.entry)?;
                 let is_as_recorded = record.entry.same_stat(entry)
                     && !is_racy
                     && record.gone_s.is_none()
@@ -428,7 +428,7 @@ impl<'a> Evaluator<'a> {
     ) {
         let size = pending.stat.size;
         pending.charged = if blocks.is_empty() { size } else { bytes_of(&blocks, size) };
-        self.purse.spend(pending.charged, pending.is_again);
+        self.budget.spend(pending.charged, pending.is_again);
         self.current = Some(id);
         let order = ReadRequest {
             id,
@@ -467,7 +467,7 @@ impl<'a> Evaluator<'a> {
         }
         let (path, device) = (pending.path.clone(), pending.device);
         let entry = self.entry(&path, stat, device)?;
-        self.ledger.keep(&path, &entry, blocks)
+        self.recorder.keep(&path, &entry, blocks)
     }
 
     /// Takes a reader's response.
@@ -523,7 +523,7 @@ impl<'a> Evaluator<'a> {
     }
 
     pub(super) fn entry(&mut self, path: &RelPath, stat: &Stat, device: u64) -> Result<Entry> {
-        self.entries.entry(&self.plan.root, self.ledger.catalog, path, stat, device)
+        self.entries.entry(&self.plan.root, self.recorder.catalog, path, stat, device)
     }
 
     pub(super) fn judge(

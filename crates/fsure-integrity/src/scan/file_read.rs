@@ -192,13 +192,13 @@ impl FileRead {
     }
 
     /// Reads the next segment that no reader has taken, if there is one.
-    pub(super) fn read_next_segment(&self, hands: &mut ReaderContext) -> Option<SegmentResult> {
+    pub(super) fn read_next_segment(&self, context: &mut ReaderContext) -> Option<SegmentResult> {
         let place = self.next.fetch_add(1, Ordering::Relaxed);
         let range = self.segments.get(place)?;
-        let kept = self.read_segment(range, hands);
+        let kept = self.read_segment(range, context);
         // Acquire and release: the last one sees what the others have put in.
         let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
-        Some(SegmentResult { kept, last: is_last.then(|| self.finish(hands)) })
+        Some(SegmentResult { kept, last: is_last.then(|| self.finish(context)) })
     }
 
     /// Returns true if the file can be read in one go together with others.
@@ -219,17 +219,17 @@ impl FileRead {
 
     /// Reads a small file that is in memory, all of it with one call. `None` if
     /// that does not give all of it.
-    pub(super) fn read_whole(&self, hands: &mut ReaderContext) -> Option<ReadOutcome> {
+    pub(super) fn read_whole(&self, context: &mut ReaderContext) -> Option<ReadOutcome> {
         let length = self.stat.size as usize;
-        hands.wait_for_rate(self.stat.size).ok()?;
-        let filled = self.source.read_at(&mut hands.buffer, 0, length);
+        context.wait_for_rate(self.stat.size).ok()?;
+        let filled = self.source.read_at(&mut context.buffer, 0, length);
         let filled = filled.inspect_err(|_| self.note_failed_read()).ok()?;
         if filled.bytes < length {
             return None;
         }
-        hands.count(filled.way, length);
-        hands.meter().count_hashed(length);
-        Some(self.digest_small(0, hands))
+        context.count(filled.way, length);
+        context.meter().count_hashed(length);
+        Some(self.digest_small(0, context))
     }
 
     /// Notes that a read has failed: if another one does not, that is reported.
@@ -240,8 +240,8 @@ impl FileRead {
 
     /// Takes the whole content of a small file, which lies at that place in
     /// the buffer.
-    pub(super) fn digest_small(&self, at: usize, hands: &ReaderContext) -> ReadOutcome {
-        let content = &hands.buffer[at..at + self.stat.size as usize];
+    pub(super) fn digest_small(&self, at: usize, context: &ReaderContext) -> ReadOutcome {
+        let content = &context.buffer[at..at + self.stat.size as usize];
         let mut digests = Digests::default();
         if self.order.algorithms.contains(Algorithm::Blake3) {
             digests.insert(Algorithm::Blake3, blake3::hash(content).as_bytes());
@@ -254,7 +254,7 @@ impl FileRead {
             self.is_cut.store(true, Ordering::Relaxed);
         }
         self.add(PartialResult { digests, ..PartialResult::default() }, RangeReport::default());
-        self.finish(hands)
+        self.finish(context)
     }
 
     /// Returns true if the file still is what it was when it was opened.
@@ -265,7 +265,7 @@ impl FileRead {
     fn read_segment(
         &self,
         range: Range<u64>,
-        hands: &mut ReaderContext,
+        context: &mut ReaderContext,
     ) -> Option<UnfinishedBlocks> {
         if self.is_cut.load(Ordering::Relaxed) {
             return None;
@@ -282,7 +282,7 @@ impl FileRead {
             size,
             has_holes: self.stat.allocated < size,
         };
-        let done = span.read(hands, &mut report, &mut |block, content| {
+        let done = span.read(context, &mut report, &mut |block, content| {
             if let (Some(in_order), Some(content)) = (&mut in_order, content) {
                 in_order.update(content);
             }
@@ -336,7 +336,7 @@ impl FileRead {
         all.error = all.error.take().or(report.error);
     }
 
-    fn finish(&self, hands: &ReaderContext) -> ReadOutcome {
+    fn finish(&self, context: &ReaderContext) -> ReadOutcome {
         if self.is_unfinished.load(Ordering::Relaxed) {
             return ReadOutcome::CutOff(self.hashed_ns);
         }
@@ -344,7 +344,7 @@ impl FileRead {
         // change time, which moves with every name that is taken away. Reading
         // a large one takes long enough for asking once more.
         if self.stat.size > BLOCK {
-            match hands.root().stat(self.order.path.as_bytes()) {
+            match context.root().stat(self.order.path.as_bytes()) {
                 Err(error) if is_gone(&error) => return ReadOutcome::Gone,
                 Ok(now) if now.inode == self.stat.inode => {}
                 _ => return ReadOutcome::Changed,

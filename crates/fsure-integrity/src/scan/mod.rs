@@ -2,8 +2,9 @@
 //! what has to be read goes to the readers; what comes back is judged, reported
 //! and recorded.
 //!
-//! One thread decides (this file and its neighbours `handle_read_outcome` and `ledger`); the
-//! readers (`pool`, `worker`, `reader`, `span`) read and hash and decide nothing.
+//! One thread decides (this file and its neighbours `evaluator` and `result_recorder`); the
+//! readers (`reader_pool`, `reader_thread`, `file_read`, `range_read`) read and hash and decide
+//! nothing.
 
 mod case_alias;
 mod commits;
@@ -198,7 +199,7 @@ pub fn scan(plan: &ScanPlan, catalog: &mut Catalog, monitor: &dyn ScanMonitor) -
     }
     let mut run = ScanDriver {
         source,
-        weigher: Evaluator::new(plan, ResultRecorder::new(plan, catalog, monitor), ending)?,
+        evaluator: Evaluator::new(plan, ResultRecorder::new(plan, catalog, monitor), ending)?,
         are_names_known: false,
         pool,
         plan,
@@ -208,14 +209,14 @@ pub fn scan(plan: &ScanPlan, catalog: &mut Catalog, monitor: &dyn ScanMonitor) -
         told: started,
     };
     let result = run.run().and_then(|()| run.collect_late_results());
-    let result = run.weigher.ledger.survive_end(result);
+    let result = run.evaluator.recorder.survive_end(result);
     // Whatever happened, the readers and the count must not go on.
     run.pool.close();
     let claims = match &mut run.source {
         PathSource::All(merge) => merge.claims(),
         PathSource::Due(_) => None,
     };
-    let mut outcome = result.and_then(|()| run.weigher.finish(claims))?;
+    let mut outcome = result.and_then(|()| run.evaluator.finish(claims))?;
     outcome.bytes = meter.bytes_by_way();
     outcome.seconds = started.elapsed().as_secs_f64();
     Ok(outcome)
@@ -256,7 +257,7 @@ struct ScanDriver<'a> {
     source: PathSource,
     /// True if the source is at its end, and what is left are names that wait.
     are_names_known: bool,
-    weigher: Evaluator<'a>,
+    evaluator: Evaluator<'a>,
     pool: Pool,
     plan: &'a ScanPlan,
     meter: &'a ReadCounters,
@@ -268,30 +269,30 @@ struct ScanDriver<'a> {
 impl ScanDriver<'_> {
     fn run(&mut self) -> Result<()> {
         if self.plan.purpose == Purpose::Verify {
-            self.weigher.open_gate()?;
+            self.evaluator.open_gate()?;
         }
         if let (Some(rules), PathSource::Due(turns)) = (&self.plan.scrub, &mut self.source)
-            && !self.weigher.is_stopped()
+            && !self.evaluator.is_stopped()
         {
-            self.estimate.add(turns.begin(rules, &mut self.weigher)?);
+            self.estimate.add(turns.begin(rules, &mut self.evaluator)?);
             self.estimate.finish();
         }
         self.drive_until_idle()?;
-        if !self.is_halted() && self.weigher.finish_walk()? {
+        if !self.is_halted() && self.evaluator.finish_walk()? {
             self.are_names_known = true;
             self.drive_until_idle()?;
         }
-        if !self.is_halted() && self.weigher.settle_held_edits()? {
+        if !self.is_halted() && self.evaluator.settle_held_edits()? {
             self.drive_until_idle()?;
         }
         if !self.is_halted() {
-            self.weigher.finish_deferred()?;
+            self.evaluator.finish_deferred()?;
         }
         // A run that wrote has checked its record before. One that did not has
         // usually fetched every row by now; a row that no page shows is damaged
         // or outside of the scope, and only the whole check tells which.
-        if !self.is_halted() && !self.weigher.catalog().has_shown_all() {
-            self.weigher.open_gate()?;
+        if !self.is_halted() && !self.evaluator.catalog().has_shown_all() {
+            self.evaluator.open_gate()?;
         }
         Ok(())
     }
@@ -299,12 +300,12 @@ impl ScanDriver<'_> {
     /// Takes all names there are for now, and what the readers say of them.
     fn drive_until_idle(&mut self) -> Result<()> {
         let mut more = Availability::Now;
-        while more != Availability::None || self.weigher.in_flight() > 0 {
+        while more != Availability::None || self.evaluator.in_flight() > 0 {
             if self.is_halted() {
                 return Ok(());
             }
             while more != Availability::None
-                && self.weigher.in_flight() < IN_FLIGHT_MAX
+                && self.evaluator.in_flight() < IN_FLIGHT_MAX
                 && !self.is_time_to_tell()
             {
                 more = self.process_batch()?;
@@ -322,11 +323,11 @@ impl ScanDriver<'_> {
             // Nothing more will come by to be sorted in among them.
             self.send_orders(true)?;
             self.report_progress()?;
-            self.weigher.commit_if_due()?;
-            let is_full = self.weigher.in_flight() >= IN_FLIGHT_MAX;
+            self.evaluator.commit_if_due()?;
+            let is_full = self.evaluator.in_flight() >= IN_FLIGHT_MAX;
             let has_no_more = matches!(more, Availability::None | Availability::AfterNews);
-            let must_wait = self.weigher.in_flight() > 0 && (has_no_more || is_full);
-            let wait = self.weigher.retries.wait(Duration::from_millis(100));
+            let must_wait = self.evaluator.in_flight() > 0 && (has_no_more || is_full);
+            let wait = self.evaluator.retries.wait(Duration::from_millis(100));
             if must_wait && let Ok(news) = self.pool.news.recv_timeout(wait) {
                 self.handle_event(news)?;
             }
@@ -338,18 +339,18 @@ impl ScanDriver<'_> {
     fn process_batch(&mut self) -> Result<Availability> {
         for _ in 0..TAKEN_AT_ONCE {
             if self.are_names_known {
-                if !self.weigher.process_deferred()? {
+                if !self.evaluator.process_deferred()? {
                     return Ok(Availability::None);
                 }
             } else {
                 match self.next_case()? {
-                    ScrubNext::Case(case) => self.weigher.process_path(case)?,
+                    ScrubNext::Case(case) => self.evaluator.process_path(case)?,
                     ScrubNext::Later => return Ok(Availability::Later),
                     ScrubNext::AfterNews => return Ok(Availability::AfterNews),
                     ScrubNext::None => return Ok(Availability::None),
                 }
             }
-            if self.weigher.is_stopped() || self.weigher.in_flight() >= IN_FLIGHT_MAX {
+            if self.evaluator.is_stopped() || self.evaluator.in_flight() >= IN_FLIGHT_MAX {
                 break;
             }
         }
@@ -358,8 +359,8 @@ impl ScanDriver<'_> {
 
     fn next_case(&mut self) -> Result<ScrubNext> {
         match &mut self.source {
-            PathSource::Due(turns) => turns.next(&mut self.weigher),
-            PathSource::All(merge) => Ok(match merge.next(self.weigher.catalog())? {
+            PathSource::Due(turns) => turns.next(&mut self.evaluator),
+            PathSource::All(merge) => Ok(match merge.next(self.evaluator.catalog())? {
                 Poll::Ready(Some(case)) => ScrubNext::Case(case),
                 Poll::Ready(None) => ScrubNext::None,
                 Poll::Pending => ScrubNext::Later,
@@ -370,38 +371,38 @@ impl ScanDriver<'_> {
     /// Takes what was read until a scrub came to its end: it is as good as
     /// what was read before, and its time is spent.
     fn collect_late_results(&mut self) -> Result<()> {
-        if self.plan.scrub.is_none() || !self.weigher.is_cut_short() {
+        if self.plan.scrub.is_none() || !self.evaluator.is_cut_short() {
             return Ok(());
         }
         self.meter.stop();
         let until = Instant::now() + READER_DRAIN_TIMEOUT;
-        while self.weigher.awaits_readers()
+        while self.evaluator.awaits_readers()
             && let Ok(news) = self.pool.news.recv_deadline(until)
         {
             match news {
                 ReaderEvent::Part(id, stat, blocks) => {
-                    self.weigher.store_partial_blocks(id, &stat, &blocks)?;
+                    self.evaluator.store_partial_blocks(id, &stat, &blocks)?;
                 }
                 ReaderEvent::Done(answers) => {
                     for (order, reading) in answers {
-                        self.weigher.handle_read_outcome(order, reading)?;
+                        self.evaluator.handle_read_outcome(order, reading)?;
                     }
                 }
                 ReaderEvent::Unable(error) => return Err(error),
             }
         }
-        self.weigher.note_all_undecided()
+        self.evaluator.note_all_undecided()
     }
 
     fn handle_event(&mut self, news: ReaderEvent) -> Result<()> {
         match news {
             ReaderEvent::Part(id, stat, blocks) => {
-                self.weigher.store_partial_blocks(id, &stat, &blocks)?;
+                self.evaluator.store_partial_blocks(id, &stat, &blocks)?;
             }
             ReaderEvent::Done(answers) => {
                 for (order, reading) in answers {
-                    self.weigher.handle_read_outcome(order, reading)?;
-                    if self.weigher.is_stopped() {
+                    self.evaluator.handle_read_outcome(order, reading)?;
+                    if self.evaluator.is_stopped() {
                         break;
                     }
                 }
@@ -412,8 +413,8 @@ impl ScanDriver<'_> {
     }
 
     fn send_orders(&mut self, all: bool) -> Result<()> {
-        self.weigher.retries.release(&mut self.weigher.orders);
-        self.pool.send(&mut self.weigher.orders, all)
+        self.evaluator.retries.release(&mut self.evaluator.orders);
+        self.pool.send(&mut self.evaluator.orders, all)
     }
 
     /// Gives up the files for which the storage does not respond.
@@ -424,15 +425,15 @@ impl ScanDriver<'_> {
             PathSource::Due(turns) => turns.is_silent(),
         };
         let Some(lost) = self.pool.look_after()?.filter(|_| !is_silent) else {
-            self.weigher.stop(StopReason::StorageSilent(patience));
+            self.evaluator.stop(StopReason::StorageSilent(patience));
             return Ok(());
         };
         for lost in lost {
             match lost {
-                AbandonedRead::One(id) => self.weigher.abandon(id, patience)?,
+                AbandonedRead::One(id) => self.evaluator.abandon(id, patience)?,
                 AbandonedRead::Among(ids) => {
                     for id in ids {
-                        self.weigher.retry_alone(id);
+                        self.evaluator.retry_alone(id);
                     }
                 }
             }
@@ -443,10 +444,10 @@ impl ScanDriver<'_> {
     /// Returns true if the run has to end here, by decision or on request.
     fn is_halted(&mut self) -> bool {
         if let Some(code) = self.monitor.stop_requested() {
-            self.weigher.stop(StopReason::Interrupted(code));
+            self.evaluator.stop(StopReason::Interrupted(code));
         }
-        self.weigher.end_in_time();
-        self.weigher.is_stopped()
+        self.evaluator.end_in_time();
+        self.evaluator.is_stopped()
     }
 
     fn is_time_to_tell(&self) -> bool {
@@ -458,18 +459,18 @@ impl ScanDriver<'_> {
             self.check_reader_health()?;
             self.told = Instant::now();
             let bytes_hashed = self.meter.hashed();
-            let (files, bytes_judged) = self.weigher.judged(bytes_hashed);
+            let (files, bytes_judged) = self.evaluator.judged(bytes_hashed);
             let (estimate, total_is_known) = self.estimate.total();
-            let bytes_total = self.weigher.bytes_total().unwrap_or(estimate);
+            let bytes_total = self.evaluator.bytes_total().unwrap_or(estimate);
             let progress = Progress {
                 files,
                 bytes_judged,
                 bytes_hashed,
                 bytes_total: bytes_total.max(bytes_judged),
                 total_is_known,
-                time_left: self.weigher.purse.ending.left(),
+                time_left: self.evaluator.budget.ending.left(),
             };
-            self.monitor.progress(&progress, self.weigher.current());
+            self.monitor.progress(&progress, self.evaluator.current());
         }
         Ok(())
     }

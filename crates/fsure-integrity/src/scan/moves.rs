@@ -148,7 +148,7 @@ impl Evaluator<'_> {
         device: u64,
     ) -> Result<bool> {
         let granularity_ns =
-            super::entry_builder::granularity_ns(self.ledger.catalog, stored, entry);
+            super::entry_builder::granularity_ns(self.recorder.catalog, stored, entry);
         if !matches!(known(stored, entry, granularity_ns), RecordState::Nothing) {
             return Ok(false);
         }
@@ -192,9 +192,9 @@ impl Evaluator<'_> {
         }
         self.moves.step = MovePhase::Contents;
         let Some(waiting) = &mut self.moves.waiting else { return Ok(false) };
-        pair_by_spelling(waiting, self.ledger.catalog, &self.plan.walk.scope)?;
+        pair_by_spelling(waiting, self.recorder.catalog, &self.plan.walk.scope)?;
         waiting.pair_by_identity()?;
-        self.ledger.files_gone = Some(waiting.files_gone()?);
+        self.recorder.files_gone = Some(waiting.files_gone()?);
         if let Some(remaining) = &mut self.remaining {
             remaining.end_names(waiting.moved_bytes()?);
         }
@@ -229,11 +229,11 @@ impl Evaluator<'_> {
         let is_moved = moved.is_some();
         let stored = if is_moved { moved } else { self.catalog().get(&path)? };
         let granularity_ns =
-            super::entry_builder::granularity_ns(self.ledger.catalog, stored.as_ref(), &entry);
+            super::entry_builder::granularity_ns(self.recorder.catalog, stored.as_ref(), &entry);
         if !is_moved
             && !matches!(known(stored.as_ref(), &entry, granularity_ns), RecordState::Nothing)
         {
-            self.ledger.distrust_change();
+            self.recorder.distrust_change();
         }
         if let Some(doubt) = doubt.filter(|_| !is_moved && self.plan.purpose == Purpose::Status) {
             let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
@@ -279,7 +279,7 @@ impl Evaluator<'_> {
             settled.norm = Some(NameMismatch::Ambiguous);
             settled.reason.get_or_insert_with(|| SPELLED_ALIKE.to_owned());
         }
-        self.ledger.finish_path(settled)
+        self.recorder.finish_path(settled)
     }
 
     /// Settles what was read: at once, or with those that may be found to have
@@ -294,7 +294,7 @@ impl Evaluator<'_> {
         let (Some(key), Some(_)) = (key, self.moves.wants(entry)?) else {
             return self.settle(settled);
         };
-        let Some(is_recorded) = self.ledger.write_and_count(&mut settled)? else { return Ok(()) };
+        let Some(is_recorded) = self.recorder.write_and_count(&mut settled)? else { return Ok(()) };
         match &mut self.moves.waiting {
             Some(waiting) => waiting.found(&settled.path, &key, is_recorded),
             None => Ok(()),
@@ -321,7 +321,7 @@ impl Evaluator<'_> {
             for MissingName { path, doubt, .. } in page {
                 let stored = self.catalog().get(&path)?;
                 if !matches!(&stored, Some(StoredRow::Sound(row)) if !row.is_gone()) {
-                    self.ledger.distrust_change();
+                    self.recorder.distrust_change();
                 }
                 let reason = doubt.map(reason_of);
                 self.finish_without_entry(path, stored, Observation::Absent, reason)?;
@@ -335,7 +335,7 @@ impl Evaluator<'_> {
 
     fn is_to_stop(&mut self) -> Result<bool> {
         self.commit_if_due()?;
-        if let Some(code) = self.ledger.monitor.stop_requested() {
+        if let Some(code) = self.recorder.monitor.stop_requested() {
             self.stop(StopReason::Interrupted(code));
         }
         Ok(self.is_stopped())
@@ -362,9 +362,9 @@ impl Evaluator<'_> {
                 waiting.claim(&from)?;
             }
             // Its old name's goes with its old record.
-            finding.meta = self.ledger.moved_beside(&from, &path)?;
+            finding.meta = self.recorder.moved_beside(&from, &path)?;
             if is_recorded {
-                self.ledger.transfer_record(&row, &path)?;
+                self.recorder.transfer_record(&row, &path)?;
             }
             finding.verdict = Verdict::Moved;
             finding.reason = None;
@@ -372,7 +372,7 @@ impl Evaluator<'_> {
             finding.moved_from = Some(from);
             finding.recorded = Some(row.record.entry);
         }
-        self.ledger.publish(finding);
+        self.recorder.publish(finding);
         Ok(())
     }
 }

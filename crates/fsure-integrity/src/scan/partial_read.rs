@@ -99,7 +99,7 @@ fn splittable(stored: Option<&StoredRow>) -> Option<(&Row, [u8; 32])> {
 impl Evaluator<'_> {
     /// Returns the counts of the scrub in the outcome of this run.
     pub(super) fn scrubbed(&mut self) -> &mut ScrubSummary {
-        self.ledger.outcome.scrub.get_or_insert_default()
+        self.recorder.outcome.scrub.get_or_insert_default()
     }
 
     /// Returns the bytes that a file that is due takes, and the least of them
@@ -115,7 +115,7 @@ impl Evaluator<'_> {
             return Ok((size, size.min(if row.has_blocks() { BLOCK } else { size })));
         };
         let record = &row.record;
-        let parts = self.ledger.catalog.parts(&record.path, &record.entry, &blake3)?;
+        let parts = self.recorder.catalog.parts(&record.path, &record.entry, &blake3)?;
         let missing = missing(&self.still_good(record, &record.entry, parts, due.is_again), size);
         let needed = if missing.is_empty() { size } else { bytes_of(&missing, size) };
         Ok((needed, needed.min(BLOCK)))
@@ -123,7 +123,7 @@ impl Evaluator<'_> {
 
     /// Passes by a file that does not fit, and reports it if it never would.
     pub(super) fn pass_by(&mut self, path: &RelPath, least: u64) {
-        if least > self.purse.largest_possible() {
+        if least > self.budget.largest_possible() {
             self.scrubbed().note_too_large([path]);
         }
     }
@@ -140,7 +140,7 @@ impl Evaluator<'_> {
             return Ok(());
         }
         let is_shared = pending.link.is_some_and(|key| self.links.get(&key).is_some());
-        if pending.stat.size > self.purse.left().min(self.bytes_max) && !is_shared {
+        if pending.stat.size > self.budget.left().min(self.bytes_max) && !is_shared {
             self.pass_by(&pending.path, pending.stat.size);
             return Ok(());
         }
@@ -149,7 +149,7 @@ impl Evaluator<'_> {
 
     /// Returns true if a file that changed while it was read may be read once more.
     pub(super) fn may_retry(&self, pending: &PendingRead) -> bool {
-        pending.stat.size <= self.purse.left()
+        pending.stat.size <= self.budget.left()
     }
 
     /// Orders a file again of which not all was read when it changed.
@@ -169,16 +169,16 @@ impl Evaluator<'_> {
         if size != record.entry.size {
             return Ok(None);
         }
-        let parts = self.ledger.catalog.parts(&record.path, &pending.entry, &blake3)?;
+        let parts = self.recorder.catalog.parts(&record.path, &pending.entry, &blake3)?;
         let mut verified = self.still_good(record, &pending.entry, parts, pending.is_again);
-        let left = self.purse.left().min(self.bytes_max);
+        let left = self.budget.left().min(self.bytes_max);
         let has_names = pending.stat.links > 1;
         let is_quick = has_names || size < PARTS_MIN;
-        let is_timed = self.purse.ending.left().is_some() && !(has_names && size < PARTS_MIN);
+        let is_timed = self.budget.ending.left().is_some() && !(has_names && size < PARTS_MIN);
         if verified.is_empty() && size <= left && is_quick && !is_timed {
             return Ok(None);
         }
-        let recorded = self.ledger.blocks(row)?;
+        let recorded = self.recorder.blocks(row)?;
         if !are_proven(record, &recorded) {
             return Ok(None);
         }
@@ -211,14 +211,14 @@ impl Evaluator<'_> {
         mut parts: Vec<VerifiedRange>,
         is_again: bool,
     ) -> Vec<VerifiedRange> {
-        let now_s = self.ledger.now_s;
+        let now_s = self.recorder.now_s;
         let max_age = self.plan.scrub.as_ref().and_then(|rules| rules.max_age);
         let good_for_s =
             max_age.map_or(GOOD_FOR_S, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
         let oldest_s = if is_again { now_s.saturating_sub(good_for_s) } else { i64::MIN };
         let is_dated = record.verified_s <= now_s;
         let oldest_s = oldest_s.max(if is_dated { record.verified_s } else { i64::MIN });
-        let granularity_ns = self.ledger.catalog.granularity_ns(entry.file_system);
+        let granularity_ns = self.recorder.catalog.granularity_ns(entry.file_system);
         let is_racy = |part: &VerifiedRange| {
             let hashed_ns = part.verified_s.saturating_mul(1_000_000_000);
             Record { entry: entry.clone(), hashed_ns, ..record.clone() }.is_racy(granularity_ns)
@@ -243,20 +243,20 @@ impl Evaluator<'_> {
         let numbered = (read.first_block..).zip(read.values.iter().copied());
         part.add_equal(numbered, super::result_recorder::seconds(read.hashed_ns));
         let (path, entry) = (&pending.path, &pending.entry);
-        self.ledger.keep_parts(path, entry, &part.blake3, &part.verified)
+        self.recorder.keep_parts(path, entry, &part.blake3, &part.verified)
     }
 
     /// Ends a scrub whose time is over.
     pub(super) fn end_in_time(&mut self) {
-        if self.purse.ending.is_over() {
-            self.ledger.is_over = true;
+        if self.budget.ending.is_over() {
+            self.recorder.is_over = true;
         }
     }
 
     /// Returns true if the run ends before all orders came back, with a record
     /// that is sound and may be written.
     pub(super) fn is_cut_short(&self) -> bool {
-        self.ledger.is_stopped() && !self.ledger.is_halted
+        self.recorder.is_stopped() && !self.recorder.is_halted
     }
 
     /// Returns true if readers have orders that did not come back yet.
@@ -269,7 +269,7 @@ impl Evaluator<'_> {
     pub(super) fn note_undecided(&mut self, pending: &PendingRead) -> Result<()> {
         let (Some(_), Some(_)) = (&pending.first, &self.plan.scrub) else { return Ok(()) };
         self.scrubbed().undecided_files += 1;
-        self.ledger.keep_undecided(&pending.path)
+        self.recorder.keep_undecided(&pending.path)
     }
 
     /// Does the same for all files whose second reading was not even begun.
@@ -295,9 +295,9 @@ impl Evaluator<'_> {
         }
         let Some(begun_ns) = begun_ns else { return Ok(()) };
         let spent_ns = self.plan.clock.now_ns().saturating_sub(begun_ns).max(0).unsigned_abs();
-        let ending = &self.purse.ending;
+        let ending = &self.budget.ending;
         if ending.is_over() && ending.is_half(Duration::from_nanos(spent_ns)) {
-            self.ledger.keep_cut_off(&pending.path)?;
+            self.recorder.keep_cut_off(&pending.path)?;
         }
         Ok(())
     }
@@ -328,7 +328,7 @@ impl Evaluator<'_> {
         }
         if is_well && part.is_complete() {
             settled.verified_s = part.verified.iter().map(|part| part.verified_s).min();
-            return self.ledger.finish_path(settled);
+            return self.recorder.finish_path(settled);
         }
         if RecheckPriority::of(settled.verdict) == Some(RecheckPriority::ByAge) {
             // What is edited is read as a whole in its next turn.
@@ -336,10 +336,10 @@ impl Evaluator<'_> {
         }
         if let Some(entry) = &settled.entry {
             let path = &settled.path;
-            self.ledger.keep_parts(path, entry, &part.blake3, &part.verified)?;
+            self.recorder.keep_parts(path, entry, &part.blake3, &part.verified)?;
         }
         if !is_well {
-            return self.ledger.finish_path(settled);
+            return self.recorder.finish_path(settled);
         }
         self.note_partly(&part, settled.size());
         Ok(())

@@ -64,19 +64,19 @@ impl RangeRead<'_> {
     /// its content, or `None` where some of it cannot be read.
     pub(super) fn read(
         &self,
-        hands: &mut ReaderContext,
+        context: &mut ReaderContext,
         report: &mut RangeReport,
         take: &mut dyn FnMut(u64, Option<&[u8]>),
     ) -> Result<(), ReadAbort> {
         let mut data = if self.has_holes { 0..0 } else { 0..self.size };
         let mut offset = self.range.start;
         while offset < self.range.end {
-            if hands.meter().is_stopped() {
+            if context.meter().is_stopped() {
                 return Err(ReadAbort::Stopped);
             }
             // From memory, a piece that stays in the processor's cache between
             // copying and hashing; from the medium, what saturates it.
-            let chunk = if self.source.is_in_memory() { BLOCK } else { hands.shared.chunk };
+            let chunk = if self.source.is_in_memory() { BLOCK } else { context.shared.chunk };
             let end = (offset + chunk).min(self.range.end);
             if offset >= data.end {
                 // A file system that cannot say has data everywhere.
@@ -87,9 +87,9 @@ impl RangeRead<'_> {
                 };
             }
             if end <= data.start {
-                take_hole(hands, offset..end, take);
+                take_hole(context, offset..end, take);
             } else {
-                self.take_chunk(hands, offset..end, report, take)?;
+                self.take_chunk(context, offset..end, report, take)?;
             }
             offset = end;
         }
@@ -98,28 +98,28 @@ impl RangeRead<'_> {
 
     fn take_chunk(
         &self,
-        hands: &mut ReaderContext,
+        context: &mut ReaderContext,
         range: Range<u64>,
         report: &mut RangeReport,
         take: &mut dyn FnMut(u64, Option<&[u8]>),
     ) -> Result<(), ReadAbort> {
-        if self.fill(hands, &range)?.is_ok() {
+        if self.fill(context, &range)?.is_ok() {
             for block in blocks_of(&range) {
                 let from = (block.start - range.start) as usize;
-                let content = &hands.buffer[from..from + (block.end - block.start) as usize];
+                let content = &context.buffer[from..from + (block.end - block.start) as usize];
                 take(block.start / BLOCK, Some(content));
-                hands.meter().count_hashed(content.len());
+                context.meter().count_hashed(content.len());
             }
             return Ok(());
         }
         let mut all_came_at_once = true;
         for block in blocks_of(&range) {
             let length = (block.end - block.start) as usize;
-            let came_at_once = self.fill(hands, &block)?.is_ok();
-            let came = came_at_once || self.retry_block(hands, &block, report)?;
-            take(block.start / BLOCK, came.then(|| &hands.buffer[..length]));
+            let came_at_once = self.fill(context, &block)?.is_ok();
+            let came = came_at_once || self.retry_block(context, &block, report)?;
+            take(block.start / BLOCK, came.then(|| &context.buffer[..length]));
             all_came_at_once &= came_at_once;
-            hands.meter().count_hashed(length);
+            context.meter().count_hashed(length);
         }
         // The chunk failed and each of its blocks did not.
         report.needed_second_read |= all_came_at_once;
@@ -130,16 +130,16 @@ impl RangeRead<'_> {
     /// Returns true if it could be read after all.
     fn retry_block(
         &self,
-        hands: &mut ReaderContext,
+        context: &mut ReaderContext,
         block: &Range<u64>,
         report: &mut RangeReport,
     ) -> Result<bool, ReadAbort> {
-        let mut got = self.fill(hands, block)?;
+        let mut got = self.fill(context, block)?;
         if let Err(error) = got {
             let mut bad = Vec::new();
-            self.narrow(hands, block.clone(), &mut report.failures_left, &mut bad)?;
+            self.narrow(context, block.clone(), &mut report.failures_left, &mut bad)?;
             // All of its pieces came: then it must come as a whole as well.
-            got = if bad.is_empty() { self.fill(hands, block)? } else { Err(error) };
+            got = if bad.is_empty() { self.fill(context, block)? } else { Err(error) };
             if got.is_err() && bad.is_empty() {
                 bad.push(block.clone());
             }
@@ -159,14 +159,14 @@ impl RangeRead<'_> {
     /// ends the stretch, the inner for what the medium says.
     fn fill(
         &self,
-        hands: &mut ReaderContext,
+        context: &mut ReaderContext,
         range: &Range<u64>,
     ) -> Result<io::Result<()>, ReadAbort> {
         let wanted = (range.end - range.start) as usize;
-        hands.wait_for_rate(range.end - range.start)?;
-        match self.source.read_at(&mut hands.buffer, range.start, wanted) {
+        context.wait_for_rate(range.end - range.start)?;
+        match self.source.read_at(&mut context.buffer, range.start, wanted) {
             Ok(filled) => {
-                hands.count(filled.way, filled.bytes);
+                context.count(filled.way, filled.bytes);
                 if filled.bytes < wanted { Err(ReadAbort::Shrunk) } else { Ok(Ok(())) }
             }
             Err(error) => Ok(Err(error)),
@@ -177,7 +177,7 @@ impl RangeRead<'_> {
     /// smallest read the file takes.
     fn narrow(
         &self,
-        hands: &mut ReaderContext,
+        context: &mut ReaderContext,
         range: Range<u64>,
         failures_left: &mut u32,
         bad: &mut Vec<ByteRange>,
@@ -192,21 +192,21 @@ impl RangeRead<'_> {
             if half.is_empty() {
                 continue;
             }
-            if self.fill(hands, &half)?.is_err() {
+            if self.fill(context, &half)?.is_err() {
                 *failures_left = failures_left.saturating_sub(1);
-                self.narrow(hands, half, failures_left, bad)?;
+                self.narrow(context, half, failures_left, bad)?;
             }
         }
         Ok(())
     }
 }
 
-fn take_hole(hands: &ReaderContext, range: Range<u64>, take: &mut dyn FnMut(u64, Option<&[u8]>)) {
+fn take_hole(context: &ReaderContext, range: Range<u64>, take: &mut dyn FnMut(u64, Option<&[u8]>)) {
     for block in blocks_of(&range) {
         let length = (block.end - block.start) as usize;
-        hands.post.beat();
-        take(block.start / BLOCK, Some(&hands.zeros[..length]));
-        hands.meter().count_hashed(length);
+        context.heartbeat.beat();
+        take(block.start / BLOCK, Some(&context.zeros[..length]));
+        context.meter().count_hashed(length);
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) struct ReaderContext {
     pub(super) zeros: Box<[u8]>,
     pub(super) shared: Arc<ReaderShared>,
     pub(super) lane: Arc<DeviceQueue>,
-    pub(super) post: Arc<Heartbeat>,
+    pub(super) heartbeat: Arc<Heartbeat>,
 }
 
 impl ReaderContext {
@@ -81,13 +81,13 @@ impl ReaderContext {
     pub(super) fn new(
         shared: Arc<ReaderShared>,
         lane: Arc<DeviceQueue>,
-        post: Arc<Heartbeat>,
+        heartbeat: Arc<Heartbeat>,
     ) -> io::Result<Self> {
         let buffer = Buffer::new(CHUNK as usize)?;
         // The ring belongs to the thread that uses it, which is this one.
         let ring = Ring::new();
         let zeros = vec![0; BLOCK as usize].into_boxed_slice();
-        Ok(Self { buffer, ring, zeros, shared, lane, post })
+        Ok(Self { buffer, ring, zeros, shared, lane, heartbeat })
     }
 
     pub(super) fn root(&self) -> &Root {
@@ -101,7 +101,7 @@ impl ReaderContext {
     /// Waits until the rate allows so many bytes to be read.
     pub(super) fn wait_for_rate(&self, bytes: u64) -> Result<(), ReadAbort> {
         if let Some(begin_at) = self.shared.rate.begin_at(bytes) {
-            self.post.set_idle();
+            self.heartbeat.set_idle();
             loop {
                 let left = begin_at.saturating_duration_since(Instant::now());
                 if self.is_over() || left.is_zero() {
@@ -110,8 +110,8 @@ impl ReaderContext {
                 std::thread::sleep(left.min(Duration::from_millis(100)));
             }
         }
-        self.post.beat();
-        if self.is_over() || self.post.is_lost() { Err(ReadAbort::Stopped) } else { Ok(()) }
+        self.heartbeat.beat();
+        if self.is_over() || self.heartbeat.is_lost() { Err(ReadAbort::Stopped) } else { Ok(()) }
     }
 
     /// Returns true if the run has to end. A reader that finds that the time of

@@ -179,18 +179,18 @@ impl Pool {
     }
 
     fn start_reader(&mut self, lane: usize) -> Result<()> {
-        let post = Arc::new(Heartbeat::new());
+        let heartbeat = Arc::new(Heartbeat::new());
         let worker = Worker {
             shared: Arc::clone(&self.shared),
             lane: Arc::clone(&self.lanes[lane].lane),
-            post: Arc::clone(&post),
+            heartbeat: Arc::clone(&heartbeat),
             outgoing: self.outgoing.clone(),
             alive: self.alive.0.clone(),
         };
         let thread = std::thread::Builder::new().name("read".into());
         let started = thread.spawn(move || worker.run());
         started.map_err(|error| Error::Internal(format!("no thread to read with: {error}")))?;
-        self.lanes[lane].posts.push(post);
+        self.lanes[lane].posts.push(heartbeat);
         Ok(())
     }
 
@@ -204,14 +204,16 @@ impl Pool {
             let held: Vec<_> = open
                 .posts
                 .iter()
-                .filter_map(|post| post.give_up_after(self.effort.patience, &open.lane.heads))
+                .filter_map(|heartbeat| {
+                    heartbeat.give_up_after(self.effort.patience, &open.lane.heads)
+                })
                 .collect();
-            open.posts.retain(|post| !post.is_lost());
+            open.posts.retain(|heartbeat| !heartbeat.is_lost());
             for held in held {
                 self.start_reader(lane)?;
                 // Many readers may be stuck at one file.
-                let job = held.job.as_ref().map(|job| job.order.id);
-                self.lost += usize::from(job.is_none_or(|id| self.lost_files.insert(id)));
+                let file_read = held.file_read.as_ref().map(|file_read| file_read.order.id);
+                self.lost += usize::from(file_read.is_none_or(|id| self.lost_files.insert(id)));
                 all.extend(AbandonedRead::of(held));
             }
         }
@@ -243,10 +245,10 @@ fn class_in_time(device: &StorageDevice, root: &Arc<Root>, folder: &RelPath) -> 
 }
 
 impl AbandonedRead {
-    fn of(InProgress { orders, job }: InProgress) -> Vec<Self> {
-        if let Some(job) = job {
-            job.give_up();
-            return vec![Self::One(job.order.id), Self::Among(orders)];
+    fn of(InProgress { orders, file_read }: InProgress) -> Vec<Self> {
+        if let Some(file_read) = file_read {
+            file_read.give_up();
+            return vec![Self::One(file_read.order.id), Self::Among(orders)];
         }
         match orders[..] {
             [order] => vec![Self::One(order)],

@@ -35,7 +35,7 @@ const TOLD_AT_ONCE: usize = 64;
 pub(super) struct Worker {
     pub(super) shared: Arc<ReaderShared>,
     pub(super) lane: Arc<DeviceQueue>,
-    pub(super) post: Arc<Heartbeat>,
+    pub(super) heartbeat: Arc<Heartbeat>,
     pub(super) outgoing: Sender<ReaderEvent>,
     /// Dropped when the reader is gone.
     pub(super) alive: Sender<()>,
@@ -44,17 +44,17 @@ pub(super) struct Worker {
 impl Worker {
     /// Works until no more orders can come.
     pub(super) fn run(self) {
-        let Self { shared, lane, post, outgoing, alive } = self;
-        let at_work = |hands: &mut ReaderContext| {
+        let Self { shared, lane, heartbeat, outgoing, alive } = self;
+        let at_work = |context: &mut ReaderContext| {
             let mut work = ReaderLoop { outgoing: outgoing.clone(), told: Vec::new() };
-            work.run_loop(hands);
+            work.run_loop(context);
         };
         // A fault here must reach the control thread, which would wait for ever.
         let work = AssertUnwindSafe(|| {
-            let hands = ReaderContext::new(shared, lane, post);
-            hands
+            let context = ReaderContext::new(shared, lane, heartbeat);
+            context
                 .context("get memory to read", "files".as_ref())
-                .map(|mut hands| at_work(&mut hands))
+                .map(|mut context| at_work(&mut context))
         });
         let failed = catch_unwind(work)
             .unwrap_or_else(|_| Err(Error::Internal("a reader failed".to_owned())));
@@ -74,131 +74,138 @@ struct ReaderLoop {
 }
 
 impl ReaderLoop {
-    fn run_loop(&mut self, hands: &mut ReaderContext) {
-        let lane = Arc::clone(&hands.lane);
-        while !hands.post.is_lost() {
-            hands.post.hold(Vec::new());
-            hands.post.set_idle();
+    fn run_loop(&mut self, context: &mut ReaderContext) {
+        let lane = Arc::clone(&context.lane);
+        while !context.heartbeat.is_lost() {
+            context.heartbeat.hold(Vec::new());
+            context.heartbeat.set_idle();
             // A file that is open is finished before another is begun.
             select_biased! {
-                recv(lane.calls) -> job => if let Ok(job) = job { self.work_on(&job, hands) },
+                recv(lane.calls) -> call => if let Ok(call) = call { self.work_on(&call, context) },
                 recv(lane.orders) -> batch => match batch {
-                    Ok(batch) => self.begin(batch, hands),
+                    Ok(batch) => self.begin(batch, context),
                     Err(_) => return,
                 },
             }
-            self.flush_results(hands);
+            self.flush_results(context);
         }
     }
 
-    fn begin(&mut self, batch: Vec<ReadRequest>, hands: &mut ReaderContext) {
-        hands.post.hold(batch.iter().map(|order| order.id).collect());
-        let mut pack = SmallFileBatch::new(hands.lane.share.batch);
+    fn begin(&mut self, batch: Vec<ReadRequest>, context: &mut ReaderContext) {
+        context.heartbeat.hold(batch.iter().map(|order| order.id).collect());
+        let mut pack = SmallFileBatch::new(context.lane.share.batch);
         for order in batch {
-            if hands.post.is_lost() {
+            if context.heartbeat.is_lost() {
                 return;
             }
-            if hands.meter().is_stopped() {
-                self.tell(order, ReadOutcome::Stopped, hands);
+            if context.meter().is_stopped() {
+                self.tell(order, ReadOutcome::Stopped, context);
                 continue;
             }
-            hands.post.beat();
-            match FileRead::open(&hands.shared, order) {
-                Err(failed) => self.tell_unopened(*failed, hands),
-                Ok(job) if job.is_small() && job.source().0.is_in_memory() => {
-                    match job.read_whole(hands) {
-                        Some(reading) => self.tell(job.order, reading, hands),
-                        None => self.work_on(&Arc::new(job), hands),
+            context.heartbeat.beat();
+            match FileRead::open(&context.shared, order) {
+                Err(failed) => self.tell_unopened(*failed, context),
+                Ok(file_read) if file_read.is_small() && file_read.source().0.is_in_memory() => {
+                    match file_read.read_whole(context) {
+                        Some(reading) => self.tell(file_read.order, reading, context),
+                        None => self.work_on(&Arc::new(file_read), context),
                     }
                 }
-                Ok(job) if hands.ring.is_some() && job.is_small() => {
-                    if !pack.has_room(&job, hands.buffer.len()) {
-                        self.read_pack(pack.take(), hands);
+                Ok(file_read) if context.ring.is_some() && file_read.is_small() => {
+                    if !pack.has_room(&file_read, context.buffer.len()) {
+                        self.read_pack(pack.take(), context);
                     }
-                    pack.push(job);
+                    pack.push(file_read);
                 }
-                Ok(job) => self.share(job, hands),
+                Ok(file_read) => self.share(file_read, context),
             }
         }
-        self.read_pack(pack.take(), hands);
+        self.read_pack(pack.take(), context);
     }
 
     /// Works on a file together with the readers that have nothing else to do.
-    fn share(&mut self, job: FileRead, hands: &mut ReaderContext) {
-        let job = Arc::new(job);
+    fn share(&mut self, file_read: FileRead, context: &mut ReaderContext) {
+        let file_read = Arc::new(file_read);
         // What is in memory is read as fast as it is hashed: more than the cores
         // can do at once only takes more buffers, touched for the first time.
-        let share = hands.lane.share;
-        let is_in_memory = job.source().0.is_in_memory();
+        let share = context.lane.share;
+        let is_in_memory = file_read.source().0.is_in_memory();
         let count = if is_in_memory { share.threads.min(share.cores) } else { share.threads };
-        for _ in 1..job.segment_count().min(count) {
+        for _ in 1..file_read.segment_count().min(count) {
             // Full: enough others have been called already.
-            let _ = hands.lane.call.try_send(Arc::clone(&job));
+            let _ = context.lane.call.try_send(Arc::clone(&file_read));
         }
-        self.work_on(&job, hands);
+        self.work_on(&file_read, context);
     }
 
-    fn read_pack(&mut self, jobs: Vec<(FileRead, usize)>, hands: &mut ReaderContext) {
-        if jobs.is_empty() {
+    fn read_pack(&mut self, file_reads: Vec<(FileRead, usize)>, context: &mut ReaderContext) {
+        if file_reads.is_empty() {
             return;
         }
-        let bytes = jobs.iter().map(|(job, _)| job.source().1 as u64).sum();
-        if !hands.post.acquire_seek_slot(&hands.lane.heads) {
+        let bytes = file_reads.iter().map(|(file_read, _)| file_read.source().1 as u64).sum();
+        if !context.heartbeat.acquire_seek_slot(&context.lane.heads) {
             return;
         }
-        let filled = match (hands.wait_for_rate(bytes), &mut hands.ring) {
+        let filled = match (context.wait_for_rate(bytes), &mut context.ring) {
             (Ok(()), Some(ring)) => {
-                let wanted = jobs.iter().map(|(job, at)| (job.source().0, *at, job.source().1));
-                OpenFile::read_whole(ring, &mut hands.buffer, &wanted.collect::<Vec<_>>())
+                let wanted = file_reads
+                    .iter()
+                    .map(|(file_read, at)| (file_read.source().0, *at, file_read.source().1));
+                OpenFile::read_whole(ring, &mut context.buffer, &wanted.collect::<Vec<_>>())
             }
             _ => Vec::new(),
         };
-        hands.post.give_back_head(&hands.lane.heads);
+        context.heartbeat.give_back_head(&context.lane.heads);
         let mut left = Vec::new();
         let filled = filled.into_iter().chain(std::iter::repeat_with(|| None));
-        for ((job, at), filled) in jobs.into_iter().zip(filled) {
+        for ((file_read, at), filled) in file_reads.into_iter().zip(filled) {
             let Some(Ok(filled)) = filled else {
                 if filled.is_some() {
-                    job.note_failed_read();
+                    file_read.note_failed_read();
                 }
-                left.push(job);
+                left.push(file_read);
                 continue;
             };
-            hands.count(filled.way, filled.bytes);
-            hands.meter().count_hashed(filled.bytes);
-            hands.post.beat();
-            let reading = job.digest_small(at, hands);
-            self.tell(job.order, reading, hands);
+            context.count(filled.way, filled.bytes);
+            context.meter().count_hashed(filled.bytes);
+            context.heartbeat.beat();
+            let reading = file_read.digest_small(at, context);
+            self.tell(file_read.order, reading, context);
         }
         // What did not come with the others is read by itself, where trouble
         // is looked into.
-        for job in left {
-            self.work_on(&Arc::new(job), hands);
+        for file_read in left {
+            self.work_on(&Arc::new(file_read), context);
         }
     }
 
-    fn work_on(&mut self, job: &Arc<FileRead>, hands: &mut ReaderContext) {
+    fn work_on(&mut self, file_read: &Arc<FileRead>, context: &mut ReaderContext) {
         // Large files take long, and so does trouble: others may wait for these.
-        self.flush_results(hands);
-        hands.post.set_current(Some(Arc::clone(job)));
-        if !job.source().0.is_in_memory() && !hands.post.acquire_seek_slot(&hands.lane.heads) {
+        self.flush_results(context);
+        context.heartbeat.set_current(Some(Arc::clone(file_read)));
+        if !file_read.source().0.is_in_memory()
+            && !context.heartbeat.acquire_seek_slot(&context.lane.heads)
+        {
             return;
         }
-        while let Some(segment) = job.read_next_segment(hands) {
+        while let Some(segment) = file_read.read_next_segment(context) {
             let SegmentResult { kept, last } = segment;
             // A content that is reported as a whole has them all.
             let is_wanted = matches!(last, None | Some(ReadOutcome::CutOff(_)));
             if let Some(blocks) = kept.filter(|_| is_wanted) {
-                self.send(ReaderEvent::Part(job.order.id, job.stat().clone(), blocks), hands);
+                self.send(
+                    ReaderEvent::Part(file_read.order.id, file_read.stat().clone(), blocks),
+                    context,
+                );
             }
             if let Some(reading) = last {
-                self.tell(job.order.clone(), reading, hands);
+                self.tell(file_read.order.clone(), reading, context);
             }
         }
-        hands.post.give_back_head(&hands.lane.heads);
+        context.heartbeat.give_back_head(&context.lane.heads);
         // Before the file is closed, which may get stuck, too.
-        self.flush_results(hands);
-        hands.post.set_current(None);
+        self.flush_results(context);
+        context.heartbeat.set_current(None);
     }
 
     /// Reports that a file could not be opened: for the file, or for this
@@ -206,70 +213,70 @@ impl ReaderLoop {
     fn tell_unopened(
         &mut self,
         (order, reading): (ReadRequest, ReadOutcome),
-        hands: &ReaderContext,
+        context: &ReaderContext,
     ) {
         match reading {
             ReadOutcome::NoMeans(source) => {
                 let path = fsure_os::path::from_bytes(order.path.as_bytes()).into_owned();
-                self.send(ReaderEvent::Unable(Error::Io { doing: "open", path, source }), hands);
+                self.send(ReaderEvent::Unable(Error::Io { doing: "open", path, source }), context);
             }
-            reading => self.tell(order, reading, hands),
+            reading => self.tell(order, reading, context),
         }
     }
 
-    fn tell(&mut self, order: ReadRequest, reading: ReadOutcome, hands: &ReaderContext) {
+    fn tell(&mut self, order: ReadRequest, reading: ReadOutcome, context: &ReaderContext) {
         self.told.push((order, reading));
         if self.told.len() >= TOLD_AT_ONCE {
-            self.flush_results(hands);
+            self.flush_results(context);
         }
     }
 
-    fn flush_results(&mut self, hands: &ReaderContext) {
+    fn flush_results(&mut self, context: &ReaderContext) {
         if !self.told.is_empty() {
             let told = std::mem::take(&mut self.told);
-            self.send(ReaderEvent::Done(told), hands);
+            self.send(ReaderEvent::Done(told), context);
         }
     }
 
-    fn send(&self, news: ReaderEvent, hands: &ReaderContext) {
-        if !hands.post.is_lost() {
-            hands.post.set_idle();
+    fn send(&self, news: ReaderEvent, context: &ReaderContext) {
+        if !context.heartbeat.is_lost() {
+            context.heartbeat.set_idle();
             // The receiver is gone only if the run has failed already.
             let _ = self.outgoing.send(news);
-            hands.post.beat();
+            context.heartbeat.beat();
         }
     }
 }
 
 /// Small files that are read together, each with its place in the buffer.
 struct SmallFileBatch {
-    jobs: Vec<(FileRead, usize)>,
+    file_reads: Vec<(FileRead, usize)>,
     end: usize,
     count_max: usize,
 }
 
 impl SmallFileBatch {
     fn new(count_max: usize) -> Self {
-        Self { jobs: Vec::new(), end: 0, count_max }
+        Self { file_reads: Vec::new(), end: 0, count_max }
     }
 
-    fn has_room(&self, job: &FileRead, capacity: usize) -> bool {
-        self.end + Self::room_for(job) <= capacity && self.jobs.len() < self.count_max
+    fn has_room(&self, file_read: &FileRead, capacity: usize) -> bool {
+        self.end + Self::room_for(file_read) <= capacity && self.file_reads.len() < self.count_max
     }
 
-    fn push(&mut self, job: FileRead) {
-        let room = Self::room_for(&job);
-        self.jobs.push((job, self.end));
+    fn push(&mut self, file_read: FileRead) {
+        let room = Self::room_for(&file_read);
+        self.file_reads.push((file_read, self.end));
         self.end += room;
     }
 
     fn take(&mut self) -> Vec<(FileRead, usize)> {
         self.end = 0;
-        std::mem::take(&mut self.jobs)
+        std::mem::take(&mut self.file_reads)
     }
 
-    fn room_for(job: &FileRead) -> usize {
-        let (source, length) = job.source();
+    fn room_for(file_read: &FileRead) -> usize {
+        let (source, length) = file_read.source();
         length.next_multiple_of(source.grain() as usize)
     }
 }

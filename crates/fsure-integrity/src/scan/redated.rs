@@ -122,8 +122,8 @@ impl Evaluator<'_> {
         let was_damaged_copy =
             known_damage(stored).is_some_and(|known| known.verdict == Verdict::DamagedCopy);
         DateRules {
-            granularity_ns: granularity_ns(self.ledger.catalog, stored, entry),
-            new_date_explains: self.ledger.new_dates != NewDates::ExplainNothing
+            granularity_ns: granularity_ns(self.recorder.catalog, stored, entry),
+            new_date_explains: self.recorder.new_dates != NewDates::ExplainNothing
                 && !was_damaged_copy,
         }
     }
@@ -141,7 +141,7 @@ impl Evaluator<'_> {
             return Ok(false);
         }
         // Which looks at a sample of the tree.
-        Ok(self.ledger.precheck_once()? && self.ledger.new_dates == NewDates::InDoubt)
+        Ok(self.recorder.precheck_once()? && self.recorder.new_dates == NewDates::InDoubt)
     }
 
     /// Lets an edit wait for its verdict.
@@ -175,15 +175,15 @@ impl Evaluator<'_> {
 
     fn decide_held_edits(&mut self) -> Result<()> {
         let held = std::mem::take(&mut self.held_edits).edits;
-        if self.ledger.new_dates == NewDates::InDoubt {
-            let files = self.ledger.redated.judged + held.len() as u64;
-            self.ledger.new_dates = match self.ledger.redated.is_most_of(files) {
+        if self.recorder.new_dates == NewDates::InDoubt {
+            let files = self.recorder.redated.judged + held.len() as u64;
+            self.recorder.new_dates = match self.recorder.redated.is_most_of(files) {
                 true => NewDates::ExplainNothing,
                 false => NewDates::Explain,
             };
         }
         for (id, mut pending) in held {
-            if self.ledger.new_dates == NewDates::ExplainNothing {
+            if self.recorder.new_dates == NewDates::ExplainNothing {
                 // Nothing is reported as damaged after one reading.
                 let first = pending.first.as_ref();
                 let blocks = first.map_or_else(Vec::new, |first| first.blocks(pending.entry.size));

@@ -23,7 +23,7 @@ impl Evaluator<'_> {
             (None, Some(part)) => part.ordered.clone(),
             (None, None) => Vec::new(),
         };
-        self.purse.refund(pending.charged, pending.is_again);
+        self.budget.refund(pending.charged, pending.is_again);
         let id = self.new_id();
         self.queue_read(id, pending, blocks, Vec::new());
     }
@@ -52,7 +52,7 @@ impl Evaluator<'_> {
     ) -> Result<()> {
         if !matches!(failed, ReadOutcome::Changed) && pending.first.is_none() {
             // Nothing of it was read.
-            self.purse.refund(pending.charged, pending.is_again);
+            self.budget.refund(pending.charged, pending.is_again);
         }
         match failed {
             ReadOutcome::Changed

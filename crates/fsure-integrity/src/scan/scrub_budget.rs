@@ -72,7 +72,7 @@ pub(super) struct BudgetTracker {
 }
 
 impl BudgetTracker {
-    /// Creates the purse of a run: without rules it has no limit.
+    /// Creates the budget of a run: without rules it has no limit.
     pub(super) fn new(rules: Option<&ScrubRules>, ending: Deadline) -> Self {
         let budget = rules.map_or(Budget::All, |rules| rules.budget);
         let bytes = if let Budget::Bytes(bytes) = budget { bytes } else { u64::MAX };

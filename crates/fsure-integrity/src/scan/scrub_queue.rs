@@ -68,16 +68,20 @@ impl ScrubQueue {
 
     /// Finds out what is due and what may be spent on it. Returns the bytes
     /// that are going to be read, as far as is known.
-    pub(super) fn begin(&mut self, rules: &ScrubRules, weigher: &mut Evaluator<'_>) -> Result<u64> {
-        let now_s = weigher.ledger.now_s;
+    pub(super) fn begin(
+        &mut self,
+        rules: &ScrubRules,
+        evaluator: &mut Evaluator<'_>,
+    ) -> Result<u64> {
+        let now_s = evaluator.recorder.now_s;
         let age_s = rules.max_age.map_or(0, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
         let until_s = now_s.saturating_sub(age_s);
-        let scope = weigher.plan.walk.scope.clone();
-        let due = weigher.catalog().list_due(&scope, until_s, now_s)?;
+        let scope = evaluator.plan.walk.scope.clone();
+        let due = evaluator.catalog().list_due(&scope, until_s, now_s)?;
         if let Budget::Percent(percent) = rules.budget {
-            weigher.purse.fill((due.recorded_bytes as f64 * percent / 100.0) as u64);
+            evaluator.budget.fill((due.recorded_bytes as f64 * percent / 100.0) as u64);
         }
-        let outcome = &mut weigher.ledger.outcome;
+        let outcome = &mut evaluator.recorder.outcome;
         outcome.nested_roots.clone_from(&rules.nested_roots);
         outcome.scrub = Some(ScrubSummary {
             due_files: due.files,
@@ -85,9 +89,10 @@ impl ScrubQueue {
             must_be_complete: rules.must_be_complete,
             ..ScrubSummary::default()
         });
-        weigher.ledger.cut_off = weigher.ledger.catalog.cut_off(&scope)?.into_iter().collect();
-        self.bad = std::mem::take(&mut weigher.ledger.bad_rows).into();
-        Ok(due.bytes.min(weigher.purse.left()))
+        evaluator.recorder.cut_off =
+            evaluator.recorder.catalog.cut_off(&scope)?.into_iter().collect();
+        self.bad = std::mem::take(&mut evaluator.recorder.bad_rows).into();
+        Ok(due.bytes.min(evaluator.budget.left()))
     }
 
     pub(super) fn is_silent(&mut self) -> bool {
@@ -95,10 +100,10 @@ impl ScrubQueue {
     }
 
     /// The next file.
-    pub(super) fn next(&mut self, weigher: &mut Evaluator<'_>) -> Result<ScrubNext> {
+    pub(super) fn next(&mut self, evaluator: &mut Evaluator<'_>) -> Result<ScrubNext> {
         loop {
             if let Some(looked) = self.chunk.next() {
-                return Ok(ScrubNext::Case(self.case(looked, weigher)?));
+                return Ok(ScrubNext::Case(self.case(looked, evaluator)?));
             }
             if self.looker.is_asked() {
                 match self.looker.answer()? {
@@ -107,10 +112,10 @@ impl ScrubQueue {
                 }
                 continue;
             }
-            let chunk = self.next_chunk(weigher)?;
+            let chunk = self.next_chunk(evaluator)?;
             if !chunk.is_empty() {
                 self.looker.ask(chunk);
-            } else if weigher.in_flight() > 0 {
+            } else if evaluator.in_flight() > 0 {
                 return Ok(ScrubNext::AfterNews);
             } else {
                 return Ok(ScrubNext::None);
@@ -118,15 +123,15 @@ impl ScrubQueue {
         }
     }
 
-    fn case(&self, looked: DueStat, weigher: &mut Evaluator<'_>) -> Result<MergedPath> {
+    fn case(&self, looked: DueStat, evaluator: &mut Evaluator<'_>) -> Result<MergedPath> {
         let DueStat { due, seen, above } = looked;
         if let Some((folder, stat)) = above {
             // So that a file that is gone is told from a disk that is.
-            weigher.entry(&folder, &stat, stat.device)?;
+            evaluator.entry(&folder, &stat, stat.device)?;
         }
-        weigher.is_again = due.is_again;
-        weigher.bytes_max = due.bytes_max;
-        let scrubbed = weigher.scrubbed();
+        evaluator.is_again = due.is_again;
+        evaluator.bytes_max = due.bytes_max;
+        let scrubbed = evaluator.scrubbed();
         match due.is_again {
             true => scrubbed.again_files += 1,
             false => scrubbed.by_age_files += 1,
@@ -136,27 +141,27 @@ impl ScrubQueue {
 
     /// The next chunk: what fits, in the order of age. A file that does not is
     /// passed by only if it can be read as a whole or not at all.
-    fn next_chunk(&mut self, weigher: &mut Evaluator<'_>) -> Result<Vec<DueFile>> {
-        let must_begin = self.was_alone && !weigher.orders.is_empty();
-        if must_begin || weigher.blocks_under_way() > BLOCKS_MAX {
+    fn next_chunk(&mut self, evaluator: &mut Evaluator<'_>) -> Result<Vec<DueFile>> {
+        let must_begin = self.was_alone && !evaluator.orders.is_empty();
+        if must_begin || evaluator.blocks_under_way() > BLOCKS_MAX {
             return Ok(Vec::new());
         }
         let mut chunk = self.take_bad();
         let (mut bytes, mut is_full) = (0_u64, !chunk.is_empty());
         while !is_full && chunk.len() < CHUNK_FILES && bytes < CHUNK_BYTES {
-            self.fetch(weigher)?;
+            self.fetch(evaluator)?;
             let Some(due) = self.page.front() else { break };
             let waits = self.was_again && !due.is_again;
             // A second look at what may be damaged comes before a first one at
             // anything else.
-            if waits && (!chunk.is_empty() || weigher.in_flight() > 0) {
+            if waits && (!chunk.is_empty() || evaluator.in_flight() > 0) {
                 break;
             }
-            let left = weigher.purse.left().saturating_sub(bytes);
-            let (whole, least) = weigher.need(due, left)?;
+            let left = evaluator.budget.left().saturating_sub(bytes);
+            let (whole, least) = evaluator.need(due, left)?;
             // What may take all of the time begins when it is its turn.
-            let goes_alone = least > PARTS_MIN && weigher.purse.ending.left().is_some();
-            if goes_alone && !(chunk.is_empty() && weigher.orders.is_empty()) {
+            let goes_alone = least > PARTS_MIN && evaluator.budget.ending.left().is_some();
+            if goes_alone && !(chunk.is_empty() && evaluator.orders.is_empty()) {
                 break;
             }
             is_full = whole > left || goes_alone;
@@ -170,8 +175,8 @@ impl ScrubQueue {
                     due.bytes_max = left;
                 }
                 chunk.extend(due);
-            } else if left > 0 && (least > BLOCK || least > weigher.purse.largest_possible()) {
-                weigher.pass_by(due.stored.path(), least);
+            } else if left > 0 && (least > BLOCK || least > evaluator.budget.largest_possible()) {
+                evaluator.pass_by(due.stored.path(), least);
                 drop(self.page.pop_front());
                 is_full = false;
             }
@@ -194,14 +199,14 @@ impl ScrubQueue {
     }
 
     /// Sees to it that the next file, if there is one, is at hand.
-    fn fetch(&mut self, weigher: &mut Evaluator<'_>) -> Result<()> {
+    fn fetch(&mut self, evaluator: &mut Evaluator<'_>) -> Result<()> {
         loop {
             if self.page.is_empty() && !self.is_fetched {
-                self.page = weigher.catalog().due_page(self.after)?.into();
+                self.page = evaluator.catalog().due_page(self.after)?.into();
                 self.is_fetched = self.page.is_empty();
                 self.after = self.page.back().map_or(self.after, |last| last.number);
             }
-            let told = &weigher.ledger.told_bad;
+            let told = &evaluator.recorder.told_bad;
             self.page.retain(|due| !told.contains(due.stored.path()));
             if !self.page.is_empty() || self.is_fetched {
                 return Ok(());

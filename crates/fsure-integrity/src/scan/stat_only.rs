@@ -49,17 +49,17 @@ impl Evaluator<'_> {
         why: ExcludeReason,
     ) -> Result<()> {
         if why == ExcludeReason::NestedRoot {
-            self.ledger.outcome.nested_roots.push(path);
+            self.recorder.outcome.nested_roots.push(path);
             return Ok(());
         }
         let is_told = match stored {
-            Some(stored) => self.ledger.leave_out_recorded(path.clone(), stored, why)?,
+            Some(stored) => self.recorder.leave_out_recorded(path.clone(), stored, why)?,
             None => false,
         };
         let kind = words_kind(kind);
-        self.ledger.count_left_out(kind);
+        self.recorder.count_left_out(kind);
         if !is_told {
-            self.ledger.leave_out(path, kind, why);
+            self.recorder.leave_out(path, kind, why);
         }
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Evaluator<'_> {
         if matches!(known, RecordState::Nothing) && is_nowhere {
             // A tombstone, and nothing came back.
             if let (Some(StoredRow::Sound(row)), Observation::Absent) = (&stored, found) {
-                self.ledger.note_tombstone(row);
+                self.recorder.note_tombstone(row);
             }
             return Ok(());
         }

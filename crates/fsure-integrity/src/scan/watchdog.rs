@@ -12,7 +12,7 @@ use super::device_queue::SeekLimiter;
 use super::file_read::FileRead;
 use fsure_core::StallDetector;
 
-/// One reader's post.
+/// One reader's heartbeat.
 pub(super) struct Heartbeat(Mutex<HeartbeatState>);
 
 struct HeartbeatState {
@@ -32,7 +32,7 @@ pub(super) struct InProgress {
     /// Orders, by number; some may be done already.
     pub(super) orders: Vec<u64>,
     /// The file it reads by itself, or together with other readers.
-    pub(super) job: Option<Arc<FileRead>>,
+    pub(super) file_read: Option<Arc<FileRead>>,
 }
 
 impl Heartbeat {
@@ -54,8 +54,8 @@ impl Heartbeat {
     }
 
     /// Of what it has in hand, it reads this file now, or none in particular.
-    pub(super) fn set_current(&self, job: Option<Arc<FileRead>>) {
-        let before = std::mem::replace(&mut self.state().held.job, job);
+    pub(super) fn set_current(&self, file_read: Option<Arc<FileRead>>) {
+        let before = std::mem::replace(&mut self.state().held.file_read, file_read);
         // Outside of the lock: the last one closes the file.
         drop(before);
         self.beat();
@@ -143,30 +143,30 @@ mod tests {
 
     #[test]
     fn only_a_reader_that_waits_for_storage_is_given_up() {
-        let (lane, post) = (lane(), Heartbeat::new());
+        let (lane, heartbeat) = (lane(), Heartbeat::new());
         let at_once = Duration::ZERO;
-        post.hold(vec![7]);
-        post.set_idle();
-        assert!(post.give_up_after(at_once, &lane.heads).is_none());
-        assert!(post.acquire_seek_slot(&lane.heads));
-        assert!(post.give_up_after(Duration::from_secs(9999), &lane.heads).is_none());
-        assert!(!post.is_lost());
-        let held = post.give_up_after(at_once, &lane.heads).unwrap();
-        assert_eq!((held.orders, held.job.is_none()), (vec![7], true));
-        assert!(post.is_lost());
+        heartbeat.hold(vec![7]);
+        heartbeat.set_idle();
+        assert!(heartbeat.give_up_after(at_once, &lane.heads).is_none());
+        assert!(heartbeat.acquire_seek_slot(&lane.heads));
+        assert!(heartbeat.give_up_after(Duration::from_secs(9999), &lane.heads).is_none());
+        assert!(!heartbeat.is_lost());
+        let held = heartbeat.give_up_after(at_once, &lane.heads).unwrap();
+        assert_eq!((held.orders, held.file_read.is_none()), (vec![7], true));
+        assert!(heartbeat.is_lost());
         // Its head is free again, once.
         assert!(lane.heads.wait());
-        post.give_back_head(&lane.heads);
+        heartbeat.give_back_head(&lane.heads);
         lane.heads.give_back();
         assert!(lane.heads.wait());
     }
 
     #[test]
     fn one_that_was_given_up_keeps_no_head() {
-        let (lane, post) = (lane(), Heartbeat::new());
-        post.beat();
-        assert!(post.give_up_after(Duration::ZERO, &lane.heads).is_some());
-        assert!(!post.acquire_seek_slot(&lane.heads));
+        let (lane, heartbeat) = (lane(), Heartbeat::new());
+        heartbeat.beat();
+        assert!(heartbeat.give_up_after(Duration::ZERO, &lane.heads).is_some());
+        assert!(!heartbeat.acquire_seek_slot(&lane.heads));
         assert!(lane.heads.wait());
     }
 }
