@@ -61,7 +61,10 @@ pub fn defer(options: &DeferOptions, warn: &dyn Fn(&str)) -> Result<Deferred> {
 }
 
 fn refused(folder: &Path, error: &std::io::Error) -> Error {
-    Error::Usage { message: format!("cannot defer in {}: {error}", folder.display()), hint: None }
+    Error::FailedPrecondition {
+        message: format!("cannot defer in {}: {error}", folder.display()),
+        hint: None,
+    }
 }
 
 /// Refuses a file system that does not keep the order, unless that was forced.
@@ -76,13 +79,14 @@ fn accept(mounted: &MountedFs, force: bool, warn: &dyn Fn(&str)) -> Result<()> {
             ));
             Ok(())
         }
-        Order::NotKept { why, remedy } => Err(Error::Usage {
+        Order::NotKept { why, remedy } => Err(Error::FailedPrecondition {
             message: format!("{kind} at {point} does not keep the order of writes: {why}"),
             hint: Some(format!("{remedy}; or '--force-unordered', with a CORRUPTION RISK")),
         }),
-        Order::Pointless { why, remedy } => {
-            Err(Error::Usage { message: format!("{kind} at {point}: {why}"), hint: Some(remedy) })
-        }
+        Order::Pointless { why, remedy } => Err(Error::FailedPrecondition {
+            message: format!("{kind} at {point}: {why}"),
+            hint: Some(remedy),
+        }),
     }
 }
 

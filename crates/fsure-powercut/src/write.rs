@@ -88,7 +88,7 @@ fn refuse_memory(folder: &Path, stack: &Stack) -> Result<()> {
     if stack.medium != Medium::Memory {
         return Ok(());
     }
-    Err(Error::Usage {
+    Err(Error::FailedPrecondition {
         message: format!("{} is in memory: a power cut leaves nothing of it", folder.display()),
         hint: Some("name a folder on the drive in question".to_owned()),
     })
@@ -97,7 +97,7 @@ fn refuse_memory(folder: &Path, stack: &Stack) -> Result<()> {
 /// Fails if the folder holds a run that was not checked: it is evidence.
 fn refuse_unchecked(folder: &Path, earlier: &run_files::Earlier) -> Result<()> {
     if let Some(other) = earlier.others.first() {
-        return Err(Error::Usage {
+        return Err(Error::FailedPrecondition {
             message: format!(
                 "{} is no run's folder of yours, and was not checked",
                 other.display()
@@ -107,7 +107,7 @@ fn refuse_unchecked(folder: &Path, earlier: &run_files::Earlier) -> Result<()> {
     }
     let mut folders = earlier.runs.iter().map(|run| run_files::folder_named(folder, run));
     let Some(unchecked) = folders.find(|run| !run_files::is_checked(run)) else { return Ok(()) };
-    Err(Error::Usage {
+    Err(Error::FailedPrecondition {
         message: format!("{} is of a run that was not checked", unchecked.display()),
         hint: Some("'fsure powercut check' it, or remove that folder".to_owned()),
     })
@@ -190,7 +190,7 @@ fn begin(
     }
     if files.ways() == 0 || patterns.is_empty() {
         run_files::remove(files.folder()).context("remove", files.folder())?;
-        return Err(Error::Usage {
+        return Err(Error::FailedPrecondition {
             message: "of what was asked for nothing is to be had here".to_owned(),
             hint: Some("'--methods' and '--patterns' say what to try".to_owned()),
         });
@@ -246,7 +246,7 @@ fn wait_for_witness(
 
 /// Returns the error that the witness cannot be used, with the reason.
 pub(super) fn no_witness(address: &str, why: &str) -> Error {
-    Error::Usage {
+    Error::FailedPrecondition {
         message: format!("the witness at {address} does not hear us: {why}"),
         hint: Some(
             "start 'fsure powercut witness' there, with the same token, and see that nothing \
@@ -437,7 +437,7 @@ fn may_be_cut(ended: &WriteEnd) -> bool {
 }
 
 fn cut_failed(why: &str) -> WriteEnd {
-    WriteEnd::Failed(Error::Usage {
+    WriteEnd::Failed(Error::FailedPrecondition {
         message: format!("the command that should cut the power: {why}"),
         hint: None,
     })

@@ -4,24 +4,13 @@
 //! written.
 
 use std::cmp::Ordering;
-use std::path::PathBuf;
 
 use super::Options;
-use super::compare_side::{CompareInput, OpenedSide, SideEntry, SideRecord};
+use super::compare_side::{CompareInput, CompareSide, OpenedSide, SideEntry, SideRecord};
 use crate::catalog::MoveCandidates;
-use crate::manifest::ManifestFormat;
 use crate::model::{ComparedPath, Comparison, Difference, Entry, EntryKind, Record, ScanMonitor};
 use fsure_core::block_hash::of_nothing;
 use fsure_core::{Algorithm, AlgorithmSet, Error, RelPath, Result};
-
-/// One of the two.
-#[derive(Clone, Debug)]
-pub struct CompareSide {
-    /// A folder, a catalog or a list.
-    pub path: PathBuf,
-    /// Format of a list; `None` to detect it from the list.
-    pub format: Option<ManifestFormat>,
-}
 
 /// Compares `here` with `there` and passes each difference to `tell`. With
 /// `by_records` no tree is read and the records stand for it.

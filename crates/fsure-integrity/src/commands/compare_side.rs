@@ -8,19 +8,27 @@ use std::path::PathBuf;
 use fsure_os::filesystem_id::Volume;
 use fsure_os::{input, path as os_path, user_file};
 
-use super::compare::CompareSide;
 use super::list_catalog::{ListCatalog, expected_where};
 use super::list_records::ResolvedEntry;
 use super::open_root::{open_root, require_record};
 use super::snapshot::{look, warn_of_known_damage};
 use super::{Options, list_records};
 use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow, locate};
-use crate::manifest::{ManifestEntry, ManifestSource};
+use crate::manifest::{ManifestEntry, ManifestFormat, ManifestSource};
 use crate::model::{KnownDamage, Record, ScanMonitor, VerdictCounts};
 use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, NullMonitor, RelPath, Result};
 
 /// The first bytes of every SQLite file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// One of the two sides of a comparison, as the user names it.
+#[derive(Clone, Debug)]
+pub struct CompareSide {
+    /// A folder, a catalog or a list.
+    pub path: PathBuf,
+    /// Format of a list; `None` to detect it from the list.
+    pub format: Option<ManifestFormat>,
+}
 
 /// One side of a comparison as the user has named it.
 pub(super) enum CompareInput {

@@ -29,7 +29,8 @@ mod verify_against;
 mod verify_sidecars;
 
 pub use age::age;
-pub use compare::{CompareSide, compare};
+pub use compare::compare;
+pub use compare_side::CompareSide;
 pub use config::UserConfig;
 pub use dupes::dupes;
 pub use export::{ExportTarget, Exported, export};

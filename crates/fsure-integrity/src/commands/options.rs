@@ -7,7 +7,7 @@ use crate::scan::{ContentSource, IoOptions};
 use crate::trust::SignedBy;
 use fsure_core::{Clock, RelPath};
 
-/// Options that all jobs over a root have in common.
+/// Options that all commands over a root have in common.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Patterns to leave out, in the manner of `.gitignore`.
@@ -17,7 +17,7 @@ pub struct Options {
     /// True if other file systems below the root are part of it; `None` for the
     /// setting of the last `update`.
     pub cross_file_systems: Option<bool>,
-    /// Source that content is read from; `None` for the default of the job: `verify`
+    /// Source that content is read from; `None` for the default of the command: `verify`
     /// reads from the medium, `update` reads from memory what is there.
     pub reads_from: Option<ContentSource>,
     /// Parallelism, rate limit and timeout of reading.

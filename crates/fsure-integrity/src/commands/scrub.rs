@@ -17,7 +17,7 @@ use fsure_core::{RelPath, Result};
 /// Options of [`scrub`].
 #[derive(Clone, Debug)]
 pub struct ScrubOptions {
-    /// Options that all jobs have in common.
+    /// Options that all commands have in common.
     pub common: Options,
     /// Limit on the work; bytes and percentages apply to each root.
     pub budget: Budget,

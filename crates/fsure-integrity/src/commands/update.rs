@@ -25,7 +25,7 @@ use fsure_core::{Algorithm, AlgorithmSet, Error, Result};
 /// Options of [`update`].
 #[derive(Clone, Debug, Default)]
 pub struct UpdateOptions {
-    /// Options that all jobs have in common.
+    /// Options that all commands have in common.
     pub common: Options,
     /// Read files whose size, dates and inode are as recorded, too.
     pub full: bool,

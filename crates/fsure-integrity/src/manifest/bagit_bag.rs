@@ -9,10 +9,10 @@ use fsure_os::path as os_path;
 use fsure_os::user_file;
 
 use super::bagit_manifest;
+use super::bagit_paths::payload_path;
 use super::entry::{EntrySink, ManifestItem};
-use super::escaping;
 use super::lines::{Lines, NumberedLine};
-use fsure_core::{AlgorithmSet, IoContext as _, RelPath, Result};
+use fsure_core::{AlgorithmSet, IoContext as _, Result};
 
 /// The declaration of a bag.
 pub(super) const DECLARATION: &str = "bagit.txt";
@@ -110,27 +110,6 @@ fn to_fetch(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The path that a payload manifest or `fetch.txt` names.
-pub(super) fn payload_path(name: &[u8]) -> std::result::Result<RelPath, String> {
-    let path = escaping::path(name)?;
-    match path.as_bytes().starts_with(b"data/") {
-        true => Ok(path),
-        false => Err(format!("{} is not below data/", path.display())),
-    }
-}
-
-/// The path that a tag manifest names.
-pub(super) fn tag_path(name: &[u8]) -> std::result::Result<RelPath, String> {
-    let path = escaping::path(name)?;
-    if path.as_bytes().starts_with(b"data/") {
-        return Err(format!("{} is payload, which a tag manifest may not list", path.display()));
-    }
-    if path.as_bytes().starts_with(b"tagmanifest-") {
-        return Err(format!("{} is a tag manifest, which none may list", path.display()));
-    }
-    Ok(path)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use super::bagit_bag;
+use super::bagit_paths;
 use super::entry::{EntrySink, ManifestEntry, ManifestItem};
 use super::escaping;
 use super::lines::{Lines, NumberedLine};
@@ -91,8 +91,8 @@ fn parse(line: &[u8], manifest: Manifest) -> std::result::Result<ManifestEntry, 
     spellings.extend(other_name.iter().flat_map(|name| self::spellings(name, manifest.is_encoded)));
     let first = spellings.remove(0);
     let plain = |name: &[u8]| match manifest.is_of_tags {
-        true => bagit_bag::tag_path(name),
-        false => bagit_bag::payload_path(name),
+        true => bagit_paths::tag_path(name),
+        false => bagit_paths::payload_path(name),
     };
     let path = plain(&first)?;
     let mut others: Vec<RelPath> = Vec::new();

@@ -10,6 +10,7 @@
 
 mod bagit_bag;
 mod bagit_manifest;
+mod bagit_paths;
 mod chkbit;
 pub mod cshatag;
 mod detect;

@@ -17,6 +17,7 @@ mod scan_monitor;
 mod scrub_summary;
 mod sidecar;
 pub mod verdict;
+mod verdict_counts;
 
 pub use age_histogram::{AgeBucket, AgeHistogram, FilesAndBytes};
 pub use comparison::{ComparedPath, Comparison, Difference};
@@ -31,8 +32,7 @@ pub use metadata::{
 };
 pub use normalization::{NameMismatch, folded, nfc};
 pub use outcome::{
-    BytesByReadMode, CountsByKind, ExcludedRecords, GRAVE_FINDINGS_MAX, Offline, Outcome,
-    StopReason, ToAccept, VerdictCounts,
+    BytesByReadMode, ExcludedRecords, GRAVE_FINDINGS_MAX, Offline, Outcome, StopReason, ToAccept,
 };
 pub use parity_outcome::{ParityUpdate, ProtectOutcome};
 pub use record::{Record, is_in_the_future};
@@ -43,3 +43,4 @@ pub use sidecar::{
     is_carrier,
 };
 pub use verdict::{DateRules, Evidence, Observation, RecordState, Verdict, is_same_date, judge};
+pub use verdict_counts::{CountsByKind, VerdictCounts};

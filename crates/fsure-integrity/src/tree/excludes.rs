@@ -8,7 +8,7 @@ use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchKind, PatternSet, meta};
 
 use super::gitignore::{self, Rule};
-use super::walk::ExcludeReason;
+use super::walk_bounds::ExcludeReason;
 use fsure_core::{Error, RelPath, Result, escape};
 
 /// The name of the pattern files.

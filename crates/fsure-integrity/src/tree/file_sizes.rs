@@ -9,7 +9,9 @@ use fsure_os::root_dir::Root;
 
 use super::list_folder::ListingItem;
 use super::list_folder::{ListTask, NameKind, what, with_pattern_file};
-use super::walk::{WalkBounds, WalkEvent, WalkOptions, first_items};
+use super::walk::{WalkOptions, first_items};
+use super::walk_bounds::WalkBounds;
+use super::walk_event::WalkEvent;
 
 /// Names whose stats are asked for at once, in the order of their inodes.
 const PART_NAMES: usize = 1 << 14;

@@ -8,7 +8,8 @@ use fsure_os::root_dir::{Listing, NameAt, NameBuffer, Root, is_gone, is_other_ki
 use fsure_os::{Kind, Stat};
 
 use super::excludes::{IGNORE_FILE, Patterns};
-use super::walk::{ExcludeReason, WalkBounds, WalkEvent};
+use super::walk_bounds::{ExcludeReason, WalkBounds};
+use super::walk_event::WalkEvent;
 use fsure_core::RelPath;
 
 /// Maximum size of a pattern file, in bytes. A tree can come from any user,

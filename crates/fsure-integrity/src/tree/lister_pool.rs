@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use fsure_os::root_dir::Root;
 
 use super::list_folder::{FolderListing, ListTask, list};
-use super::walk::WalkBounds;
+use super::walk_bounds::WalkBounds;
 use fsure_core::{Error, RelPath, Result, StallDetector, timeout_error};
 
 /// Names that may wait for the reader. Once there are so many, listing stops

@@ -7,7 +7,11 @@ mod gitignore;
 mod list_folder;
 mod lister_pool;
 mod walk;
+mod walk_bounds;
+mod walk_event;
 
 pub use excludes::{IGNORE_FILE, Patterns};
 pub use file_sizes::each_file_size;
-pub use walk::{ExcludeReason, LISTERS, Walk, WalkBounds, WalkEvent, WalkOptions};
+pub use walk::{LISTERS, Walk, WalkOptions};
+pub use walk_bounds::{ExcludeReason, WalkBounds};
+pub use walk_event::WalkEvent;

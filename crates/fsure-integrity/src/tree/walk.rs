@@ -3,133 +3,23 @@
 //! down plus what the threads have ready, whatever the number of files. (A
 //! single folder is sorted in memory: about 150 bytes a name besides the name.)
 
-use std::io;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use fsure_os::physical_order::LocateFiles;
+use fsure_os::Kind;
 use fsure_os::root_dir::Root;
-use fsure_os::{Kind, Stat};
 
 use super::excludes::Patterns;
 use super::list_folder::{FolderListing, ListTask, ListingItem, with_pattern_file};
 use super::lister_pool::ListerPool;
-use crate::model::is_carrier;
+use super::walk_bounds::{ExcludeReason, WalkBounds};
+use super::walk_event::WalkEvent;
 use fsure_core::{RelPath, Result};
 
 /// Threads that list folders. Measured cold: 1 thread 1.0-1.8 s, 2: 0.57,
 /// 8: 0.37, 16: 0.35 for 100,000 names in 1,000 folders.
 pub const LISTERS: usize = 8;
-
-/// Reason why something is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExcludeReason {
-    /// `--exclude` says so.
-    CommandLine,
-    /// A pattern in a file says so.
-    Pattern,
-    /// It is on another file system.
-    OtherFileSystem,
-    /// Another folder of the same file system is mounted over the recorded one.
-    OtherMount,
-    /// It is a root with a catalog of its own.
-    NestedRoot,
-}
-
-/// One step of the walk, in the order of paths.
-#[derive(Debug)]
-pub enum WalkEvent {
-    /// A name, its stat, and the device of the folder it is in (of itself, if
-    /// it is a folder).
-    Entry(RelPath, Stat, u64),
-    /// A name that is left out, with everything below it. A nested root is
-    /// told after its own entry.
-    LeftOut(RelPath, Kind, ExcludeReason),
-    /// A name of which nothing more is known.
-    Unseen(RelPath, io::Error),
-    /// A folder of which all names are known. Told some time after the folder's
-    /// own entry and before what is in it.
-    Listed(RelPath),
-    /// The same of a folder of which not all names are known.
-    Unlisted(RelPath, io::Error),
-    /// A pattern file with its text, which is kept to. Told before its entry.
-    PatternsRead(RelPath, Vec<u8>),
-    /// A pattern file that cannot be read; nothing is left out for it.
-    PatternsUnread(RelPath, io::Error),
-}
-
-impl WalkEvent {
-    /// The path it is about.
-    pub fn path(&self) -> &RelPath {
-        match self {
-            Self::Entry(path, ..)
-            | Self::LeftOut(path, ..)
-            | Self::Unseen(path, _)
-            | Self::Listed(path)
-            | Self::Unlisted(path, _)
-            | Self::PatternsRead(path, _)
-            | Self::PatternsUnread(path, _) => path,
-        }
-    }
-}
-
-/// The borders of the tree.
-#[derive(Clone, Debug, Default)]
-pub struct WalkBounds {
-    /// True if other file systems are part of the tree.
-    pub cross_file_systems: bool,
-    /// Recorded folders over which another one is mounted.
-    pub mounted_over: Vec<RelPath>,
-    /// Paths that belong to fsure itself and are never reported, besides carriers.
-    pub own: Vec<RelPath>,
-    /// Selects whether to find out where the files lie on the disk.
-    pub places: LocateFiles,
-    /// The catalog's place in a root: a folder that has one is a root itself.
-    pub catalog_in_root: &'static str,
-}
-
-impl WalkBounds {
-    /// Returns true if a name belongs to fsure itself. Only a file can be a carrier:
-    /// anything else of such a name belongs to the user, and a whole folder might be
-    /// hidden by it.
-    pub(super) fn is_own(&self, folder: &RelPath, name: &[u8], stat: &io::Result<Stat>) -> bool {
-        let may_be_carrier = || stat.as_ref().is_ok_and(|stat| stat.kind == Kind::File);
-        is_carrier(name) && may_be_carrier() || self.own.iter().any(|own| own.equals(folder, name))
-    }
-
-    /// Says why the tree ends at a name in a folder on `device`, if it does.
-    pub(super) fn stops_at(
-        &self,
-        stat: &Stat,
-        device: u64,
-        path: &dyn Fn() -> RelPath,
-    ) -> Option<ExcludeReason> {
-        if stat.kind != Kind::Folder {
-            return None;
-        }
-        if !self.cross_file_systems && stat.device != device {
-            return Some(ExcludeReason::OtherFileSystem);
-        }
-        let is_over = !self.mounted_over.is_empty() && self.mounted_over.contains(&path());
-        is_over.then_some(ExcludeReason::OtherMount)
-    }
-
-    pub(super) fn is_nested_root(
-        &self,
-        root: &Root,
-        folder: &RelPath,
-        has_name: &dyn Fn(&[u8]) -> bool,
-    ) -> bool {
-        let first = self.catalog_in_root.split('/').next().unwrap_or_default();
-        // A catalog that is gone while its backup is there is a damaged one.
-        let has = |end: &str| {
-            let name = [self.catalog_in_root, end].concat();
-            root.stat(folder.join(name.as_bytes()).as_bytes()).is_ok()
-        };
-        has_name(first.as_bytes()) && (has("") || has(".backup"))
-    }
-}
 
 /// Parameters of a walk.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, Read as _};
 
-use super::ReadError;
+use super::read_error::ReadError;
 
 /// The longest line, in bytes. The longest that fsure writes, throughput over time, has
 /// some 30 for each point.

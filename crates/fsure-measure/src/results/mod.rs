@@ -14,6 +14,7 @@ mod file;
 mod flush;
 mod machine;
 mod monitor;
+mod read_error;
 mod speed;
 
 use std::path::Path;
@@ -22,10 +23,11 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::{Deserialize, Serialize};
 
 pub use bounded_lines::{BoundedLine, BoundedLines, LINE_BYTES_MAX};
-pub use file::{ReadError, ResultWriter, StoredResult, read, read_on};
+pub use file::{ResultWriter, StoredResult, read, read_on};
 pub use flush::{Claim, Curve, LayerLine, MethodLine, Point, Profile};
 pub use machine::{Machine, Noise};
 pub use monitor::MeasurementMonitor;
+pub use read_error::ReadError;
 pub use speed::{Eviction, Limit, NotRun, Rung, Series};
 
 /// The version of the format. It grows when a line changes its meaning; a

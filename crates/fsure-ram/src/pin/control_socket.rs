@@ -68,7 +68,7 @@ impl PinSocket {
             }
             std::thread::sleep(RESPONSE_POLL_INTERVAL);
         }
-        Err(Error::Usage {
+        Err(Error::FailedPrecondition {
             message: format!("{} is pinned already", folder.display()),
             hint: Some(format!(
                 "to let go of it, run {}",
@@ -101,7 +101,7 @@ pub fn unpin(folder: &Path, runtime: &Path) -> Result<Option<Pinned>> {
         }
         if begun.elapsed() > RESPONSE_TIMEOUT {
             let holder = lock(&socket)?.err().unwrap_or_else(|| "who holds it".to_owned());
-            return Err(Error::Usage {
+            return Err(Error::FailedPrecondition {
                 message: format!("{holder} does not let go of {}", folder.display()),
                 hint: Some("end it with 'kill -9': nothing can be lost".to_owned()),
             });

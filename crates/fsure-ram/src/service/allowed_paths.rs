@@ -6,7 +6,8 @@ use std::path::Path;
 
 use fsure_os::overmount::{self, MountEntry};
 
-use super::preflight::{BindRefusal, Facts, refuse};
+use super::bind_refusal::{BindRefusal, refuse};
+use super::facts::Facts;
 use fsure_core::shell_command;
 
 /// Folders without which the machine does not run; alone, and with all below.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use fsure_os::overmount::Elsewhere;
 
-use super::preflight::{BindRefusal, refuse, some};
+use super::bind_refusal::{BindRefusal, refuse, some};
 use fsure_core::shell_command;
 
 /// Refuses ways among the mounts of this process: the user who made them can take them

@@ -125,7 +125,7 @@ pub(super) fn remove(entry: &RegistryEntry) -> Result<()> {
     match retry_while_busy(|| zram::remove_zram(number, &label(entry))) {
         // The number is another's by now.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if error.kind() == ErrorKind::ResourceBusy => Err(Error::Usage {
+        Err(error) if error.kind() == ErrorKind::ResourceBusy => Err(Error::FailedPrecondition {
             message: format!(
                 "{} of {} is in use still, where it cannot be seen from here",
                 zram::node(number).display(),

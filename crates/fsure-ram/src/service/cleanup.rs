@@ -21,7 +21,7 @@ pub(super) fn refuse_unseen(entry: &RegistryEntry) -> Result<()> {
     let path = &entry.path;
     let here = overmount::mounts(None).context("look what is mounted at", path)?;
     if let Some(part) = here.iter().find(|mount| entry.is_of(mount)) {
-        return Err(Error::Usage {
+        return Err(Error::FailedPrecondition {
             message: format!(
                 "{} is not in RAM any more, but a part of it is, at {}",
                 path.display(),
@@ -33,7 +33,7 @@ pub(super) fn refuse_unseen(entry: &RegistryEntry) -> Result<()> {
     let there = overmount::writable_elsewhere(&entry.source()).context("look who sees", path)?;
     let Some(one) = there.first() else { return Ok(()) };
     let overmount::Elsewhere { process, command, .. } = one;
-    Err(Error::Usage {
+    Err(Error::FailedPrecondition {
         message: format!(
             "{} is in RAM among the mounts of process {process} ({command}), and not among these",
             path.display()

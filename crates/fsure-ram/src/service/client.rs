@@ -11,7 +11,8 @@ use fsure_os::path as os_path;
 
 use super::backend::Backend;
 use super::cleanup::{clear_if_unmounted, refuse_unseen};
-use super::preflight::{Facts, PlacementPlan, gather, judge};
+use super::facts::Facts;
+use super::preflight::{PlacementPlan, gather, judge};
 use super::protocol::{DaemonEvent, FolderState, Request, Response, line};
 use super::registry::{FolderIdentity, Registry, RegistryEntry, Role};
 use super::session::is_mounted;
@@ -66,14 +67,14 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<BindPlan> {
     let _lock = if bind.plan { None } else { Some(registry.lock()?) };
     if let Some(entry) = registry.find(&path)? {
         if is_kept(registry, &entry) {
-            return Err(Error::Usage {
+            return Err(Error::FailedPrecondition {
                 message: format!("{} is in RAM already", path.display()),
                 hint: Some("'fsure ram status' shows it; 'fsure ram unbind' ends it".to_owned()),
             });
         }
         if is_mounted(&entry)? {
             if bind.plan {
-                return Err(Error::Usage {
+                return Err(Error::FailedPrecondition {
                     message: format!("{} is in RAM, and no process keeps it", path.display()),
                     hint: Some(format!("run {}", shell_command("fsure ram recover", &path))),
                 });
@@ -106,7 +107,10 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<BindPlan> {
     }
     if let Some(first) = plan.refusals.first() {
         let whys: Vec<_> = plan.refusals.iter().map(|refusal| &*refusal.why).collect();
-        return Err(Error::Usage { message: whys.join("; "), hint: Some(first.remedy.clone()) });
+        return Err(Error::FailedPrecondition {
+            message: whys.join("; "),
+            hint: Some(first.remedy.clone()),
+        });
     }
     registry.put(&entry)?;
     Ok(BindPlan::New(plan, entry))
@@ -117,7 +121,7 @@ fn refuse_moved(registry: &Registry, entry: &RegistryEntry) -> Result<()> {
     let is_other = |other: &RegistryEntry| other.id == entry.id && other.path != entry.path;
     let Some(other) = registry.entries()?.into_iter().find(is_other) else { return Ok(()) };
     let (was, is) = (entry.path.display(), other.path.display());
-    Err(Error::Usage {
+    Err(Error::FailedPrecondition {
         message: format!("the folder that was {was} is in RAM, at {is} by now"),
         hint: Some(format!("first run {}", shell_command("fsure ram unbind", &other.path))),
     })
@@ -168,7 +172,7 @@ pub fn status(registry: &Registry, folder: Option<&Path>) -> Result<Vec<FolderSt
 /// The entry of a folder that is in RAM.
 fn find(registry: &Registry, folder: &Path) -> Result<RegistryEntry> {
     let path = os_path::without_links(folder).context("look at", folder)?;
-    registry.find(&path)?.ok_or_else(|| Error::Usage {
+    registry.find(&path)?.ok_or_else(|| Error::FailedPrecondition {
         message: match registry.last_told(&path) {
             Some(event) => format!("{} is not in RAM; told last: {}", path.display(), event.words),
             None => format!("{} is not in RAM", path.display()),
@@ -261,7 +265,7 @@ pub fn request(
     let entry = find(registry, folder)?;
     if !is_kept(registry, &entry) {
         if !is_mounted(&entry)? {
-            return Err(Error::Usage {
+            return Err(Error::FailedPrecondition {
                 message: format!("{} is not in RAM any more", entry.path.display()),
                 hint: Some("'fsure ram recover' settles what was under way".to_owned()),
             });
@@ -290,7 +294,7 @@ fn answer_in_time(
         match request_with_progress(registry, entry, request, call) {
             Err(Error::Io { .. }) if registry.read(&entry.id).is_none() => {
                 let message = format!("{} is not in RAM any more", entry.path.display());
-                return Err(Error::Usage { message, hint: None });
+                return Err(Error::FailedPrecondition { message, hint: None });
             }
             Err(Error::Io { .. }) if is_kept(registry, entry) => {}
             other => return other,

@@ -7,10 +7,10 @@ use fsure_os::memory_info::{Pressure, memory, pressure};
 use fsure_os::overmount;
 
 use super::others::Others;
-use super::preflight::reserve;
 use super::protocol::{Request, Response, line};
 use super::registry::{Registry, RegistryEntry, Role};
 use super::size::Use;
+use super::size::reserve;
 use fsure_core::units::size;
 
 /// Action that a folder needs.

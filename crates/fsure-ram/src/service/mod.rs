@@ -4,10 +4,12 @@
 mod allowed_paths;
 mod alternate_paths;
 mod backend;
+mod bind_refusal;
 mod change_tracker;
 mod cleanup;
 mod client;
 mod events;
+mod facts;
 mod memory_pressure;
 mod others;
 mod overlapping;
@@ -25,13 +27,15 @@ mod worker;
 
 pub use allowed_paths::unsuitable;
 pub use backend::Backend;
+pub use bind_refusal::BindRefusal;
 pub use client::{
     Bind, BindPlan, FolderStatus, RecoverOutcome, left_over, prepare, recover_folder, request,
     status,
 };
 pub use events::LoggedEvent;
+pub use facts::Facts;
 pub use others::Others;
-pub use preflight::{BindRefusal, Facts, PlacementPlan, gather, judge};
+pub use preflight::{PlacementPlan, gather, judge};
 pub use protocol::{
     DaemonEvent, DifferenceLine, Failed, FolderState, PathName, Request, Response, SyncReport,
     UnbindReport,

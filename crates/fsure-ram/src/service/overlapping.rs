@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fsure_os::overmount::Survey;
 use fsure_os::path as os_path;
 
-use super::preflight::{BindRefusal, refuse};
+use super::bind_refusal::{BindRefusal, refuse};
 use crate::write_back::OWN;
 use fsure_core::shell_command;
 

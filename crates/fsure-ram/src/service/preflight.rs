@@ -4,70 +4,21 @@
 
 use std::path::{Path, PathBuf};
 
-use fsure_os::overmount::{self, AlternatePaths, HoldKind, Holder, MountEntry, Survey};
+use fsure_os::overmount::{self, HoldKind, Survey};
 use fsure_os::storage_stack::Stack;
 use fsure_os::{machine, path as os_path};
 
 use super::allowed_paths::{place, unsuitable};
 use super::backend::Backend;
+use super::bind_refusal::{BindRefusal, NAMES_SHOWN_MAX, refuse, some};
+use super::facts::Facts;
 use super::others::Others;
 use super::registry::Registry;
-use super::size::{NAMES_MIN, Use};
+use super::size::{NAMES_MIN, Use, reserve};
 use super::{alternate_paths, overlapping};
 use crate::write_back::OWN;
 use fsure_core::units::{MIB, size};
 use fsure_core::{Error, IoContext as _, Result};
-
-/// Facts about a folder and the machine.
-#[derive(Clone, Debug, Default)]
-pub struct Facts {
-    /// The folder, without links.
-    pub path: PathBuf,
-    /// Folder of the registry.
-    pub runtime: PathBuf,
-    /// Folders that are in RAM.
-    pub bound: Vec<PathBuf>,
-    /// Mount that the folder is on.
-    pub mount: MountEntry,
-    /// Contents of the folder.
-    pub survey: Survey,
-    /// Processes that have something of it open or have their working directory in it.
-    pub holders: Vec<Holder>,
-    /// Ways by which it is reached beside its path.
-    pub ways: AlternatePaths,
-    /// Files in it that are used as disks or as swap.
-    pub disks: Vec<PathBuf>,
-    /// Bytes of memory that are available without swapping.
-    pub available: Option<u64>,
-    /// Bytes of memory.
-    pub memory: Option<u64>,
-    /// Bytes of it that other RAM folders take.
-    pub others: Others,
-    /// Bytes that can be written to its file system.
-    pub free: u64,
-    /// True if it has a `.fsure-ram` already.
-    pub has_own: bool,
-    /// True if that is not a folder.
-    pub is_foreign: bool,
-    /// A folder in it or above it that has a `.fsure-ram`.
-    pub kin: Option<PathBuf>,
-    /// Backend of the RAM side.
-    pub backend: Backend,
-    /// The reason why the backend is not available here, and the remedy; `None` if it is
-    /// available.
-    pub lacks: Option<String>,
-    /// The setting that keeps flushes from the disk of the disk side.
-    pub held_flushes: Option<String>,
-}
-
-/// A reason not to put the folder into RAM, and the remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BindRefusal {
-    /// The obstacle.
-    pub why: String,
-    /// The next step for the user.
-    pub remedy: String,
-}
 
 /// Plan for putting a folder into RAM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -205,15 +156,6 @@ fn lacking(backend: Backend, lacks: &str) -> BindRefusal {
     refuse(format!("{}: {lacks}", backend.name()), remedy)
 }
 
-/// Memory that is left alone, so that what runs beside it goes on: a twentieth.
-pub(super) fn reserve(memory: u64) -> u64 {
-    (memory / 20).max(128 * MIB)
-}
-
-pub(super) fn refuse(why: impl Into<String>, remedy: impl Into<String>) -> BindRefusal {
-    BindRefusal { why: why.into(), remedy: remedy.into() }
-}
-
 fn memory(facts: &Facts, content: u64, bytes: u64) -> Option<BindRefusal> {
     if bytes < facts.backend.holding(content) {
         let why = format!("its content takes {}, and it is to have {}", size(content), size(bytes));
@@ -243,16 +185,6 @@ fn disk(facts: &Facts) -> Option<BindRefusal> {
         );
         refuse(why, format!("make room for {} at least", size(need)))
     })
-}
-
-/// At most so many are named.
-const NAMES_SHOWN_MAX: usize = 5;
-
-pub(super) fn some(all: &[impl AsRef<Path>]) -> String {
-    let named = all.iter().take(NAMES_SHOWN_MAX).map(|path| path.as_ref().display().to_string());
-    let rest = all.len().saturating_sub(NAMES_SHOWN_MAX);
-    let rest = (rest > 0).then(|| format!("and {rest} more"));
-    named.chain(rest).collect::<Vec<_>>().join(", ")
 }
 
 fn content(survey: &Survey) -> Option<BindRefusal> {
@@ -341,6 +273,7 @@ fn warnings(facts: &Facts) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fsure_os::overmount::{Holder, MountEntry};
 
     fn facts() -> Facts {
         let mount =

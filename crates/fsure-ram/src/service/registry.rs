@@ -236,7 +236,7 @@ impl Registry {
         let name = self.folder.join("lock");
         match lock::try_lock(&name).context("lock", &name)? {
             Attempt::Locked(lock) => Ok(lock),
-            Attempt::HeldBy(holder) => Err(Error::Usage {
+            Attempt::HeldBy(holder) => Err(Error::FailedPrecondition {
                 message: format!("another folder is just being put into RAM, by {holder}"),
                 hint: Some("try again when that is done".to_owned()),
             }),

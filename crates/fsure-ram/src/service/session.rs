@@ -83,7 +83,7 @@ impl Session {
         if mount.point == *path && mount.source == self.entry.source() {
             return Ok(mount);
         }
-        Err(Error::Usage {
+        Err(Error::FailedPrecondition {
             message: format!("something else is mounted over {}", path.display()),
             hint: Some("unmount that first, and plainly: never with 'umount -l'".to_owned()),
         })
@@ -190,7 +190,7 @@ impl Session {
             break;
         }
         let named: Vec<_> = changed.iter().map(|path| path.display().to_string()).collect();
-        Err(Error::Usage {
+        Err(Error::FailedPrecondition {
             message: format!(
                 "{} is written to while it is copied: {}",
                 path.display(),
@@ -314,14 +314,14 @@ fn refuse_holders(path: &Path, survey: &overmount::Survey) -> Result<()> {
     let disks = overmount::block_devices_on(&is_meant).context("look what disks are in", path)?;
     if let Some(first) = disks.first() {
         let (path, first) = (path.display(), first.display());
-        return Err(Error::Usage {
+        return Err(Error::FailedPrecondition {
             message: format!("{path} is in use: a disk or swap is made of {first}"),
             hint: Some("'losetup -d' or 'swapoff' first".to_owned()),
         });
     }
     let writes = |holder: &Holder| holder.how != HoldKind::Reads;
     let Some(first) = holders.into_iter().find(writes) else { return Ok(()) };
-    Err(Error::Usage {
+    Err(Error::FailedPrecondition {
         message: format!("{} is in use: {first}", path.display()),
         hint: Some("end it, and start it again when the folder is in RAM".to_owned()),
     })

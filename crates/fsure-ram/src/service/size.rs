@@ -12,9 +12,9 @@ use fsure_os::memory_info::memory;
 use fsure_os::overmount::{FsSpace, MountEntry, Top};
 
 use super::others::{LastCount, Others};
-use super::preflight::reserve;
 use super::registry::RegistryEntry;
 use fsure_core::units::GIB;
+use fsure_core::units::MIB;
 
 /// All RAM folders together are to take no more than one part of so many of the memory that
 /// would be available without them.
@@ -191,4 +191,9 @@ pub(super) fn follow(
         let _ = first.take().map(|first| first.send(()));
         true
     });
+}
+
+/// Memory that is left alone, so that what runs beside it goes on: a twentieth.
+pub(super) fn reserve(memory: u64) -> u64 {
+    (memory / 20).max(128 * MIB)
 }

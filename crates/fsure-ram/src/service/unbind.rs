@@ -51,7 +51,7 @@ impl Session {
         if let Some(first) = inside.first() {
             let named: Vec<_> =
                 inside.iter().take(NAMES_SHOWN_MAX).map(|it| it.display().to_string()).collect();
-            return Err(Error::Usage {
+            return Err(Error::FailedPrecondition {
                 message: format!(
                     "{} is in use: something else is mounted in it, on {}",
                     self.entry.path.display(),
@@ -91,7 +91,10 @@ impl Session {
         } else {
             (named.join("; "), "end these, or have them work elsewhere, and try again")
         };
-        Error::Usage { message: format!("{path} is in use: {who}"), hint: Some(hint.to_owned()) }
+        Error::FailedPrecondition {
+            message: format!("{path} is in use: {who}"),
+            hint: Some(hint.to_owned()),
+        }
     }
 
     /// Makes it read-only as soon as no process writes. A process that is waited for goes
@@ -133,7 +136,7 @@ impl Session {
             let message = format!("{path} cannot be brought to the disk whole: {first}");
             let hint = "look what it is: it cannot be read, or is too large for that file system, \
                         or its attributes are too many, or the name that it links to too long";
-            return Err(Error::Usage { message, hint: Some(hint.to_owned()) });
+            return Err(Error::FailedPrecondition { message, hint: Some(hint.to_owned()) });
         }
         let mut different = if is_proven { self.verify()? } else { Vec::new() };
         let is_stray = |one: &SideDifference| one.how == Differs::OnlyOnDisk;
@@ -157,7 +160,7 @@ impl Session {
             ),
             _ => "'fsure ram verify' names all: it stays in RAM until they agree".to_owned(),
         };
-        Err(Error::Usage {
+        Err(Error::FailedPrecondition {
             message: format!("{count} names differ between memory and disk, {shown} among them"),
             hint: Some(hint),
         })

@@ -57,7 +57,7 @@ pub struct WorkerConfig<'a> {
 /// could not be taken over.
 pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
     let WorkerConfig { registry, id, .. } = *work;
-    let entry = registry.read(id).ok_or_else(|| Error::Usage {
+    let entry = registry.read(id).ok_or_else(|| Error::FailedPrecondition {
         message: format!("no folder is entered as {id}"),
         hint: Some("'fsure ram bind DIR' enters one".to_owned()),
     });
@@ -132,7 +132,7 @@ impl WorkerConfig<'_> {
 
 /// There is a process that does what one was started for.
 pub(super) fn already_running_error(entry: &RegistryEntry) -> Error {
-    Error::Usage {
+    Error::FailedPrecondition {
         message: format!("{} is in RAM already, and a process keeps it", entry.path.display()),
         hint: Some("'fsure ram status' shows it; if it was killed, wait until it ends".to_owned()),
     }

@@ -45,13 +45,13 @@ impl DiskSide {
         let user = facts.ownership.user;
         if facts.kind == NodeKind::Folder && user != side_user() {
             // What is in a journal is done: as root, anything.
-            return Err(Error::Usage {
+            return Err(Error::FailedPrecondition {
                 message: format!("{} was left by user {user}", own.display()),
                 hint: Some("run 'fsure ram recover' as that user".to_owned()),
             });
         }
         if facts.kind != NodeKind::Folder || facts.ownership.mode & 0o022 != 0 {
-            return Err(Error::Usage {
+            return Err(Error::FailedPrecondition {
                 message: format!("{} is not of fsure's making", own.display()),
                 hint: Some("look what it is, and move it away".to_owned()),
             });
@@ -60,7 +60,7 @@ impl DiskSide {
         let lock = match lock::attempt_in(&side, LOCK).context("lock", &own)? {
             Attempt::Locked(lock) => lock,
             Attempt::HeldBy(holder) => {
-                return Err(Error::Usage {
+                return Err(Error::FailedPrecondition {
                     message: format!("{} is in RAM already ({holder})", path.display()),
                     hint: Some("'fsure ram status' shows it; 'fsure ram unbind' ends it".into()),
                 });

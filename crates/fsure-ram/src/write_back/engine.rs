@@ -2,7 +2,6 @@
 //! holds, and how a generation comes to it. `docs/ram.md` says why in these steps.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -17,26 +16,8 @@ use super::journal::{Journal, JournalDone};
 use super::missed_names::MissedNames;
 use super::plan::PlannedGeneration;
 use super::rehash_rotation::RehashRotation;
-use super::scan_rounds::{RoundsResult, Start, rounds};
+use super::scan_rounds::{CompareDepth, Freeze, RoundsResult, Start, rounds};
 use fsure_core::{IoContext as _, RelPath, Result};
-
-/// A RAM side that can be made to hold still: its writers wait.
-pub trait Freeze {
-    /// From here on nothing changes.
-    fn freeze(&self) -> io::Result<()>;
-    /// Lets the writers go on.
-    fn thaw(&self) -> io::Result<()>;
-}
-
-/// Extent of a scan beyond what was reported as changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CompareDepth {
-    /// Files with other dates or sizes, those that are mapped, those whose dates are
-    /// too young to be relied on, and of all others some in their turn.
-    Dates,
-    /// Every file is hashed.
-    Everything,
-}
 
 /// Result of one attempt to bring the disk side up to date.
 #[derive(Clone, Debug)]

@@ -30,14 +30,14 @@ impl Engine {
     pub fn fill(disk: &Path, ram: &Path, filling: Filling<'_>) -> Result<Self> {
         let mut engine = Self::open(disk, ram)?;
         if !engine.ram.list(b"").context("list", ram)?.is_empty() {
-            return Err(Error::Usage {
+            return Err(Error::FailedPrecondition {
                 message: format!("{} is not empty", ram.display()),
                 hint: None,
             });
         }
         let seen = everything(&engine.disk.side)?;
         if let Some(folder) = seen.denied.first() {
-            return Err(Error::Usage {
+            return Err(Error::FailedPrecondition {
                 message: format!("{} may not be listed", path_of(folder).display()),
                 hint: Some("give yourself the permission (chmod u+rx)".to_owned()),
             });

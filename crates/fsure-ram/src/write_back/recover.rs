@@ -85,8 +85,9 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::write_back::CompareDepth;
     use crate::write_back::changes::NoTracker;
-    use crate::write_back::engine::{CompareDepth, Engine};
+    use crate::write_back::engine::Engine;
     use crate::write_back::generation_builder::GenerationBuilder;
     use crate::write_back::index::IndexEntry;
     use crate::write_back::journal_step::JournalStep;

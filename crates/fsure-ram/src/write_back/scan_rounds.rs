@@ -4,6 +4,7 @@
 //! `docs/ram.md` says why.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,11 +12,28 @@ use fsure_os::tree_copy::{CopyStat, NodeKind, Side};
 
 use super::changes::{ReportedChanges, Tracker};
 use super::disk_side::OWN;
-use super::engine::{CompareDepth, Freeze};
 use super::generation_builder::{GenerationBuilder, NameChange};
 use super::missed_names::MissedNames;
 use super::ram_scan::{ScanResult, everything, look};
 use fsure_core::{IoContext as _, RelPath, Result};
+
+/// A RAM side that can be made to hold still: its writers wait.
+pub trait Freeze {
+    /// From here on nothing changes.
+    fn freeze(&self) -> io::Result<()>;
+    /// Lets the writers go on.
+    fn thaw(&self) -> io::Result<()>;
+}
+
+/// Extent of a scan beyond what was reported as changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompareDepth {
+    /// Files with other dates or sizes, those that are mapped, those whose dates are
+    /// too young to be relied on, and of all others some in their turn.
+    Dates,
+    /// Every file is hashed.
+    Everything,
+}
 
 /// Looks at everything, where nothing is reported, before a generation is
 /// taken that is of no single moment.

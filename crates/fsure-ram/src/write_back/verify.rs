@@ -117,7 +117,7 @@ impl SideComparison {
             false => Ok(()),
             true => {
                 let message = "not compared: the folder goes out of RAM".to_owned();
-                Err(Error::Usage { message, hint: None })
+                Err(Error::FailedPrecondition { message, hint: None })
             }
         }
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::byte_ranges::ranges;
 use super::json::{line, pairs};
-use super::text::ranges;
 use super::{RootPaths, number};
 use fsure_core::json_path_and_bytes;
 use fsure_core::{RelPath, escape, shell_quoted, units};

@@ -4,7 +4,8 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::json::{KnownLine, line};
-use super::{RootPaths, date_and_time, number, timestamp};
+use super::signed_line::{SignedLine, rfc3339};
+use super::{RootPaths, date_and_time, number};
 use fsure_core::json_path_and_bytes;
 use fsure_core::{count, safe};
 use fsure_core::{escape, units};
@@ -189,10 +190,6 @@ pub fn sealed_json(root: &str, sealed: &SignOutcome) -> String {
     })
 }
 
-fn rfc3339(at_s: i64) -> String {
-    timestamp(at_s.saturating_mul(1_000_000_000)).to_string()
-}
-
 #[derive(Serialize)]
 struct ChangesLine {
     new: u64,
@@ -202,30 +199,6 @@ struct ChangesLine {
     moved: u64,
     accepted: u64,
     bytes: u64,
-}
-
-/// A signature that was checked.
-#[derive(Serialize)]
-pub(super) struct SignedLine {
-    generation: u64,
-    time: String,
-    root: String,
-    chain: String,
-    head: String,
-    key: String,
-}
-
-impl SignedLine {
-    pub(super) fn of(signed: &SignatureInfo) -> Self {
-        Self {
-            generation: signed.generation,
-            time: rfc3339(signed.at_s),
-            root: signed.root.clone(),
-            chain: signed.chain.clone(),
-            head: signed.head.clone(),
-            key: signed.key_id.clone(),
-        }
-    }
 }
 
 #[derive(Serialize)]

@@ -3,6 +3,7 @@
 //! decided one floor up. What both faces say alike is in this file.
 
 pub mod age;
+mod byte_ranges;
 pub mod compare;
 mod conclusion;
 pub mod crash;
@@ -28,6 +29,7 @@ pub mod protect;
 pub mod ram;
 pub mod recover;
 mod scrub;
+mod signed_line;
 pub mod speed;
 mod summary_totals;
 pub mod text;

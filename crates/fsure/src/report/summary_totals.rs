@@ -3,7 +3,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::log::SignedLine;
+use super::signed_line::SignedLine;
 use fsure_integrity::model::{
     BytesByReadMode, Offline, Outcome, ParityUpdate, ProtectOutcome, ScrubSummary, SidecarCounts,
     StopReason, Verdict, VerdictCounts,

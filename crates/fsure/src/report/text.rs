@@ -7,13 +7,14 @@
 
 use jiff::tz::TimeZone;
 
+use super::byte_ranges::ranges;
 use super::conclusion::{by_kind, closing, unfinished, untrusted};
 use super::{RootPaths, date_and_time, number, timestamp};
 use fsure_core::{count, safe};
 use fsure_core::{escape, units};
 use fsure_integrity::model::{
-    Basis, ByteRange, BytesByReadMode, Entry, EntryKind, Finding, KnownDamage, MetadataChange,
-    MetadataValue, NameMismatch, Outcome, RecordedValue, Verdict, merge_ranges,
+    Basis, BytesByReadMode, Entry, EntryKind, Finding, KnownDamage, MetadataChange, MetadataValue,
+    NameMismatch, Outcome, RecordedValue, Verdict,
 };
 
 /// A finding in one line, and a second, indented one where there is evidence;
@@ -138,22 +139,6 @@ fn beside(change: &MetadataChange) -> String {
         RecordedValue::Unrecorded => format!("{what} is not recorded"),
         RecordedValue::Bad => format!("the record of {what} fails its own seal"),
     }
-}
-
-/// `damaged bytes 1048576-2097152 (1.0 MiB of 24.0 MiB)`: from the first byte
-/// up to, not including, the second.
-pub(super) fn ranges(what: &str, ranges: &[ByteRange], size: u64) -> Option<String> {
-    const SHOWN_MAX: usize = 8;
-    let merged = merge_ranges(ranges);
-    let bytes: u64 = merged.iter().map(|range| range.end - range.start).sum();
-    let shown = merged.iter().take(SHOWN_MAX).map(|range| format!("{}-{}", range.start, range.end));
-    let mut list = shown.collect::<Vec<_>>().join(", ");
-    if merged.len() > SHOWN_MAX {
-        let more = number((merged.len() - SHOWN_MAX) as u64, "more range", "more ranges");
-        list += &format!(" ... and {more}");
-    }
-    let (bytes, size) = (units::size(bytes), units::size(size));
-    (!merged.is_empty()).then(|| format!("{what} bytes {list} ({bytes} of {size})"))
 }
 
 fn summary_in(paths: &RootPaths, command: &str, outcome: &Outcome, zone: &TimeZone) -> String {

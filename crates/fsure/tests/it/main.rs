@@ -5,5 +5,6 @@ mod support;
 
 mod readme;
 mod report_page;
+mod structure;
 mod support_selftest;
 mod tidy;

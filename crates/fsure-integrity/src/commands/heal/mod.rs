@@ -47,7 +47,7 @@ const HEAL: &str = "heal";
 /// Options of `heal`.
 #[derive(Clone, Debug, Default)]
 pub struct HealOptions {
-    /// Options that all jobs share.
+    /// Options that all commands share.
     pub common: Options,
     /// Copies to heal from, each corresponding to the path that is healed.
     pub replicas: Vec<PathBuf>,

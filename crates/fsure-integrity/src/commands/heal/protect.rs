@@ -38,7 +38,7 @@ const TOGETHER_MAX: usize = 64;
 /// Options of `protect`.
 #[derive(Clone, Debug, Default)]
 pub struct ProtectOptions {
-    /// Options that all jobs share.
+    /// Options that all commands share.
     pub common: Options,
     /// Recovery data for so much of a thousand; `None` as it was, or 50.
     pub per_mille: Option<u32>,

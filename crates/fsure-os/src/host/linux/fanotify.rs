@@ -194,8 +194,8 @@ impl Handle {
         used.copy_from_slice(&self.0);
         let flags = (flags | OFlags::CLOEXEC).bits().cast_signed();
         let root = root.as_fd().as_raw_fd();
-        // SAFETY: an open file, and an aligned handle in a buffer of no less bytes than it says, which
-        // the kernel checks; what is opened has no other owner.
+        // SAFETY: an open file, and an aligned handle in a buffer of no less bytes than it says,
+        // which the kernel checks; what is opened has no other owner.
         unsafe { owned(libc::open_by_handle_at(root, (&raw mut buffer).cast(), flags)) }
     }
 

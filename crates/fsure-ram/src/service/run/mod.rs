@@ -100,7 +100,7 @@ pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<RunOutc
 /// another exit code the user would look for changes that are not on the disk.
 fn not_started(error: Error) -> Error {
     match error {
-        Error::Io { .. } => Error::Usage {
+        Error::Io { .. } => Error::FailedPrecondition {
             message: format!("the command was not started: {error}"),
             hint: error.hint().or(Some("nothing has changed".to_owned())),
         },
@@ -112,11 +112,11 @@ fn refused(folders: &[PathBuf], error: &std::io::Error) -> Error {
     let named: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
     let named = named.join(", ");
     match error.kind() {
-        std::io::ErrorKind::WouldBlock => Error::Usage {
+        std::io::ErrorKind::WouldBlock => Error::FailedPrecondition {
             message: format!("{named}: another 'fsure ram run' has it in RAM"),
             hint: Some("wait until that has ended".to_owned()),
         },
-        _ => Error::Usage {
+        _ => Error::FailedPrecondition {
             message: format!("cannot put {named} into RAM: {error}"),
             hint: Some("'fsure ram doctor' shows what this machine lacks".to_owned()),
         },
@@ -194,11 +194,14 @@ impl Keeping<'_> {
                     let folder = self.name(folder).display();
                     let message = format!("cannot put {folder} into RAM: {why}");
                     let hint = is_usage.then(|| "nothing has changed".to_owned());
-                    return Err(Error::Usage { message, hint });
+                    return Err(Error::FailedPrecondition { message, hint });
                 }
                 None => {
                     let message = "the keeper ended while it filled the memory".to_owned();
-                    return Err(Error::Usage { message, hint: Some("nothing has changed".into()) });
+                    return Err(Error::FailedPrecondition {
+                        message,
+                        hint: Some("nothing has changed".into()),
+                    });
                 }
             }
         }

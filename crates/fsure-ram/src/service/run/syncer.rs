@@ -322,7 +322,7 @@ impl SyncedFolder<'_> {
         }
         let Some(first) = behind.first() else { return Ok(()) };
         let message = format!("{} differs on the disk: {:?}", first.path.display(), first.how);
-        Err(Error::Usage { message, hint: None })
+        Err(Error::FailedPrecondition { message, hint: None })
     }
 
     /// A generation with every file hashed; names that are on the disk side alone, and

@@ -11,7 +11,7 @@ use fsure_integrity::{CompareSide, Options, compare};
 use super::OutputArgs;
 use super::export::any_format;
 use super::io_args::EffortArgs;
-use super::signed_by_args::ACCEPT_UNSIGNED;
+use super::user_dirs::ACCEPT_UNSIGNED;
 
 /// Compare two trees by content: the same, different, only here or there, moved
 ///

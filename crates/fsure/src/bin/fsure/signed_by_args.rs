@@ -7,10 +7,7 @@ use fsure_core::{Error, Result};
 use fsure_integrity::UserConfig;
 use fsure_integrity::trust::{NotBefore, SignedBy, Verifier};
 
-use super::user_dirs;
-
-/// The value of `--signed-by` that accepts any record, signed or not.
-pub(crate) const ACCEPT_UNSIGNED: &str = "none";
+use super::user_dirs::{self, ACCEPT_UNSIGNED};
 
 /// Options for the signature that the record must bear.
 #[derive(Args)]

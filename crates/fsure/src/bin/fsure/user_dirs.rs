@@ -10,7 +10,8 @@ use fsure_integrity::UserConfig;
 use fsure_integrity::trust::Verifier;
 use fsure_os::{path as os_path, user, user_file};
 
-use super::signed_by_args::ACCEPT_UNSIGNED;
+/// The value of `--signed-by` that accepts any record, signed or not.
+pub(crate) const ACCEPT_UNSIGNED: &str = "none";
 
 /// Maximum length of a key or a configuration file, in bytes; a longer file is
 /// neither.
