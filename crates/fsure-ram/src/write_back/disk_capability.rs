@@ -8,8 +8,7 @@ use std::io;
 use fsure_os::root_dir::{is_denied, is_gone};
 use fsure_os::tree_copy::{File, NodeKind, Side, data_from};
 
-use super::disk_side::staged;
-use super::generation_builder::GenerationBuilder;
+use super::disk_side::{DiskSide, staged};
 use super::index::IndexEntry;
 use super::journal::path_of;
 use super::journal_step::Meta;
@@ -20,11 +19,16 @@ const PROBE: &str = "probe";
 /// Every file system takes links of so many bytes; xfs takes 1,024.
 const LINK_BYTES_SAFE: usize = 255;
 
-impl GenerationBuilder<'_> {
-    /// Returns true if the disk side can hold the entry under this name. All that is not
-    /// known to fit is tested.
-    pub(super) fn disk_can_store(&self, path: &RelPath, entry: &IndexEntry) -> Result<bool> {
-        let is_known = self.known(path).is_some_and(|known| {
+impl DiskSide {
+    /// Returns true if this side can hold the entry under this name. All that is not known to
+    /// fit is tested; `known` is what it holds under that name.
+    pub(super) fn can_store(
+        &self,
+        path: &RelPath,
+        entry: &IndexEntry,
+        known: Option<&IndexEntry>,
+    ) -> Result<bool> {
+        let is_known = known.is_some_and(|known| {
             known.facts.kind == entry.facts.kind && known.attributes == entry.attributes
         });
         let is_plain = entry.attributes.is_empty() || is_known;
@@ -38,22 +42,22 @@ impl GenerationBuilder<'_> {
     pub(super) fn set_attributes(&self, stage: &str, entry: &IndexEntry) -> Result<()> {
         let (name, meta) = (staged(stage), entry.meta());
         let (mtime, attributes) = (Some(meta.mtime_ns), &meta.attributes);
-        let set =
-            self.disk.side.set(name.as_bytes(), NodeKind::File, meta.ownership, mtime, attributes);
-        set.context("prepare", &self.disk.path.join(name))
+        let set = self.side.set(name.as_bytes(), NodeKind::File, meta.ownership, mtime, attributes);
+        set.context("prepare", &self.path.join(name))
     }
 
-    /// Fails where what is staged to be appended does not fit once more behind the file:
-    /// then the generation would count already, and could not be done.
-    pub(super) fn check_room_for_append(&mut self, tail: &File) -> io::Result<()> {
+    /// Fails if what is staged to be appended does not fit once more behind the file: then the
+    /// generation would count already, and could not be done. Adds the bytes of the tail to
+    /// those that are appended.
+    pub(super) fn check_space_for_append(&self, tail: &File, appended: &mut u64) -> io::Result<()> {
         let mut at = 0;
         while let Some(data) = data_from(tail, at)? {
-            self.staging.again += data.end - data.start;
+            *appended += data.end - data.start;
             at = data.end;
         }
         // Where that is not told it is as it was.
-        let Ok(room) = fsure_os::overmount::room(&self.disk.path) else { return Ok(()) };
-        match room.bytes.saturating_sub(room.used) < self.staging.again {
+        let Ok(space) = fsure_os::overmount::space(&self.path) else { return Ok(()) };
+        match space.bytes.saturating_sub(space.used) < *appended {
             true => {
                 let why = "No space left on device for what is staged, and then appended";
                 Err(io::Error::new(io::ErrorKind::StorageFull, why))
@@ -64,7 +68,7 @@ impl GenerationBuilder<'_> {
 
     fn probe(&self, entry: &IndexEntry) -> io::Result<bool> {
         let (kind, name) = (entry.facts.kind, staged(PROBE));
-        let (side, name) = (&self.disk.side, name.as_bytes());
+        let (side, name) = (&self.side, name.as_bytes());
         remove(side, name)?;
         let made = match kind {
             NodeKind::File => side.create(name).map(drop),

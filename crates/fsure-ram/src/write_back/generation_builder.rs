@@ -80,6 +80,11 @@ impl<'a> GenerationBuilder<'a> {
         }
     }
 
+    /// Scans what changed once more from here on.
+    pub(super) fn begin_round(&mut self, round: u32) {
+        (self.round, self.newest_ns) = (round, i64::MIN);
+    }
+
     /// Takes a name as it is now.
     pub(super) fn change(&mut self, path: RelPath, entry: Option<IndexEntry>) {
         self.since.entry(path.clone()).or_insert(self.round);
@@ -168,7 +173,7 @@ impl<'a> GenerationBuilder<'a> {
             other => other.context("read", path_of(path).as_ref())?,
         };
         let Some((source, mut entry)) = seen else { return Ok(NameChange::Unsettled) };
-        if !self.disk_can_store(path, &entry)? {
+        if !self.disk.can_store(path, &entry, self.known(path))? {
             if kind == NodeKind::Folder && self.known(path).is_none() {
                 self.note(path, private(entry));
             }

@@ -24,15 +24,15 @@ pub(super) struct PlannedGeneration {
     pub(super) has_trash: bool,
 }
 
-impl GenerationBuilder<'_> {
+impl PlannedGeneration {
     /// The steps that make the generation of the last one. What is staged has its
     /// owner, dates and attributes from here on.
-    pub(super) fn plan(mut self) -> Result<PlannedGeneration> {
-        let index = self.index;
-        self.changed.retain(|path, entry| entry.as_ref() != index.get(path));
-        let trashes = self.removes_much();
+    pub(super) fn of(mut draft: GenerationBuilder<'_>) -> Result<Self> {
+        let index = draft.index;
+        draft.changed.retain(|path, entry| entry.as_ref() != index.get(path));
+        let trashes = removes_much(&draft);
         let mut plan = StepPlanner::default();
-        for (path, entry) in &self.changed {
+        for (path, entry) in &draft.changed {
             let old = index.get(path);
             let (was, is) =
                 (old.map(IndexEntry::is_folder), entry.as_ref().map(IndexEntry::is_folder));
@@ -40,11 +40,11 @@ impl GenerationBuilder<'_> {
                 plan.remove(path, was_folder, trashes && !was_folder);
             }
             if let Some(entry) = entry {
-                self.plan_entry(path, entry, old, &mut plan)?;
+                plan_entry(&draft, path, entry, old, &mut plan)?;
             }
         }
         let folders = plan.touched.iter().filter_map(|folder| {
-            let entry = self.known(folder)?;
+            let entry = draft.known(folder)?;
             entry.is_folder().then(|| (folder.clone(), entry.meta()))
         });
         let folders: Vec<_> = folders.collect();
@@ -58,66 +58,65 @@ impl GenerationBuilder<'_> {
             kind: NodeKind::Folder,
             meta,
         }));
-        Ok(PlannedGeneration { steps, changed: self.changed, counts, has_trash: trashes })
+        Ok(Self { steps, changed: draft.changed, counts, has_trash: trashes })
     }
+}
 
-    fn plan_entry(
-        &self,
-        path: &RelPath,
-        entry: &IndexEntry,
-        old: Option<&IndexEntry>,
-        plan: &mut StepPlanner,
-    ) -> Result<()> {
-        let kind = entry.facts.kind;
-        let is_same_thing = old.is_some_and(|old| old.is_same_thing_as(entry));
-        let staged = self.staging.of(path, entry);
-        let needs_put = entry.is_file()
-            && (!is_same_thing
-                || staged.is_some() && old.is_none_or(|old| old.facts.inode != entry.facts.inode));
-        if needs_put {
-            let staged = staged.expect("what differs was staged");
-            plan.put(path, staged, entry);
-            if let StagedKind::Whole = staged.what {
-                return self.set_attributes(&staged.name, entry);
-            }
-        } else if !is_same_thing {
-            plan.make(path, entry);
-        } else if old.is_some_and(|old| old.is_same_as(entry)) {
-            return Ok(());
-        } else {
-            plan.changed += 1;
+fn plan_entry(
+    draft: &GenerationBuilder<'_>,
+    path: &RelPath,
+    entry: &IndexEntry,
+    old: Option<&IndexEntry>,
+    plan: &mut StepPlanner,
+) -> Result<()> {
+    let kind = entry.facts.kind;
+    let is_same_thing = old.is_some_and(|old| old.is_same_thing_as(entry));
+    let staged = draft.staging.of(path, entry);
+    let needs_put = entry.is_file()
+        && (!is_same_thing
+            || staged.is_some() && old.is_none_or(|old| old.facts.inode != entry.facts.inode));
+    if needs_put {
+        let staged = staged.expect("what differs was staged");
+        plan.put(path, staged, entry);
+        if let StagedKind::Whole = staged.what {
+            return draft.disk.set_attributes(&staged.name, entry);
         }
-        if kind == NodeKind::Folder {
-            plan.touched.insert(path.clone());
-        } else if entry.is_file() || is_same_thing {
-            plan.puts.push(JournalStep::Meta { path: path.clone(), kind, meta: entry.meta() });
-        }
-        Ok(())
+    } else if !is_same_thing {
+        plan.make(path, entry);
+    } else if old.is_some_and(|old| old.is_same_as(entry)) {
+        return Ok(());
+    } else {
+        plan.changed += 1;
     }
+    if kind == NodeKind::Folder {
+        plan.touched.insert(path.clone());
+    } else if entry.is_file() || is_same_thing {
+        plan.puts.push(JournalStep::Meta { path: path.clone(), kind, meta: entry.meta() });
+    }
+    Ok(())
+}
 
-    fn removes_much(&self) -> bool {
-        let gone: Vec<_> = self
+fn removes_much(draft: &GenerationBuilder<'_>) -> bool {
+    let gone: Vec<_> = draft
+        .changed
+        .iter()
+        .filter(|(_, now)| now.is_none())
+        .filter_map(|(path, _)| draft.index.get(path).filter(|old| old.is_file()))
+        .map(|old| old.facts.inode)
+        .collect();
+    let files = draft.index.files();
+    let is_much =
+        |gone: usize| gone > REMOVED_MAX || files >= REMOVED_SHARE_MIN_NAMES && gone * 2 > files;
+    // What was only renamed is not gone.
+    is_much(gone.len()) && {
+        let left: HashSet<_> = draft
             .changed
-            .iter()
-            .filter(|(_, now)| now.is_none())
-            .filter_map(|(path, _)| self.index.get(path).filter(|old| old.is_file()))
-            .map(|old| old.facts.inode)
+            .values()
+            .flatten()
+            .filter(|entry| entry.is_file())
+            .map(|entry| entry.facts.inode)
             .collect();
-        let files = self.index.files();
-        let is_much = |gone: usize| {
-            gone > REMOVED_MAX || files >= REMOVED_SHARE_MIN_NAMES && gone * 2 > files
-        };
-        // What was only renamed is not gone.
-        is_much(gone.len()) && {
-            let left: HashSet<_> = self
-                .changed
-                .values()
-                .flatten()
-                .filter(|entry| entry.is_file())
-                .map(|entry| entry.facts.inode)
-                .collect();
-            is_much(gone.iter().filter(|inode| !left.contains(inode)).count())
-        }
+        is_much(gone.iter().filter(|inode| !left.contains(inode)).count())
     }
 }
 

@@ -91,6 +91,7 @@ mod tests {
     use crate::write_back::generation_builder::GenerationBuilder;
     use crate::write_back::index::IndexEntry;
     use crate::write_back::journal_step::JournalStep;
+    use crate::write_back::plan::PlannedGeneration;
     use crate::write_back::ram_scan::everything;
     use crate::write_back::side_reader::in_ram;
     use fsure_core::RelPath;
@@ -134,7 +135,7 @@ mod tests {
             }
         }
         draft.stage_held().unwrap();
-        Journal { generation: 1, spread: None, steps: draft.plan().unwrap().steps }
+        Journal { generation: 1, spread: None, steps: PlannedGeneration::of(draft).unwrap().steps }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use fsure_os::tree_copy::{CopyStat, NodeKind, Side};
 use super::changes::{ReportedChanges, Tracker};
 use super::disk_side::OWN;
 use super::generation_builder::{GenerationBuilder, NameChange};
-use super::missed_names::MissedNames;
+use super::missed_names::{MissedNames, keep_missed};
 use super::ram_scan::{ScanResult, everything, look};
 use fsure_core::{IoContext as _, RelPath, Result};
 
@@ -248,9 +248,9 @@ impl Findings {
         // If names moved meanwhile, one that was not found may be in a place that was looked
         // at before.
         let missed = match (self.hides, is_one_moment || self.are_names_still) {
-            (true, _) => draft.keep_missed(start.missed, u32::MAX, start.before),
+            (true, _) => keep_missed(draft, start.missed, u32::MAX, start.before),
             (false, true) => MissedNames::new(),
-            (false, false) => draft.keep_missed(start.missed, GONE_AFTER, start.before),
+            (false, false) => keep_missed(draft, start.missed, GONE_AFTER, start.before),
         };
         let since = |path: &RelPath| start.stale.get(path).copied().unwrap_or(start.before);
         let stale: BTreeMap<_, _> =

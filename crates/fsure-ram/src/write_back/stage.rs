@@ -243,7 +243,7 @@ impl GenerationBuilder<'_> {
             && all == entry.digest
         {
             self.staging.written += size - from;
-            self.check_room_for_append(&target)?;
+            self.disk.check_space_for_append(&target, &mut self.staging.again)?;
             return Ok(Some(StagedKind::Tail { from, digest }));
         }
         self.disk.side.remove(staged(name).as_bytes(), false)?;

@@ -17,8 +17,6 @@ const IN_PIECES: &[(&str, &str, usize)] = &[
     ("fsure-integrity", "Evaluator", 7),
     ("fsure-integrity", "Healer", 7),
     ("fsure-integrity", "ResultRecorder", 12),
-    ("fsure-ram", "Engine", 3),
-    ("fsure-ram", "GenerationBuilder", 5),
 ];
 
 /// Circles of files that import each other, by crate.

@@ -109,7 +109,7 @@ fn a_generation_that_is_of_no_single_moment_says_so() {
     let mut both = Both::new(|root| write(root.join("a"), "0"));
     let ram = both.ram();
     both.sync();
-    both.engine().suit(Duration::from_millis(100));
+    both.engine().set_max_loss(Duration::from_millis(100));
     let mut always = Meanwhile(0, |take: u32| {
         write(ram.join("a"), take.to_string());
         paths(&["a"], &[])
