@@ -236,7 +236,7 @@ pub trait VirtualFs: Send + 'static {
     fn forget(&mut self, inode: u64);
 
     /// Returns the size of the file system, and its free space.
-    fn room(&self) -> FreeSpace;
+    fn free_space(&self) -> FreeSpace;
 }
 
 /// A file system and its time, for the one who serves it and the one who cuts.

@@ -57,7 +57,7 @@ pub struct Pressure {
     pub full: f64,
 }
 
-/// The control group that leaves a process the least room.
+/// The control group that leaves a process the least memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitingCgroup {
     /// Its folder.
@@ -70,7 +70,7 @@ pub struct LimitingCgroup {
 
 impl LimitingCgroup {
     /// Bytes until the limit, where there is one.
-    pub fn room(&self) -> Option<u64> {
+    pub fn available(&self) -> Option<u64> {
         Some(self.limit?.saturating_sub(self.current))
     }
 }
@@ -107,10 +107,10 @@ mod tests {
     }
 
     #[test]
-    fn room_is_never_negative() {
+    fn available_is_never_negative() {
         let group = |limit, current| LimitingCgroup { folder: PathBuf::new(), limit, current };
-        assert_eq!(group(Some(10), 4).room(), Some(6));
-        assert_eq!(group(Some(10), 14).room(), Some(0));
-        assert_eq!(group(None, 14).room(), None);
+        assert_eq!(group(Some(10), 4).available(), Some(6));
+        assert_eq!(group(Some(10), 14).available(), Some(0));
+        assert_eq!(group(None, 14).available(), None);
     }
 }

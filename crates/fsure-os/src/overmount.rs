@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use crate::host::overmount::{
     Detached, DetachedView, Top, block_devices_on, holders, holders_of_mounts, is_of_our_users,
-    mount_at, mounted_elsewhere, mounts, room, set_read_only, survey, unmount, ways,
+    mount_at, mounted_elsewhere, mounts, set_read_only, space, survey, unmount, ways,
     writable_elsewhere,
 };
 

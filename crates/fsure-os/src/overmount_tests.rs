@@ -88,9 +88,9 @@ fn a_folder_is_covered_at_one_stroke_and_uncovered_by_a_plain_unmount() {
         let mount = mount_at(&dir).unwrap();
         assert_eq!((&*mount.source, &*mount.kind, &mount.point), ("fsure:test", "tmpfs", &dir));
         assert_eq!(mount.device, fs::metadata(&dir).unwrap().dev());
-        assert_eq!(room(&dir).unwrap().bytes, 1 << 24);
+        assert_eq!(space(&dir).unwrap().bytes, 1 << 24);
         Top::open(&dir).unwrap().resize(1 << 25, 2000).unwrap();
-        let now = room(&dir).unwrap();
+        let now = space(&dir).unwrap();
         assert_eq!((now.bytes, now.inodes), (1 << 25, 2000));
         away(&dir);
         assert_eq!(fs::read(dir.join("file")).unwrap(), b"disk");

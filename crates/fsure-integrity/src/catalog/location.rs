@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fsure_os::path as os_path;
 
-use super::guard::refuse_irregular;
+use super::reject_special_files::refuse_irregular;
 use fsure_core::{Error, IoContext as _, RelPath, Result, shell_quoted};
 
 /// The folder in a root that belongs to fsure.

@@ -9,7 +9,6 @@ mod claims;
 mod crc32;
 mod duplicates;
 mod findings;
-mod guard;
 mod heal_state;
 mod history;
 mod location;
@@ -20,6 +19,7 @@ mod normalization_pairs;
 mod own_ctime;
 mod recover;
 mod redated;
+mod reject_special_files;
 mod rename_record;
 mod root_options;
 mod root_row;
@@ -34,14 +34,13 @@ mod table_total;
 mod tables;
 mod temp_copy;
 mod tombstones;
-mod unreadable;
 mod verified_ranges;
+mod zero_fill_reader;
 
 pub use audit::{Audit, SampledFile};
 pub use block_values::UnfinishedBlocks;
 pub use claims::{Claimed, Claims};
 pub use findings::RecheckPriority;
-pub use guard::refuse_irregular_parity;
 pub use history::digest_of;
 pub use location::{
     OWN_CATALOG, OWN_FOLDER, RECOVERED, REPLACED, RootLocation, is_recorded, locate, locate_folder,
@@ -52,10 +51,11 @@ pub use move_candidates::{
 };
 pub use recover::{Recovered, Sources, recover};
 pub use redated::RedatedFiles;
+pub use reject_special_files::refuse_irregular_parity;
 pub use root_options::RootOptions;
 pub use root_row::{FileSystem, RootSettings};
 pub use row::{Row, StoredRow};
 pub use scrub_queue::{DueFile, DueTotals};
 pub use store::{Catalog, MADE_BY, PAGE_ROWS, PageStart};
-pub use unreadable::ReadSeek;
 pub use verified_ranges::{VerifiedRange, add_part};
+pub use zero_fill_reader::ReadSeek;

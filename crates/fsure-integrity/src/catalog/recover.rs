@@ -19,7 +19,7 @@ use super::sqlite_error::{connect, map_sqlite_error};
 use super::store::{Catalog, MADE_BY, draw};
 use super::table_total::{CountedTable, TableTotal, TableTotals};
 use super::tables::Table;
-use super::unreadable::{ReadSeek, Unreadable};
+use super::zero_fill_reader::{ReadSeek, ZeroFillReader};
 use crate::model::FileSystemId;
 use fsure_core::{AlgorithmSet, IoContext as _, Result};
 use fsure_os::filesystem_id::Volume;
@@ -85,7 +85,7 @@ pub fn recover(
     let blame = |error: rusqlite::Error| map_sqlite_error(making, &error);
     recovery.begin().map_err(blame)?;
     for (file, content) in sources.backups {
-        let mut content = Unreadable::new(content).context("read", file)?;
+        let mut content = ZeroFillReader::new(content).context("read", file)?;
         let replayed = recovery.take_backup(&mut content, backup.as_ref()).map_err(blame)?;
         backup = replayed.context("read", file)?.or(backup);
         bytes_unreadable += content.bytes_lost();
@@ -123,7 +123,7 @@ impl CatalogRecovery {
     /// Replays a backup, and takes it if it is better than the one before.
     fn take_backup(
         &self,
-        content: &mut Unreadable,
+        content: &mut ZeroFillReader,
         before: Option<&Replayed>,
     ) -> rusqlite::Result<std::io::Result<Option<Replayed>>> {
         self.connection.execute_batch("SAVEPOINT take")?;

@@ -8,7 +8,7 @@ use std::io;
 
 use rusqlite::types::Value;
 
-use super::unreadable::{ReadSeek, Unreadable};
+use super::zero_fill_reader::{ReadSeek, ZeroFillReader};
 
 /// The bytes that every SQLite database begins with.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -36,8 +36,8 @@ pub(super) struct RawRow {
 /// The pages of a database file, with what a journal puts back. They are read when they
 /// are wanted: a catalog may be larger than the memory.
 pub(super) struct Pages {
-    file: Unreadable,
-    journal: Option<Unreadable>,
+    file: ZeroFillReader,
+    journal: Option<ZeroFillReader>,
     /// Pages as they were before the transaction that was cut off: the place of each in
     /// the journal.
     before: HashMap<usize, u64>,
@@ -50,9 +50,9 @@ impl Pages {
         file: Box<dyn ReadSeek>,
         journal: Option<Box<dyn ReadSeek>>,
     ) -> io::Result<Self> {
-        let file = Unreadable::new(file)?;
+        let file = ZeroFillReader::new(file)?;
         let page_size = page_size(&file.read_at(0, HEADER));
-        let journal = journal.map(Unreadable::new).transpose()?;
+        let journal = journal.map(ZeroFillReader::new).transpose()?;
         let before =
             journal.as_ref().map_or_else(HashMap::new, |it| pages_of_journal(it, page_size));
         Ok(Self { file, journal, before, page_size })
@@ -178,7 +178,7 @@ fn page_size(bytes: &[u8]) -> usize {
 }
 
 /// The places in a hot journal of the pages that it puts back, each if its checksum fits.
-fn pages_of_journal(journal: &Unreadable, page_size: usize) -> HashMap<usize, u64> {
+fn pages_of_journal(journal: &ZeroFillReader, page_size: usize) -> HashMap<usize, u64> {
     let mut pages = HashMap::new();
     let record = page_size + 8;
     let mut at = 0;
@@ -296,7 +296,7 @@ fn short_at(bytes: &[u8], at: usize) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::unreadable::tests::BadSector;
+    use super::super::zero_fill_reader::tests::BadSector;
     use super::*;
     use rusqlite::Connection;
 

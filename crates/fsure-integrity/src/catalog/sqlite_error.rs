@@ -8,8 +8,8 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use fsure_os::path as os_path;
 
-use super::guard::refuse_irregular;
 use super::location::OWN_CATALOG;
+use super::reject_special_files::refuse_irregular;
 use super::schema::FOREIGN;
 use fsure_core::{Error, Result, shell_quoted};
 

@@ -13,8 +13,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use super::backup::{BackupLog, BackupState};
 use super::claims::claims_the_same;
-use super::guard::refuse_irregular;
 use super::location::is_lost;
+use super::reject_special_files::refuse_irregular;
 use super::root_options::{self, RootOptions};
 use super::root_row::{self, FileSystem, RecordTotals, RootRow, RootSettings};
 use super::row::{self, Row, StoredRow};

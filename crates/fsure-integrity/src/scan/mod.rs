@@ -6,6 +6,7 @@
 //! readers (`reader_pool`, `reader_thread`, `file_read`, `range_read`) read and hash and decide
 //! nothing.
 
+mod apply_update_rules;
 mod case_alias;
 mod commits;
 mod compare_blocks;
@@ -23,6 +24,7 @@ mod merge;
 mod metadata;
 mod mounted_over;
 mod moves;
+mod mtime_reliability;
 mod partial_read;
 mod precheck;
 mod progress_estimate;
@@ -31,11 +33,9 @@ mod reader_context;
 mod reader_pool;
 mod reader_thread;
 mod record_verified;
-mod redated;
 mod result_recorder;
 mod retries;
 mod retry;
-mod rules;
 mod scrub_budget;
 mod scrub_queue;
 mod segments;
@@ -70,11 +70,11 @@ use reader_context::ReadCounters;
 use reader_pool::{AbandonedRead, IN_FLIGHT_MAX, Pool};
 use reader_thread::ReaderEvent;
 use result_recorder::ResultRecorder;
-pub use rules::{Accept, Forget, TOMBSTONE_AGE, UpdateRules};
 use scrub_budget::Deadline;
 pub use scrub_budget::{Budget, ScrubRules};
 use scrub_queue::{ScrubNext, ScrubQueue};
 pub use size_filter::SizeFilter;
+pub use update_rules::{Accept, Forget, TOMBSTONE_AGE, UpdateRules};
 
 /// The purpose of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -56,9 +56,9 @@ impl ResultRecorder<'_> {
         let damaged_pages = if self.may_write { self.catalog.check_pages()? } else { None };
         if damaged_pages.is_some() {
             audit.objection = damaged_pages;
-            self.distrust(&audit);
+            self.reject_record(&audit);
         } else if !audit.is_clean() && !self.is_accepted(&audit) {
-            self.distrust(&audit);
+            self.reject_record(&audit);
         } else if audit.objection.is_some() {
             self.accept_losses(&audit)?;
         }
@@ -92,7 +92,7 @@ impl ResultRecorder<'_> {
 
     /// The record is not what was written. A run that judges goes on and
     /// writes nothing; one that records has nothing left to do.
-    fn distrust(&mut self, audit: &Audit) {
+    fn reject_record(&mut self, audit: &Audit) {
         let count = audit.bad_rows.len();
         let why = audit.objection.clone().unwrap_or_else(|| {
             format!(

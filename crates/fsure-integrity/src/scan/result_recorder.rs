@@ -8,11 +8,11 @@ use std::time::Instant;
 
 use fsure_os::root_dir::is_denied;
 
+use super::apply_update_rules::CatalogChange;
 use super::file_read::ReadContent;
 use super::known_damage::known_damage;
+use super::mtime_reliability::{NewDates, RedatedCount};
 use super::progress_estimate::judges_all;
-use super::redated::{NewDates, RedatedCount};
-use super::update_rules::CatalogChange;
 use super::{AbortReason, Purpose, ScanPlan};
 use crate::catalog::{Catalog, Claims, Row, StoredRow};
 use crate::model::{

@@ -1,126 +1,66 @@
-//! The rules of `update` for one finding that may be recorded: what the
-//! catalog is to hold afterwards.
+//! The rules of an `update`: what to read, to write and to drop.
 
-use super::file_read::ReadContent;
-use super::result_recorder::{PathResult, ResultRecorder, seconds};
-use crate::catalog::{Row, StoredRow};
-use crate::model::{Entry, EntryKind, Record, Verdict};
-use fsure_core::block_hash::BlockValue;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// A change to the catalog.
-pub(super) enum CatalogChange {
-    /// The same content as the row there is.
-    Same(Record),
-    /// Another content, with its block values.
-    Other(Record, Vec<BlockValue>),
-    /// Nothing.
-    Delete,
+use super::SizeFilter;
+use fsure_core::{AlgorithmSet, RelPath};
+
+/// The rules for what `update` reads and writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpdateRules {
+    /// Read files whose stat is as recorded too.
+    pub full: bool,
+    /// Digests to compute for every file.
+    pub digests: AlgorithmSet,
+    /// Do nothing but give these digests to files that lack them and are as
+    /// recorded.
+    pub only_completes: bool,
+    /// Findings that are recorded although they bury evidence.
+    pub accept: Accept,
+    /// Tombstones that are dropped.
+    pub forget: Forget,
+    /// Read no files but those of these sizes.
+    pub only_sizes: Option<Arc<SizeFilter>>,
 }
 
-impl CatalogChange {
-    pub(super) fn record(&self) -> Option<&Record> {
+/// The findings that the user accepts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Accept {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those at or below these paths.
+    Within(Vec<RelPath>),
+    /// All.
+    All,
+}
+
+impl Accept {
+    /// Returns true if the user accepts the finding for this path.
+    pub fn covers(&self, path: &RelPath) -> bool {
         match self {
-            Self::Same(record) | Self::Other(record, _) => Some(record),
-            Self::Delete => None,
+            Self::Nothing => false,
+            Self::Within(paths) => paths.iter().any(|accepted| path.is_within(accepted)),
+            Self::All => true,
         }
     }
 }
 
-fn is_same_content(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved | Verdict::Flaky)
+/// The tombstones to drop: records of what was found to be gone, kept so that
+/// it can be judged if it comes back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Forget {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those that are older, if the record changes in any other way: a signed
+    /// record stays as it was signed as long as nothing happens.
+    WithChanges(Duration),
+    /// Those that are at least as old.
+    Now(Duration),
 }
 
-/// Returns true if a folder is the recorded one, whatever its dates are.
-fn is_same_folder(then: &Entry, now: &Entry) -> bool {
-    (then.file_system, then.inode) == (now.file_system, now.inode)
-}
-
-impl ResultRecorder<'_> {
-    /// Returns the change to write for a finding that may be recorded; `None`
-    /// if there is nothing to write, or nothing that can be written.
-    pub(super) fn decide(&mut self, settled: &PathResult) -> Option<CatalogChange> {
-        let is_bad = matches!(settled.stored, Some(StoredRow::Bad(_)));
-        let entry = match &settled.entry {
-            Some(entry) if entry.kind != EntryKind::Special => entry,
-            // It might be there: it could not be checked.
-            None if !settled.may_be_forgotten => return None,
-            // Gone, or no longer anything that is recorded.
-            _ if is_bad => return Some(CatalogChange::Delete),
-            _ => return settled.row().map(|row| self.tombstone(row)),
-        };
-        let content = settled.content.as_deref().filter(|_| settled.unreadable.is_empty());
-        match (entry.kind, content, settled.row()) {
-            // Known by its inode and stat, or by its name in another spelling:
-            // nothing that is recorded changes.
-            (EntryKind::File, None, Some(row))
-                if settled.moved_row().is_some() && is_same_content(settled.verdict) =>
-            {
-                let (path, entry) = (settled.path.clone(), entry.clone());
-                Some(CatalogChange::Same(Record { path, entry, ..row.record.clone() }))
-            }
-            (EntryKind::File, None, _) => None,
-            (EntryKind::File, Some(content), Some(row)) if is_same_content(settled.verdict) => {
-                Some(self.same_content(settled, row, entry, content))
-            }
-            (EntryKind::File, Some(content), _) => {
-                let blocks = content.values();
-                Some(CatalogChange::Other(self.record(settled, entry, Some(content)), blocks))
-            }
-            // A folder's dates say nothing that its names do not say; its inode, in
-            // whose place another one may be mounted.
-            (kind, _, Some(row))
-                if settled.verdict == Verdict::Ok
-                    && settled.norm.is_none()
-                    && !row.is_gone()
-                    && (kind == EntryKind::Folder && is_same_folder(&row.record.entry, entry)
-                        || row.record.entry == *entry) =>
-            {
-                None
-            }
-            _ => Some(CatalogChange::Other(self.record(settled, entry, None), Vec::new())),
-        }
-    }
-
-    fn tombstone(&self, row: &Row) -> CatalogChange {
-        CatalogChange::Same(Record { gone_s: Some(self.now_s), ..row.record.clone() })
-    }
-
-    /// The record of a content that is the recorded one: with digests it did
-    /// not have before, and with the stat of now.
-    fn same_content(
-        &mut self,
-        settled: &PathResult,
-        row: &Row,
-        entry: &Entry,
-        content: &ReadContent,
-    ) -> CatalogChange {
-        let values = content.values();
-        // A list that was damaged is written anew.
-        let is_intact = self.catalog.blocks(row).is_ok_and(|kept| kept == values);
-        let mut digests = row.record.digests.clone();
-        for algorithm in content.digests.algorithms().iter() {
-            let value = content.digests.get(algorithm).expect("it is in the set");
-            digests.insert(algorithm, value);
-        }
-        let record = Record {
-            path: settled.path.clone(),
-            entry: entry.clone(),
-            digests,
-            hashed_ns: content.hashed_ns,
-            verified_s: seconds(content.hashed_ns),
-            gone_s: None,
-        };
-        if is_intact { CatalogChange::Same(record) } else { CatalogChange::Other(record, values) }
-    }
-
-    fn record(&self, settled: &PathResult, entry: &Entry, content: Option<&ReadContent>) -> Record {
-        Record {
-            path: settled.path.clone(),
-            entry: entry.clone(),
-            digests: content.map(|content| content.digests.clone()).unwrap_or_default(),
-            hashed_ns: content.map_or(self.started_ns, |content| content.hashed_ns),
-            verified_s: self.now_s,
-            gone_s: None,
-        }
-    }
-}
+/// The age from which a tombstone is dropped, unless another is given: longer
+/// than a disk is left in a drawer between two backups.
+pub const TOMBSTONE_AGE: Duration = Duration::from_secs(365 * 86_400);

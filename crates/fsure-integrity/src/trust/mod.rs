@@ -28,12 +28,12 @@ pub struct SignedBy {
     /// The key.
     pub key: Verifier,
     /// The oldest state of the record that is accepted.
-    pub not_before: NotBefore,
+    pub not_before: RollbackCheck,
 }
 
 /// The criterion that detects a record that was rolled back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotBefore {
+pub enum RollbackCheck {
     /// By what this machine has seen, in this file.
     Remembered(PathBuf),
     /// By the number of the generation that it must at least have.
@@ -42,7 +42,7 @@ pub enum NotBefore {
     Head([u8; 32]),
 }
 
-impl NotBefore {
+impl RollbackCheck {
     /// The head in hexadecimal text.
     pub fn head(text: &str) -> Option<Self> {
         unhex(text).map(Self::Head)
@@ -99,14 +99,14 @@ impl SignedBy {
     fn is_old(&self, place: &RootLocation, chain: &Chain) -> Result<Option<String>> {
         let number = chain.newest.generation;
         Ok(match &self.not_before {
-            NotBefore::AtLeast(least) if number < *least => Some(format!(
+            RollbackCheck::AtLeast(least) if number < *least => Some(format!(
                 "generation {number} is the last signed one here, while {least} was asked for"
             )),
-            NotBefore::Head(head) if *head != chain.head() => {
+            RollbackCheck::Head(head) if *head != chain.head() => {
                 Some("its newest statement is not the one that was asked for".to_owned())
             }
-            NotBefore::AtLeast(_) | NotBefore::Head(_) => None,
-            NotBefore::Remembered(file) => {
+            RollbackCheck::AtLeast(_) | RollbackCheck::Head(_) => None,
+            RollbackCheck::Remembered(file) => {
                 let asked = SeenChains::open(file)
                     .and_then(|memory| memory.objection(&place_of(place), &self.key, Some(chain)));
                 asked.map_err(|why| forgetful(file, why))?
@@ -137,7 +137,7 @@ impl Trusted<'_> {
         if outcome.record_untrusted.is_some() {
             return Ok(());
         }
-        if let NotBefore::Remembered(file) = &self.by.not_before {
+        if let RollbackCheck::Remembered(file) = &self.by.not_before {
             remember(file, self.place, &self.by.key, &self.chain)?;
         }
         outcome.signed = Some(signed(&self.chain, self.by.key.id()));

@@ -33,9 +33,9 @@ pub(super) fn count(threads: usize) -> usize {
 
 /// Bytes that the files of one curve take at most, but for the one that is
 /// measured by what there is room for.
-pub(super) fn room(threads: usize, size: usize) -> u64 {
+pub(super) fn needed_bytes(threads: usize, size: usize) -> u64 {
     let files = BATCHES.len().max(powers(threads).sum());
-    operations::room(files, size)
+    operations::needed_bytes(files, size)
 }
 
 /// Measures all curves, each point for `span`. Returns the median time of a flush
@@ -94,7 +94,7 @@ fn slope(site: &FlushWorkspace<'_>, span: Duration) -> Result<Vec<(u64, f64)>> {
         site.tell(&site.not_run(name, &why));
         return Ok(Vec::new());
     };
-    let most = site.room()? / DIRTY_SHARE;
+    let most = site.free_bytes()? / DIRTY_SHARE;
     let sizes: Vec<_> = DIRTY.into_iter().filter(|bytes| *bytes <= most).collect();
     let shape = Shape {
         names: [name, "bytes", "us"],

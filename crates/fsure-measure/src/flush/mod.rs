@@ -151,8 +151,8 @@ fn measure(site: &FlushWorkspace<'_>) -> Result<FlushFacts> {
     for layer in verdict_facts::layers(&site.target, &stack) {
         site.say(&ResultLine::Layer(layer));
     }
-    let methods = operations::room(Method::all().len(), options.size);
-    site.need(methods.max(curves::room(options.threads, options.size)))?;
+    let methods = operations::needed_bytes(Method::all().len(), options.size);
+    site.need(methods.max(curves::needed_bytes(options.threads, options.size)))?;
     let table = methods::measure(site)?;
     let after = Stack::of(site.folder()).context("ask what is below", site.folder())?;
     site.clear()?;

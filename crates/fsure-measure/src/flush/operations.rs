@@ -21,7 +21,7 @@ const CREATE_MAX: usize = 256;
 
 /// Bytes that all of these take at most at the same time, for `methods` that
 /// overwrite.
-pub(super) fn room(methods: usize, size: usize) -> u64 {
+pub(super) fn needed_bytes(methods: usize, size: usize) -> u64 {
     let files = (methods + 1) as u64 * region(size, REGION);
     files + APPEND_MAX + (CREATE_MAX * size.next_multiple_of(4096)) as u64
 }

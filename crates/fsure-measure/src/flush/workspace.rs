@@ -146,7 +146,7 @@ impl<'a> FlushWorkspace<'a> {
 
     /// Fails if there is less room than will be needed.
     pub(super) fn need(&self, bytes: u64) -> Result<()> {
-        let room = self.room()?;
+        let room = self.free_bytes()?;
         if room >= bytes {
             return Ok(());
         }
@@ -157,7 +157,7 @@ impl<'a> FlushWorkspace<'a> {
     }
 
     /// Bytes that may still be written here.
-    pub(super) fn room(&self) -> Result<u64> {
+    pub(super) fn free_bytes(&self) -> Result<u64> {
         machine::free_bytes(self.made.path()).context("ask for the free space of", &self.folder)
     }
 

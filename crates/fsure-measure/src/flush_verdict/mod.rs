@@ -6,7 +6,7 @@
 //! A fact that is not known never speaks for a drive, and no sentence says
 //! "safe" before a cut has passed.
 
-mod freedom;
+mod free_flush;
 mod rules;
 #[cfg(test)]
 mod table;

@@ -3,7 +3,7 @@
 //! most what its facts support; the classes before it take away questions from
 //! those behind (`docs/flush.md` has the table).
 
-use super::freedom::Freedom;
+use super::free_flush::FreeFlush;
 use super::thresholds::{
     CONSUMER_MIN_US, COUNT_MIN, CUTS_MIN, FEW_FLUSHES, FLASH_MIN_US, FOREIGN_MAX, FREE_SHARE,
     FREE_US, HALF_TURN_FASTEST_US, HALF_TURN_US, IMPOSSIBLE_RATE, MISMATCH_FACTOR, NO_FLUSHES,
@@ -246,9 +246,9 @@ impl<'a> Case<'a> {
         if impossible.is_some() {
             return impossible;
         }
-        let freedom = self.freedom(flush_us).filter(|_| self.facts.medium != Medium::Hdd);
-        if let Some(freedom) = freedom {
-            return Some(self.free_flush(flush_us, &freedom));
+        let reason = self.free_flush_reason(flush_us).filter(|_| self.facts.medium != Medium::Hdd);
+        if let Some(reason) = reason {
+            return Some(self.free_flush(flush_us, &reason));
         }
         Some(self.hidden(flush_us).map_or_else(|| self.plausible(flush_us), not_measured))
     }
@@ -281,28 +281,28 @@ impl<'a> Case<'a> {
 
     /// Returns the first reason why the flush is quicker than that of a drive with a
     /// volatile cache can be; `None` if there is none.
-    fn freedom(&self, flush_us: f64) -> Option<Freedom> {
+    fn free_flush_reason(&self, flush_us: f64) -> Option<FreeFlush> {
         if self.is_rising() {
             return None;
         }
         let direct_us = self.direct_us.filter(|us| *us < self.uncached_us());
         if direct_us.is_some_and(|us| flush_us - us < FREE_US.max(FREE_SHARE * us)) {
-            return Some(Freedom::AddsNothing);
+            return Some(FreeFlush::AddsNothing);
         }
         // Noise adds time and takes none away: a busy machine with a clock of
         // 250 Hz made 4 ms of the flushes that took 0.1 on a quiet one.
         let fastest_us = flush_us.min(self.facts.spread_us.0);
         if fastest_us < FLASH_MIN_US {
-            return Some(Freedom::QuickerThanFlash { fastest_us });
+            return Some(FreeFlush::QuickerThanFlash { fastest_us });
         }
         if let Some(rate) = self.rate().filter(|_| self.is_too_much_at_once(flush_us)) {
-            return Some(Freedom::TooMuchAtOnce { rate });
+            return Some(FreeFlush::TooMuchAtOnce { rate });
         }
         // What one more command to a host takes is not known: 50 us on an idle
         // machine, ten times that on a busy one.
         let added_us = fastest_us - self.direct_us.unwrap_or(0.0);
         let is_hosts_way = self.facts.medium == Medium::Virtual && added_us < CONSUMER_MIN_US;
-        is_hosts_way.then_some(Freedom::QuickerThanDrives { added_us })
+        is_hosts_way.then_some(FreeFlush::QuickerThanDrives { added_us })
     }
 
     /// Returns the time in microseconds from which a write without a flush is itself
@@ -357,14 +357,14 @@ impl<'a> Case<'a> {
         self.facts.slope.iter().copied().filter(|(_, us)| is_time(us))
     }
 
-    fn free_flush(&self, flush_us: f64, freedom: &Freedom) -> FlushFinding {
+    fn free_flush(&self, flush_us: f64, reason: &FreeFlush) -> FlushFinding {
         let time = match self.direct_us {
             Some(us) => {
                 format!("{} where a write alone takes {}", microseconds(flush_us), microseconds(us))
             }
             None => microseconds(flush_us),
         };
-        let seen = freedom.words(&time);
+        let seen = reason.words(&time);
         let words = match self.facts.medium {
             Medium::Virtual => {
                 "The disk is a virtual one: whether the host has written, has a protected cache or ignores the flush cannot be told from inside. Ask who runs the host."

@@ -257,7 +257,7 @@ fn under_way(folder: &Path) -> Finding {
 const ROOM: u64 = 64 * units::MIB;
 
 fn of_writers(point: &Path, group: &LimitingCgroup) -> Option<Finding> {
-    let (limit, room) = (group.limit?, group.room()?);
+    let (limit, room) = (group.limit?, group.available()?);
     let words = format!(
         "what is written into {} counts for {}, which may have {} and has {} left: at its limit \
          its processes are killed, and the memory stays taken",

@@ -237,7 +237,8 @@ fn locked(now: &Mutex<Pinned>) -> MutexGuard<'_, Pinned> {
 /// is read counts for the control group of the process that reads it.
 fn most(memory: &Memory, group: Option<&LimitingCgroup>) -> u64 {
     let available = memory.available.or(memory.total).unwrap_or(0);
-    available.min(group.and_then(LimitingCgroup::room).unwrap_or(u64::MAX)) / PINNED_SHARE_DIVISOR
+    available.min(group.and_then(LimitingCgroup::available).unwrap_or(u64::MAX))
+        / PINNED_SHARE_DIVISOR
 }
 
 /// Returns the reason, as text, if other processes are short of the memory that is held.
@@ -252,7 +253,7 @@ fn is_short(
     };
     let by_machine = memory.available.zip(memory.total).and_then(|(of, all)| part(of, all));
     let by_group = || {
-        let (room, limit) = (group?.room()?, group?.limit?);
+        let (room, limit) = (group?.available()?, group?.limit?);
         Some(format!("in its control group {}", part(room, limit)?))
     };
     let by_waiting = || {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use fsure_os::overmount::{AlternatePaths, Holder, MountEntry, Survey};
 
 use super::backend::Backend;
-use super::others::Others;
+use super::other_ram_folders::Others;
 
 /// Facts about a folder and the machine.
 #[derive(Clone, Debug, Default)]

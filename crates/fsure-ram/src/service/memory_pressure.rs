@@ -6,11 +6,11 @@ use fsure_os::control_socket::{AT_ONCE, ask};
 use fsure_os::memory_info::{Pressure, memory, pressure};
 use fsure_os::overmount;
 
-use super::others::Others;
+use super::auto_size::Use;
+use super::auto_size::reserve;
+use super::other_ram_folders::Others;
 use super::protocol::{Request, Response, line};
 use super::registry::{Registry, RegistryEntry, Role};
-use super::size::Use;
-use super::size::reserve;
 use fsure_core::units::size;
 
 /// Action that a folder needs.
@@ -39,7 +39,7 @@ pub(super) fn need(registry: &Registry, entry: &RegistryEntry, others: Others) -
     let (Some(available), Some(total)) = (memory.available, memory.total) else {
         return Need::Nothing;
     };
-    let Ok(mut room) = overmount::room(&entry.path) else { return Need::Nothing };
+    let Ok(mut room) = overmount::space(&entry.path) else { return Need::Nothing };
     if let Some(least) = entry.least {
         // The limit moves on when it is nearly reached; the share does not.
         let used = Use {

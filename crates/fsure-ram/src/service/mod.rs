@@ -3,6 +3,7 @@
 
 mod allowed_paths;
 mod alternate_paths;
+mod auto_size;
 mod backend;
 mod bind_refusal;
 mod change_tracker;
@@ -11,16 +12,15 @@ mod client;
 mod events;
 mod facts;
 mod memory_pressure;
-mod others;
+mod other_ram_folders;
 mod overlapping;
 mod preflight;
 mod protocol;
 mod registry;
 mod request_handler;
 pub mod run;
-mod runs;
+mod run_memory;
 mod session;
-mod size;
 mod supervisor;
 mod unbind;
 mod worker;
@@ -34,7 +34,7 @@ pub use client::{
 };
 pub use events::LoggedEvent;
 pub use facts::Facts;
-pub use others::Others;
+pub use other_ram_folders::Others;
 pub use preflight::{PlacementPlan, gather, judge};
 pub use protocol::{
     DaemonEvent, DifferenceLine, Failed, FolderState, PathName, Request, Response, SyncReport,

@@ -9,12 +9,12 @@ use fsure_os::storage_stack::Stack;
 use fsure_os::{machine, path as os_path};
 
 use super::allowed_paths::{place, unsuitable};
+use super::auto_size::{NAMES_MIN, Use, reserve};
 use super::backend::Backend;
 use super::bind_refusal::{BindRefusal, NAMES_SHOWN_MAX, refuse, some};
 use super::facts::Facts;
-use super::others::Others;
+use super::other_ram_folders::Others;
 use super::registry::Registry;
-use super::size::{NAMES_MIN, Use, reserve};
 use super::{alternate_paths, overlapping};
 use crate::write_back::OWN;
 use fsure_core::units::{MIB, size};

@@ -16,7 +16,7 @@ use fsure_os::{detached_process, path as os_path, user_file, zram};
 use serde::{Deserialize, Serialize};
 
 use super::backend::{Backend, label};
-use super::runs::Runs;
+use super::run_memory::Runs;
 use fsure_core::{Error, IoContext as _, Result};
 
 /// Path of the registry, except in tests.

@@ -118,8 +118,8 @@ impl Session {
         let adopted = Engine::adopt(&self.disk(), &ram);
         self.doing.end();
         let engine = self.engine.insert(adopted?);
-        engine.tell(&self.doing);
-        engine.suit(self.entry.max_loss);
+        engine.set_activity(&self.doing);
+        engine.set_max_loss(self.entry.max_loss);
         Ok(engine)
     }
 
@@ -174,8 +174,8 @@ impl Session {
             let ram = self.bare()?;
             engine.reach(&ram)?;
             self.tracker = Some(ChangeTracker::begin(&ram));
-            engine.tell(&self.doing);
-            engine.suit(self.entry.max_loss);
+            engine.set_activity(&self.doing);
+            engine.set_max_loss(self.entry.max_loss);
             self.engine = Some(engine);
             // Between the last look and the mount another process might have begun.
             let published = survey()?;
@@ -220,7 +220,7 @@ impl Session {
         if self.tracker.is_none() {
             self.tracker = self.bare().ok().map(|ram| ChangeTracker::begin(&ram));
             // What changed before is found by looking at everything.
-            self.engine()?.distrust();
+            self.engine()?.force_full_scan();
         }
         let Some(mut tracker) = self.tracker.take() else {
             return self.engine()?.sync(&mut NoTracker, depth, pause);

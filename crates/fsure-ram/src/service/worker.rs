@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use fsure_os::control_socket::Control;
 use fsure_os::detached_process;
 
+use super::auto_size::{RamMountPoint, follow};
 use super::cleanup::clear_if_unmounted;
 use super::memory_pressure::{self, Need};
-use super::others::{LastCount, Others};
+use super::other_ram_folders::{LastCount, Others};
 use super::protocol::{
     DaemonEvent, Failed, FolderState, Request, Response, SyncReport, UnbindReport, line,
 };
@@ -20,7 +21,6 @@ use super::request_handler::{
     PendingRequest, PublishedState, Reply, RequestHandler, WorkerRequest, ms,
 };
 use super::session::{Session, is_mounted, place};
-use super::size::{RamMountPoint, follow};
 use super::supervisor::{SelfExec, restart_supervisor};
 use crate::write_back::{CompareDepth, SyncSchedule};
 use fsure_core::{Error, IoContext as _, Result};
@@ -458,7 +458,7 @@ impl<'a> Worker<'a> {
         let safe = now.checked_sub(self.pace.worst_loss(now)).unwrap_or(now);
         let since = self.unsettled.map_or(safe, |since| since.min(safe));
         let entry = &self.session.entry;
-        let room = fsure_os::overmount::room(&entry.path).unwrap_or_default();
+        let room = fsure_os::overmount::space(&entry.path).unwrap_or_default();
         let (files, content) = self.session.size();
         let state = FolderState {
             max_loss_ms: ms(entry.max_loss),

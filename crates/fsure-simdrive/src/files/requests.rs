@@ -280,7 +280,7 @@ impl VirtualFs for FileDrive {
         }
     }
 
-    fn room(&self) -> FreeSpace {
+    fn free_space(&self) -> FreeSpace {
         let free = self.traits.room.saturating_sub(self.used);
         FreeSpace { bytes: self.traits.room, free, inodes: self.seen.count() as u64 }
     }

@@ -144,7 +144,7 @@ fn a_full_drive_and_a_failing_one_say_so() {
     drive.write(NOW, file, 0, &vec![1; 1 << 20]).unwrap();
     let other = make(&mut drive, ROOT, "other", Sort::File);
     assert_eq!(drive.write(NOW, other, 0, b"x"), Err(FuseError::NoRoom));
-    assert_eq!(drive.room().free, 0);
+    assert_eq!(drive.free_space().free, 0);
     drive.set(NOW, file, &Setting { size: Some(1), ..Setting::default() }).unwrap();
     drive.fail_after(1, 1);
     assert!(drive.write(NOW, other, 0, b"x").is_ok());

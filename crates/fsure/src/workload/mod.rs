@@ -6,8 +6,8 @@
 //! that knew of the drive below it would prove nothing.
 
 mod append;
+mod builtin_workloads;
 mod catalog;
-mod catalogue;
 mod overwrite;
 mod payload;
 mod ram;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use fsure_os::durable_write::Method;
 use fsure_os::user_file;
 
-pub use catalogue::{WORKLOADS, Workload, workload};
+pub use builtin_workloads::{WORKLOADS, Workload, workload};
 use fsure_core::{Error, Result};
 pub use ram::write_generation;
 

@@ -24,7 +24,7 @@ use fsure_integrity::catalog::{Catalog, PageStart, StoredRow, locate};
 use fsure_integrity::manifest::ManifestFormat;
 use fsure_integrity::model::{Duplicate, Finding, ScanMonitor};
 use fsure_integrity::scan::{Budget, are_proven};
-use fsure_integrity::trust::{NotBefore, SignedBy, Verifier};
+use fsure_integrity::trust::{RollbackCheck, SignedBy, Verifier};
 use fsure_integrity::{
     ExportTarget, HealOptions, Options, ScrubOptions, UpdateOptions, dupes, export, heal, log,
     scrub, status, update, verify,
@@ -297,7 +297,7 @@ fn call(sample: &Signable, (name, is_signed): &Function) -> Said {
     let findings = Findings::default();
     let key = fs::read_to_string(sample.own.path("mine.pub")).expect("a key");
     let key = Verifier::read(&key).filter(|_| *is_signed);
-    let not_before = NotBefore::Remembered(sample.own.path("seen.db"));
+    let not_before = RollbackCheck::Remembered(sample.own.path("seen.db"));
     let signed_by = key.clone().map(|key| SignedBy { key, not_before });
     let common = Options { signed_by, ..Options::default() };
     let mut text = Vec::new();

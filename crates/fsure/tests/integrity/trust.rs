@@ -13,7 +13,7 @@ use crate::support::{Recorded, Report, content, fsure_of};
 use fsure_core::{ExitCode, Monitor};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::model::{Finding, Outcome, ScanMonitor, Verdict};
-use fsure_integrity::trust::{NotBefore, SignedBy, Verifier};
+use fsure_integrity::trust::{RollbackCheck, SignedBy, Verifier};
 use fsure_integrity::{Options, verify};
 use rusqlite::Connection;
 
@@ -220,7 +220,7 @@ fn verify_while_forged(sample: &Signable, sql: &str) -> Outcome {
     // Nothing is written for the run's own sake, so that the forger finds his turn.
     sample.tree.write(".fsure/catalog.db.lock", "no lock of fsure's");
     let key = std::fs::read_to_string(sample.own.path("mine.pub")).expect("a key");
-    let not_before = NotBefore::Remembered(sample.own.path("home/state/fsure/trust.db"));
+    let not_before = RollbackCheck::Remembered(sample.own.path("home/state/fsure/trust.db"));
     let signed_by = SignedBy { key: Verifier::read(&key).expect("a key"), not_before };
     let options = Options { signed_by: Some(signed_by), tell_ok: true, ..Options::default() };
     let (catalog, sql) = (&sample.recorded.catalog, sql.to_owned());

@@ -12,7 +12,7 @@ use crate::support::{Report, fsure_of};
 use fsure_core::{ExitCode, Monitor};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::model::{Finding, ScanMonitor};
-use fsure_integrity::trust::{NotBefore, SignedBy, Verifier};
+use fsure_integrity::trust::{RollbackCheck, SignedBy, Verifier};
 use fsure_integrity::{Options, verify};
 
 /// A signed root that keeps modes, and has its record in its folders, too.
@@ -189,7 +189,7 @@ fn a_pattern_file_for_a_moment_hides_nothing() {
     let patterns = sample.tree.write(".fsureignore", "evil\n");
     let key = std::fs::read_to_string(sample.own.path("mine.pub")).expect("a key");
     let key = Verifier::read(&key).expect("a key");
-    let signed_by = Some(SignedBy { key, not_before: NotBefore::AtLeast(1) });
+    let signed_by = Some(SignedBy { key, not_before: RollbackCheck::AtLeast(1) });
     let options = Options { signed_by, tell_ok: true, ..Options::default() };
     let place = locate(sample.tree.root(), None).expect("a place");
     let outcome = verify(&place, &options, &TakesAway(patterns)).expect("an outcome");

@@ -88,7 +88,7 @@ pub(crate) fn group(process: Option<u32>) -> Option<LimitingCgroup> {
     own.ancestors()
         .take_while(|folder| folder.starts_with(&top))
         .filter_map(of)
-        .min_by_key(|group| group.room().unwrap_or(u64::MAX))
+        .min_by_key(|group| group.available().unwrap_or(u64::MAX))
 }
 
 /// A group's numbers; a group at the top has none in version 2.
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(of(&inner).unwrap().limit, None);
         write(&inner, "memory.max", "max\n");
         write(&inner, "memory.high", "5000\n");
-        assert_eq!(of(&inner).unwrap().room(), Some(4000));
+        assert_eq!(of(&inner).unwrap().available(), Some(4000));
         write(folder.path(), "memory.usage_in_bytes", "10");
         write(folder.path(), "memory.limit_in_bytes", "9223372036854771712");
         assert_eq!(of(folder.path()).unwrap().limit, None);

@@ -25,7 +25,7 @@ pub fn disks() -> io::Result<Vec<Disk>> {
         };
         // Something else may be on top of it by now.
         let is_seen = overmount::mount_at(&mount.point).is_ok_and(|seen| seen.id == mount.id);
-        let space = if is_seen { overmount::room(&mount.point)? } else { Default::default() };
+        let space = if is_seen { overmount::space(&mount.point)? } else { Default::default() };
         let (name, place) = (name.to_owned(), mount.point);
         disks.push(Disk {
             name,

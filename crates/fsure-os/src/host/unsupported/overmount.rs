@@ -92,7 +92,7 @@ impl Top {
         match self.0 {}
     }
 
-    pub fn room(&self) -> io::Result<FsSpace> {
+    pub fn space(&self) -> io::Result<FsSpace> {
         match self.0 {}
     }
 
@@ -102,7 +102,7 @@ impl Top {
 }
 
 /// Fails: only Linux is asked.
-pub fn room(_: &Path) -> io::Result<FsSpace> {
+pub fn space(_: &Path) -> io::Result<FsSpace> {
     no()
 }
 

@@ -12,10 +12,10 @@ use fsure_os::mount_sandbox::{Alive, enter_mounts, name, side};
 use fsure_os::overmount::Top;
 use serde::{Deserialize, Serialize};
 
+use super::super::auto_size::{Following, each_interval};
 use super::super::change_tracker::ChangeTracker;
-use super::super::others::{LastCount, Others};
+use super::super::other_ram_folders::{LastCount, Others};
 use super::super::registry::Registry;
-use super::super::size::{Following, each_interval};
 use crate::write_back::{
     CompareDepth, DifferenceKind, Engine, Generation, NoTracker, SideDifference, SyncSchedule,
     recover,
@@ -119,7 +119,7 @@ fn count_use(options: &KeepOptions, registry: &Registry, others: &LastCount, is_
     let tops = options.sides.iter().filter_map(|(_, ram)| Top::open(&side(*ram)).ok());
     let tops: Vec<_> = tops.collect();
     others.renew(is_over, || {
-        let used = tops.iter().filter_map(|top| Some(top.room().ok()?.used)).sum();
+        let used = tops.iter().filter_map(|top| Some(top.space().ok()?.used)).sum();
         registry.runs().put(Others { folders: tops.len() as u64, bytes: used });
         Others::of(registry, None)
     });
@@ -144,7 +144,7 @@ fn follow_use(options: &KeepOptions, others: &LastCount, is_over: &AtomicBool) {
         }
         for (number, (top, following)) in tops.iter().zip(&mut all).enumerate() {
             let beside = tops.iter().enumerate().filter(|(other, _)| *other != number);
-            let used = beside.filter_map(|(_, top)| Some(top.room().ok()?.used));
+            let used = beside.filter_map(|(_, top)| Some(top.space().ok()?.used));
             following.follow(top, used.fold(others.get(), |sum, used| sum.and(1, used)));
         }
         true
@@ -183,7 +183,7 @@ impl SyncedFolder<'_> {
             }
         };
         self.say(SyncerEvent::Filled { folder: self.folder });
-        engine.suit(self.max_loss);
+        engine.set_max_loss(self.max_loss);
         self.follow(&mut engine, changes)?;
         self.finish(engine, (&disk, &ram))
     }

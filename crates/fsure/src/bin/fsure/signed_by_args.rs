@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use fsure_core::{Error, Result};
 use fsure_integrity::UserConfig;
-use fsure_integrity::trust::{NotBefore, SignedBy, Verifier};
+use fsure_integrity::trust::{RollbackCheck, SignedBy, Verifier};
 
 use super::user_dirs::{self, ACCEPT_UNSIGNED};
 
@@ -35,12 +35,12 @@ impl SignedByArgs {
             return if is_asked { Err(no_key()) } else { Ok(None) };
         };
         let not_before = match (&self.head, self.at_least) {
-            (Some(head), _) => NotBefore::head(head).ok_or_else(|| Error::Usage {
+            (Some(head), _) => RollbackCheck::head(head).ok_or_else(|| Error::Usage {
                 message: format!("--head {head} is no BLAKE3 of 64 hexadecimal digits"),
                 hint: None,
             })?,
-            (None, Some(least)) => NotBefore::AtLeast(least),
-            (None, None) => NotBefore::Remembered(user_dirs::memory()?),
+            (None, Some(least)) => RollbackCheck::AtLeast(least),
+            (None, None) => RollbackCheck::Remembered(user_dirs::memory()?),
         };
         Ok(Some(SignedBy { key: public_key(key)?, not_before }))
     }

@@ -418,7 +418,7 @@ impl<F: VirtualFs> Filesystem for FuseView<F> {
     }
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        let space = self.files.with(|files, _| files.room());
+        let space = self.files.with(|files, _| files.free_space());
         let block = u64::from(BLOCK);
         let (blocks, free) = (space.bytes / block, space.free / block);
         let inodes = space.inodes + free;

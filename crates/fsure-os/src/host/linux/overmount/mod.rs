@@ -193,7 +193,7 @@ impl Top {
     }
 
     /// Asks how full it is.
-    pub fn room(&self) -> io::Result<FsSpace> {
+    pub fn space(&self) -> io::Result<FsSpace> {
         let is = rustix::fs::fstatvfs(&self.0)?;
         Ok(FsSpace {
             bytes: is.f_blocks * is.f_frsize,
@@ -230,8 +230,8 @@ pub fn unmount(at: &Path) -> io::Result<()> {
 }
 
 /// Returns the size of a file system and how much of it is taken.
-pub fn room(at: &Path) -> io::Result<FsSpace> {
-    Top::open(at)?.room()
+pub fn space(at: &Path) -> io::Result<FsSpace> {
+    Top::open(at)?.space()
 }
 
 /// Returns true if a process is in the user namespace of this one. A user with another

@@ -28,7 +28,7 @@ impl Others {
     pub(super) fn of(registry: &Registry, own: Option<&RegistryEntry>) -> Self {
         let all = registry.entries().unwrap_or_default();
         let bound = all.iter().filter(|other| own.is_none_or(|own| other.id != own.id));
-        let rooms = bound.filter_map(|other| overmount::room(&other.path).ok());
+        let rooms = bound.filter_map(|other| overmount::space(&other.path).ok());
         rooms.fold(registry.runs().others(), |sum, room| sum.and(1, room.used))
     }
 

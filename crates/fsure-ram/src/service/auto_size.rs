@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use fsure_os::memory_info::memory;
 use fsure_os::overmount::{FsSpace, MountEntry, Top};
 
-use super::others::{LastCount, Others};
+use super::other_ram_folders::{LastCount, Others};
 use super::registry::RegistryEntry;
 use fsure_core::units::GIB;
 use fsure_core::units::MIB;
@@ -119,7 +119,7 @@ impl Following {
     /// Gives it the limits that it is to have by now. If a limit cannot be changed, the next
     /// look tries again.
     pub(super) fn follow(&mut self, top: &Top, others: Others) {
-        let Ok(room) = top.room() else { return };
+        let Ok(room) = top.space() else { return };
         let is_due = self.at.is_none_or(|at| at.elapsed() >= SLOW_INTERVAL);
         if room == self.last && !is_due {
             return;

@@ -14,7 +14,7 @@ pub trait ReadSeek: Read + Seek {}
 impl<T: Read + Seek> ReadSeek for T {}
 
 /// A file of which some parts may be unreadable.
-pub(super) struct Unreadable {
+pub(super) struct ZeroFillReader {
     file: RefCell<Box<dyn ReadSeek>>,
     length: u64,
     /// The place at which [`Read`] goes on.
@@ -22,7 +22,7 @@ pub(super) struct Unreadable {
     bytes_lost: Cell<u64>,
 }
 
-impl Unreadable {
+impl ZeroFillReader {
     /// Asks for the length of a file.
     pub(super) fn new(mut file: Box<dyn ReadSeek>) -> io::Result<Self> {
         let length = file.seek(SeekFrom::End(0))?;
@@ -66,7 +66,7 @@ impl Unreadable {
     }
 }
 
-impl Read for Unreadable {
+impl Read for ZeroFillReader {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let length = self.length.saturating_sub(self.at).min(bytes.len() as u64) as usize;
         bytes[..length].copy_from_slice(&self.read_at(self.at, length));
@@ -106,7 +106,7 @@ pub(super) mod tests {
         let content: Vec<u8> = (0..50_000_u32).map(|place| place as u8 | 1).collect();
         let bad = 8192 + 512..8192 + 1024;
         let file = BadSector { file: io::Cursor::new(content.clone()), bad };
-        let mut file = Unreadable::new(Box::new(file)).unwrap();
+        let mut file = ZeroFillReader::new(Box::new(file)).unwrap();
         let mut expected = content.clone();
         expected[8192..12_288].fill(0);
         let mut read = Vec::new();

@@ -5,7 +5,7 @@ use super::thresholds::{CONSUMER_MIN_US, FLASH_MIN_US, IMPOSSIBLE_RATE};
 use fsure_core::units::microseconds;
 
 /// The way in which a flush is quicker than a drive with a volatile cache can be.
-pub(super) enum Freedom {
+pub(super) enum FreeFlush {
     /// A write with it takes as long as one without.
     AddsNothing,
     /// The quickest took less than flash takes to be programmed.
@@ -16,7 +16,7 @@ pub(super) enum Freedom {
     QuickerThanDrives { added_us: f64 },
 }
 
-impl Freedom {
+impl FreeFlush {
     /// Returns the sentence; `time` states the time of a write with the flush and without.
     pub(super) fn words(&self, time: &str) -> String {
         match *self {

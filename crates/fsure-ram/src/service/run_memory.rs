@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fsure_os::{detached_process, path as os_path, user_file};
 use serde::{Deserialize, Serialize};
 
-use super::others::Others;
+use super::other_ram_folders::Others;
 use super::registry::{KeeperProcess, load, store};
 
 /// The folder of the notes, in the runtime folder.
