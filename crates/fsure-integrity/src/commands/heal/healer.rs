@@ -7,91 +7,115 @@ use std::sync::Arc;
 
 use fsure_os::opener::Opener;
 use fsure_os::read::ReadMode;
-use fsure_os::root_dir::Root;
+use fsure_os::root_dir::{Root, is_gone};
 use fsure_os::{DATE_NS_MAX, Stat};
 
+use super::HealOptions;
+use super::entry_restorer::{EntryRestorer, require_target};
+use super::heal_recorder::HealRecorder;
+use super::heal_task::{HealTask, require_as_found};
+use super::objection::{must_keep_original, objection, would_lose_an_edit};
 use super::parity_rebuild::Parity;
+use super::patcher::{Patched, Patcher, can_patch};
 use super::plan::SourcePlan;
 use super::proof::RecordProof;
+use super::replaced_folder::{KeptJournal, ReplacedFolder, dry_run_reason};
+use super::replacement::{Replacement, draft_name};
 use super::replica::Replica;
+use super::resume;
 use super::source_reader::{
     HealAttempt, HealFailure, OrUnhealed as _, SourceErrors, SourceFile, SourceReader, reader,
 };
-use super::{HEAL, HealOptions, OpenRoot};
-use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, Row, StoredRow};
+use crate::catalog::{Catalog, RootLocation, Row, StoredRow};
 use crate::model::{
-    Changes, Entry, EntryKind, Finding, HealResult, HealSource, HealStatus, HealSummary, Record,
-    ScanMonitor, Verdict, is_same_date,
+    EntryKind, Finding, HealResult, HealSource, HealStatus, HealSummary, ScanMonitor, Verdict,
 };
-use crate::scan::EntryBuilder;
-use fsure_core::{Clock, RelPath, Result};
+use fsure_core::{Clock, Error, RelPath, Result};
 
 /// Heals the findings of one root, one at a time.
 pub(super) struct Healer<'a> {
-    pub(super) place: &'a RootLocation,
-    pub(super) root: Arc<Root>,
-    pub(super) opener: Opener,
-    pub(super) catalog: &'a mut Catalog,
-    pub(super) options: &'a HealOptions,
-    pub(super) replicas: Rc<Vec<Replica>>,
+    place: &'a RootLocation,
+    options: &'a HealOptions,
+    monitor: &'a dyn ScanMonitor,
+    opener: Opener,
+    replicas: Rc<Vec<Replica>>,
     parity: Option<Parity>,
-    pub(super) monitor: &'a dyn ScanMonitor,
-    pub(super) reader: SourceReader<'a>,
-    entries: EntryBuilder,
-    pub(super) healing: HealSummary,
+    reader: SourceReader<'a>,
+    recorder: HealRecorder,
+    restorer: EntryRestorer,
+    replaced: ReplacedFolder<'a>,
+    summary: HealSummary,
     /// Paths that are as recorded again.
-    pub(super) healed: HashSet<RelPath>,
-    /// Files that were written in place: other names of them are healed, too.
-    pub(super) patched: HashSet<(u64, u64)>,
-    /// Folder for what this run replaces; `None` before it has replaced anything.
-    pub(super) room: Option<RelPath>,
-    /// Folders that were made, and the dates they are to have in the end.
-    pub(super) made_folders: Vec<(RelPath, i64)>,
-    /// The number of the generation that the run makes, once it makes one.
-    generation: Option<u64>,
-}
-
-/// A file that can be healed, and how.
-pub(super) struct HealTask<'a> {
-    pub(super) finding: &'a Finding,
-    pub(super) recorded: RecordProof,
-    pub(super) candidates: Vec<SourceFile>,
-    pub(super) plan: SourcePlan,
-    /// Metadata of the damaged file; `None` if the file is missing.
-    pub(super) damaged: Option<Stat>,
+    healed: HashSet<RelPath>,
+    /// Files that were written in place, by device and inode: other names of them are
+    /// healed, too.
+    patched: HashSet<(u64, u64)>,
 }
 
 impl<'a> Healer<'a> {
     pub(super) fn new(
         place: &'a RootLocation,
-        open: &OpenRoot,
-        catalog: &'a mut Catalog,
+        root: &Arc<Root>,
         options: &'a HealOptions,
         (replicas, parity): (Vec<Replica>, Option<Parity>),
         monitor: &'a dyn ScanMonitor,
     ) -> Result<Self> {
+        let replicas = Rc::new(replicas);
         Ok(Self {
             place,
-            root: Arc::clone(&open.root),
-            opener: Opener::new(Arc::clone(&open.root), ReadMode::Direct),
-            catalog,
             options,
-            replicas: Rc::new(replicas),
-            parity,
             monitor,
+            opener: Opener::new(Arc::clone(root), ReadMode::Direct),
+            replicas: Rc::clone(&replicas),
+            parity,
             reader: reader(monitor)?,
-            entries: EntryBuilder::default(),
-            healing: HealSummary {
+            recorder: HealRecorder::new(Arc::clone(root)),
+            restorer: EntryRestorer::new(Arc::clone(root), replicas),
+            replaced: ReplacedFolder::new(place, Arc::clone(root), monitor),
+            summary: HealSummary {
                 is_dry_run: !options.does,
                 is_in_place: options.in_place,
                 ..HealSummary::default()
             },
             healed: HashSet::new(),
             patched: HashSet::new(),
-            room: None,
-            made_folders: Vec::new(),
-            generation: None,
         })
+    }
+
+    /// Ends what a run before this one has begun; a dry run only reports it.
+    pub(super) fn clear_up(&mut self, catalog: &mut Catalog) -> Result<()> {
+        if !self.options.does {
+            if resume::is_any(self.place, catalog)? {
+                self.monitor.warn("a heal was cut off; with '--yes' its rest is cleared up first");
+            }
+            return Ok(());
+        }
+        resume::remove_drafts(self.opener.root(), catalog, self.monitor)?;
+        resume::remove_halves(&self.place.catalog);
+        let patcher = Patcher::new(self.place, &self.opener);
+        if !patcher.has_journal() {
+            return Ok(());
+        }
+        let finished = resume::finish_patch(
+            &patcher,
+            &mut self.reader,
+            &mut self.recorder,
+            &mut self.replaced,
+            catalog,
+            self.options.discards_replaced,
+        );
+        match finished {
+            Ok(path) => {
+                self.monitor.warn(&format!("{path}: a heal that was cut off is finished"));
+                Ok(())
+            }
+            Err(HealFailure::Unhealed(why)) => {
+                self.monitor.warn(&format!("a heal that was cut off: {why}"));
+                Ok(())
+            }
+            Err(HealFailure::Stopped(code)) => Err(Error::Interrupted(code)),
+            Err(HealFailure::Fatal(error)) => Err(error),
+        }
     }
 
     /// Sets the total of the progress from the findings to treat.
@@ -100,7 +124,11 @@ impl<'a> Healer<'a> {
     }
 
     /// Does what can be done about a finding, and reports it.
-    pub(super) fn heal_finding(&mut self, finding: &Finding) -> HealAttempt<()> {
+    pub(super) fn heal_finding(
+        &mut self,
+        catalog: &mut Catalog,
+        finding: &Finding,
+    ) -> HealAttempt<()> {
         self.reader.go_on()?;
         self.reader.gauge.begin(&finding.path, size(finding));
         let mut remedy = HealResult {
@@ -114,7 +142,7 @@ impl<'a> Healer<'a> {
             kept: None,
             reason: None,
         };
-        match self.try_to_heal(finding, &mut remedy) {
+        match self.try_to_heal(catalog, finding, &mut remedy) {
             Ok(()) if self.options.does => _ = self.healed.insert(finding.path.clone()),
             Ok(()) => {}
             Err(HealFailure::Unhealed(why)) => {
@@ -123,109 +151,73 @@ impl<'a> Healer<'a> {
             }
             Err(other) => return Err(other),
         }
-        self.healing.unkept += u64::from(self.would_lose_an_edit(finding));
-        self.healing.add(&remedy);
+        self.summary.unkept += u64::from(would_lose_an_edit(finding, self.options));
+        self.summary.add(&remedy);
         self.monitor.remedy(&remedy);
         Ok(())
     }
 
-    fn try_to_heal(&mut self, finding: &Finding, remedy: &mut HealResult) -> HealAttempt<()> {
-        if let Some(why) = self.objection(finding) {
+    fn try_to_heal(
+        &mut self,
+        catalog: &mut Catalog,
+        finding: &Finding,
+        remedy: &mut HealResult,
+    ) -> HealAttempt<()> {
+        if let Some(why) = objection(finding, self.options, catalog) {
             return Err(HealFailure::Unhealed(why));
         }
         let recorded_as = finding.moved_from.as_ref().unwrap_or(&finding.path);
-        let Some(StoredRow::Sound(row)) = self.catalog.get(recorded_as)? else {
+        let Some(StoredRow::Sound(row)) = catalog.get(recorded_as)? else {
             return Err(HealFailure::Unhealed("it is not recorded any more".to_owned()));
         };
         match row.record.entry.kind {
-            EntryKind::File => self.heal_file(finding, row, remedy),
-            _ => self.restore_name(finding, row, remedy),
+            EntryKind::File => self.heal_file(catalog, finding, row, remedy),
+            _ => self.restore(catalog, &finding.path, &row, remedy),
         }
-    }
-
-    /// Returns the reason against healing a finding, whatever there is to heal it
-    /// from; `None` if there is none.
-    fn objection(&self, finding: &Finding) -> Option<String> {
-        let is_missing = finding.verdict == Verdict::Missing;
-        let why = match finding.verdict {
-            _ if !is_beneath(&finding.path) => "its name leads out of the root",
-            _ if self.would_lose_an_edit(finding) => {
-                "it may be an edit, and is replaced only if what is there is kept: not with \
-                 '--no-keep'"
-            }
-            Verdict::DamagedCopy if self.options.in_place && is_longer(finding) => {
-                "it is longer than recorded, and in place its end is kept nowhere: without \
-                 '--in-place' all of it is kept"
-            }
-            _ if self.options.in_place
-                && self.must_keep_original(finding)
-                && is_longer(finding) =>
-            {
-                "it is longer than recorded, and in place its end is kept nowhere: '--no-keep' \
-                 cuts it off"
-            }
-            Verdict::Flaky => "its content is as recorded: check medium, cable and memory",
-            _ if finding.kind != EntryKind::File && !is_missing => {
-                "only what is missing is made anew, if it is no file"
-            }
-            _ if is_missing => return None,
-            _ if finding.found.is_none() => "it cannot even be looked at",
-            // Kept, or refused above.
-            Verdict::DamagedCopy => return None,
-            _ if !self.has_its_date(finding) => {
-                "its date is not the recorded one: it may hold an edit that cannot be seen"
-            }
-            _ => return None,
-        };
-        Some(why.to_owned())
-    }
-
-    /// Returns true if nothing shows that a file was edited since it was recorded.
-    fn has_its_date(&self, finding: &Finding) -> bool {
-        let (Some(then), Some(now)) = (&finding.recorded, &finding.found) else { return false };
-        let of = |entry: &Entry| self.catalog.granularity_ns(entry.file_system);
-        let is_same = is_same_date(then.mtime_ns, now.mtime_ns, of(then).max(of(now)));
-        // Beyond the range of dates, an edit shows by its change time only.
-        let is_known = then.exact_mtime_ns().is_some() || then.same_change(now);
-        then.is_undated() || is_same && is_known
     }
 
     fn heal_file(
         &mut self,
+        catalog: &mut Catalog,
         finding: &Finding,
         row: Row,
         remedy: &mut HealResult,
     ) -> HealAttempt<()> {
-        let recorded = RecordProof::of(row, self.catalog)?;
+        let recorded = RecordProof::of(row, catalog)?;
         if recorded.row.record.digests.algorithms().bits() == 0 {
             return Err(HealFailure::Unhealed("no digest of it is recorded".to_owned()));
         }
         let damaged = match finding.verdict {
             Verdict::Missing => None,
-            _ => Some(self.root.stat(finding.path.as_bytes()).or_unhealed("look at it")?),
+            _ => Some(self.opener.root().stat(finding.path.as_bytes()).or_unhealed("look at it")?),
         };
         if let Some(stat) = &damaged {
             if self.was_patched(stat, &finding.path, &recorded)? {
                 remedy.reason = Some("healed under another of its names".to_owned());
                 let now_ns = Clock::default().now_ns();
-                self.record(&recorded.row, &finding.path, stat, now_ns)?;
-                return Ok(self.catalog.commit()?);
+                self.recorder.record(catalog, &recorded.row, &finding.path, stat, now_ns)?;
+                return Ok(catalog.commit()?);
             }
             require_as_found(stat, finding)?;
             self.require_way(stat, finding, &recorded)?;
         }
         let mut troubles = SourceErrors::default();
         let candidates = self.candidates(finding, &recorded.row, damaged.as_ref(), &mut troubles);
-        let plan = self.plan(finding, &recorded, &candidates, &mut troubles, remedy)?;
-        let work = HealTask { finding, recorded, candidates, plan, damaged };
+        let reader = &mut self.reader;
+        let plan = SourcePlan::choose(reader, finding, &recorded, &candidates, &mut troubles)?;
+        remedy.taken = plan.taken(&recorded, &candidates);
+        remedy.lacking = plan.lacking(&recorded);
+        plan.require_complete(&recorded, &troubles)?;
+        let keeps_original = must_keep_original(finding, self.options);
+        let task = HealTask { finding, recorded, candidates, plan, damaged, keeps_original };
         if !self.options.does {
-            remedy.reason = self.must_keep_original(finding).then(super::keep_replaced::would_be);
+            remedy.reason = keeps_original.then(dry_run_reason);
             return Ok(());
         }
-        if work.damaged.is_some() && self.options.in_place {
-            self.patch(&work, remedy)
+        if task.damaged.is_some() && self.options.in_place {
+            self.patch(catalog, &task, remedy)
         } else {
-            self.put_draft(&work, remedy)
+            self.replace(catalog, &task, remedy)
         }
     }
 
@@ -253,14 +245,14 @@ impl<'a> Healer<'a> {
         finding: &Finding,
         recorded: &RecordProof,
     ) -> HealAttempt<()> {
-        let names = stat.links as usize - self.kept_as(&finding.path, stat).len();
+        let names = stat.links as usize - self.replaced.kept_as(&finding.path, stat).len();
         if names > 1 && !self.options.in_place {
             return Err(HealFailure::Unhealed(format!(
                 "it has {names} names, which a new file would split: '--in-place' writes into it"
             )));
         }
-        if self.must_keep_original(finding) && !self.options.in_place {
-            self.require_room(finding, stat)?;
+        if must_keep_original(finding, self.options) && !self.options.in_place {
+            self.replaced.require_room(finding, stat)?;
         }
         if self.options.in_place && stat.mtime_ns.abs() == DATE_NS_MAX {
             return Err(HealFailure::Unhealed(
@@ -268,7 +260,7 @@ impl<'a> Healer<'a> {
                     .to_owned(),
             ));
         }
-        if self.options.in_place && !super::in_place::can_patch(recorded) {
+        if self.options.in_place && !can_patch(recorded) {
             return Err(HealFailure::Unhealed(
                 "it cannot be healed in place: its blocks are not recorded".to_owned(),
             ));
@@ -300,7 +292,7 @@ impl<'a> Healer<'a> {
             take(&HealSource::Itself, SourceFile::open(HealSource::Itself, &self.opener, path));
         }
         for replica in self.replicas.iter() {
-            let by_name = |path: &RelPath| replica.candidate(path, damaged);
+            let by_name = |path: &RelPath| SourceFile::of_replica(replica, path, damaged);
             let opened = by_name(&row.record.path);
             let is_moved = finding.path != row.record.path;
             let opened = if is_moved { opened.or_else(|_| by_name(&finding.path)) } else { opened };
@@ -313,100 +305,90 @@ impl<'a> Healer<'a> {
         all
     }
 
-    /// Records what is there now under the digests that are recorded, and the time at
-    /// which they were verified, if it still is what was `proved`. Durable with the
-    /// next commit.
-    pub(super) fn record(
+    /// Puts a whole file in the place of a damaged or missing one.
+    fn replace(
         &mut self,
-        row: &Row,
-        path: &RelPath,
-        proved: &Stat,
-        hashed_ns: i64,
+        catalog: &mut Catalog,
+        task: &HealTask<'_>,
+        remedy: &mut HealResult,
     ) -> HealAttempt<()> {
-        let stat = self.root.stat(path.as_bytes()).or_unhealed("look at what was healed")?;
-        let looks = |stat: &Stat| (stat.inode, stat.size, stat.mtime_ns);
-        if looks(&stat) != looks(proved) {
-            // Healed, but changed by another process since: the next run reports what
-            // it is now.
+        let path = &task.finding.path;
+        let folder = path.parent().unwrap_or_default();
+        if task.damaged.is_none() {
+            self.restorer.make_parents(catalog, &folder)?;
+        }
+        let draft = folder.join(&draft_name());
+        catalog.note_draft(path, &draft)?;
+        catalog.commit()?;
+        let replacement = Replacement { opener: &self.opener, task, draft: &draft };
+        let placed = replacement.make_and_place(&mut self.reader, &mut self.replaced, remedy);
+        let recorded = placed.and_then(|(healed, proved_ns)| {
+            self.recorder.record(catalog, &task.recorded.row, path, &healed, proved_ns)
+        });
+        // Noted for as long as there is anything to be removed.
+        if self.opener.root().stat(draft.as_bytes()).is_err_and(|error| is_gone(&error)) {
+            catalog.forget_draft(path)?;
+            catalog.commit()?;
+        }
+        recorded
+    }
+
+    /// Writes into a damaged file what is wrong in it, and keeps the journal if what is
+    /// replaced is to be kept.
+    fn patch(
+        &mut self,
+        catalog: &mut Catalog,
+        task: &HealTask<'_>,
+        remedy: &mut HealResult,
+    ) -> HealAttempt<()> {
+        let path = &task.finding.path;
+        let patcher = Patcher::new(self.place, &self.opener);
+        let Patched { file, stat, proved_ns } = patcher.patch(&mut self.reader, task)?;
+        self.recorder.record(catalog, &task.recorded.row, path, &stat, proved_ns)?;
+        catalog.commit()?;
+        if task.keeps_original {
+            match self.replaced.keep_journal(path)? {
+                KeptJournal::Below(kept) => remedy.kept = Some(kept),
+                KeptJournal::Beside(kept) => {
+                    let kept = kept.display();
+                    remedy.reason = Some(format!("the bytes that were replaced are in {kept}"));
+                }
+            }
+        } else {
+            patcher.remove_journal();
+        }
+        self.patched.insert(file);
+        Ok(())
+    }
+
+    /// Makes a link or a folder again.
+    fn restore(
+        &mut self,
+        catalog: &mut Catalog,
+        path: &RelPath,
+        row: &Row,
+        remedy: &mut HealResult,
+    ) -> HealAttempt<()> {
+        remedy.taken = vec![(HealSource::Record, Vec::new())];
+        let entry = &row.record.entry;
+        require_target(entry)?;
+        if !self.options.does {
             return Ok(());
         }
-        let parent = path.parent().unwrap_or_default();
-        let device = self.root.stat(parent.as_bytes()).map_or(stat.device, |stat| stat.device);
-        let found = self.entries.entry(&self.root, self.catalog, path, &stat, device)?;
-        let was = &row.record;
-        let (entry, hashed_ns) = match was.entry.is_undated() {
-            // Still only what a list says.
-            true => (was.entry.clone(), was.hashed_ns),
-            false => {
-                // A folder gets its date when all is in it.
-                let is_folder = was.entry.kind == EntryKind::Folder;
-                let mtime_ns = if is_folder { was.entry.mtime_ns } else { found.mtime_ns };
-                (Entry { target: was.entry.target.clone(), mtime_ns, ..found }, hashed_ns)
-            }
-        };
-        let verified_s = Clock::default().now_s();
-        let record = Record { entry, hashed_ns, verified_s, gone_s: None, ..was.clone() };
-        self.catalog.put_same_content(row, record)?;
-        self.catalog.forget_finding(path)?;
-        // Where dates are coarser than the recorded ones, what was healed has
-        // another one, and the record claims something new.
-        let (number, changes) = (&mut self.generation, Changes::default());
-        Ok(self.catalog.note_changes(number, verified_s, HEAL, changes)?)
+        let made = self.restorer.restore(catalog, path, entry)?;
+        remedy.reason = made.reason;
+        self.recorder.record(catalog, row, path, &made.stat, Clock::default().now_ns())?;
+        Ok(catalog.commit()?)
     }
-}
 
-/// Refuses a file that has changed since it was judged.
-pub(super) fn require_as_found(stat: &Stat, finding: &Finding) -> HealAttempt<()> {
-    let is_as_found = finding.found.as_ref().is_some_and(|found| {
-        found.size == stat.size
-            && found.mtime_ns == stat.mtime_ns
-            && found.ctime_ns.is_none_or(|ctime_ns| ctime_ns == stat.ctime_ns)
-            && found.inode.is_none_or(|inode| inode == stat.inode)
-    });
-    if is_as_found && stat.kind == fsure_os::Kind::File {
-        return Ok(());
+    /// Gives the folders that were made their dates. Returns the counts, and the paths
+    /// that are as recorded again.
+    pub(super) fn finish(self) -> (HealSummary, HashSet<RelPath>) {
+        self.restorer.date_folders(self.monitor);
+        (self.summary, self.healed)
     }
-    Err(HealFailure::Unhealed("busy: it changed since it was judged".to_owned()))
-}
-
-/// Returns true if a path stays below its root and is not one of fsure's own.
-fn is_beneath(path: &RelPath) -> bool {
-    let is_name = |name: &[u8]| !name.is_empty() && name != b"." && name != b"..";
-    path.as_bytes().split(|byte| *byte == b'/').all(is_name)
-        && !path.is_within(&RelPath::from_bytes(OWN_FOLDER.as_bytes()))
-}
-
-/// Returns true if a file is longer than recorded.
-fn is_longer(finding: &Finding) -> bool {
-    let size = |entry: &Option<Entry>| entry.as_ref().map(|entry| entry.size);
-    size(&finding.found) > size(&finding.recorded)
 }
 
 fn size(finding: &Finding) -> u64 {
     finding.recorded.as_ref().map_or(0, |entry| entry.size)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A record may have been forged: no name in it leads anywhere else.
-    #[test]
-    fn only_names_beneath_the_root_are_healed() {
-        for (path, is) in [
-            ("a", true),
-            ("a/b..c/.d", true),
-            (".fsures", true),
-            ("..", false),
-            ("a/../../b", false),
-            ("/etc/passwd", false),
-            ("a//b", false),
-            ("./a", false),
-            ("", false),
-            (".fsure", false),
-            (".fsure/catalog.db", false),
-        ] {
-            assert_eq!(is_beneath(&RelPath::from_bytes(path.as_bytes())), is, "{path}");
-        }
-    }
 }

@@ -2,20 +2,23 @@
 //! proves. A run judges as `verify` does, and what it finds is then healed as a
 //! whole, or left as it was. `docs/heal.md` says by which rules.
 
+mod entry_restorer;
 mod finding_filter;
+mod heal_recorder;
+mod heal_task;
 mod healer;
-mod in_place;
 mod journal;
-mod keep_replaced;
+mod objection;
 mod parity_pools;
 mod parity_rebuild;
+mod patcher;
 mod plan;
 mod progress;
 mod proof;
 mod protect;
+mod replaced_folder;
 mod replacement;
 mod replica;
-mod restore_entries;
 mod resume;
 mod source_reader;
 
@@ -80,29 +83,30 @@ pub fn heal(
     let parity = open_parity(place, &open, monitor)?;
     let replicas = open_replicas(place, &open, &mut catalog, options, parity.is_some())?;
     warn_of_other_root(&open, &catalog, "it is judged and healed as a copy", monitor);
-    let mut healer = Healer::new(place, &open, &mut catalog, options, (replicas, parity), monitor)?;
-    healer.clear_up()?;
+    let mut healer = Healer::new(place, &open.root, options, (replicas, parity), monitor)?;
+    healer.clear_up(&mut catalog)?;
     let purpose = Purpose::Verify;
-    let mut plan = plan(place, &open, healer.catalog, &options.common, purpose, options.does)?;
+    let mut plan = plan(place, &open, &mut catalog, &options.common, purpose, options.does)?;
     plan.command = HEAL;
     plan.must_write = options.does;
     plan.force = force;
     let ward = FindingFilter::new(monitor);
-    let noted = healer.catalog.last_verification()?;
-    let mut outcome = scan(&plan, healer.catalog, &ward)?;
+    let noted = catalog.last_verification()?;
+    let mut outcome = scan(&plan, &mut catalog, &ward)?;
     let may_go_on = outcome.offline.is_none()
         && outcome.stopped.is_none()
         && outcome.record_untrusted.is_none();
     let findings = if may_go_on { ward.findings() } else { Vec::new() };
-    outcome.stopped = heal_all(&mut healer, &findings, outcome.stopped.take())?;
-    healer.healing.is_unfinished = fsure_os::path::exists(&healer.journal());
+    outcome.stopped = heal_all(&mut healer, &mut catalog, &findings, outcome.stopped.take())?;
+    let (mut summary, paths) = healer.finish();
+    summary.is_unfinished = fsure_os::path::exists(&Catalog::journal_file(&place.catalog));
     outcome.replicas.clone_from(&options.replicas);
-    let HealSummary { healed, .. } = *outcome.healing.insert(healer.healing);
+    let HealSummary { healed, .. } = *outcome.healing.insert(summary);
     if healed.total() > 0 {
-        let is_healed = |finding: &Finding| healer.healed.contains(&finding.path);
+        let is_healed = |finding: &Finding| paths.contains(&finding.path);
         outcome.grave.retain(|finding| !is_healed(finding));
-        outcome.to_accept.verdicts.retain(|_, path| !healer.healed.contains(path));
-        outcome.to_accept.known_damage.take_if(|path| healer.healed.contains(path));
+        outcome.to_accept.verdicts.retain(|_, path| !paths.contains(path));
+        outcome.to_accept.known_damage.take_if(|path| paths.contains(path));
         for finding in findings.iter().filter(|finding| is_healed(finding)) {
             outcome.forget_known_damage(finding);
         }
@@ -139,16 +143,17 @@ fn note_healed(catalog: &mut Catalog, noted: i64, outcome: &Outcome) -> Result<(
 /// Heals one after the other. Returns the reason if the run ends early.
 fn heal_all(
     healer: &mut Healer<'_>,
+    catalog: &mut Catalog,
     findings: &[Finding],
     mut stopped: Option<StopReason>,
 ) -> Result<Option<StopReason>> {
     healer.expect(findings);
     for finding in findings {
-        match healer.heal_finding(finding) {
+        match healer.heal_finding(catalog, finding) {
             Ok(()) => {}
             Err(HealFailure::Stopped(code)) => stopped = Some(StopReason::Interrupted(code)),
             Err(HealFailure::Fatal(error @ Error::RecordNotWritten { .. })) => {
-                healer.catalog.rollback();
+                catalog.rollback();
                 let hint = error.hint().unwrap_or_default();
                 stopped = Some(StopReason::RecordFailed(format!("{error}; {hint}")));
             }
@@ -159,7 +164,6 @@ fn heal_all(
             break;
         }
     }
-    healer.date_folders();
     Ok(stopped)
 }
 

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::healer::Healer;
 use super::proof::RecordProof;
-use super::source_reader::{HealAttempt, HealFailure, SourceErrors, SourceFile};
-use crate::model::{ByteRange, Entry, Finding, HealResult, HealSource, push_range};
+use super::source_reader::{HealAttempt, HealFailure, SourceErrors, SourceFile, SourceReader};
+use crate::model::{ByteRange, Entry, Finding, HealSource, push_range};
 use fsure_core::block_hash::SequentialDigests;
 use fsure_core::{Algorithm, Digests};
 
@@ -19,35 +18,35 @@ pub(super) struct SourcePlan {
     pub(super) from: BTreeMap<u64, usize>,
     /// The pieces that none has.
     lacking: Vec<u64>,
+    /// True if the content is none at all, which needs no source but the record.
+    is_of_nothing: bool,
 }
 
-impl Healer<'_> {
-    /// Finds a proven copy of everything that is bad in a file, and notes it in the
-    /// remedy.
-    pub(super) fn plan(
-        &mut self,
+impl SourcePlan {
+    /// Chooses a proven copy of everything that is bad in a file.
+    pub(super) fn choose(
+        reader: &mut SourceReader<'_>,
         finding: &Finding,
         recorded: &RecordProof,
         candidates: &[SourceFile],
         troubles: &mut SourceErrors,
-        remedy: &mut HealResult,
-    ) -> HealAttempt<SourcePlan> {
-        let mut plan = SourcePlan {
+    ) -> HealAttempt<Self> {
+        let mut plan = Self {
             size: recorded.size().unwrap_or(0),
             from: BTreeMap::new(),
             lacking: Vec::new(),
+            is_of_nothing: recorded.size() == Some(0) && recorded.proves(&of_nothing(recorded)),
         };
-        if plan.size == 0 && recorded.size().is_some() && recorded.proves(&of_nothing(recorded)) {
-            remedy.taken = vec![(HealSource::Record, Vec::new())];
+        if plan.is_of_nothing {
             return Ok(plan);
         }
         for piece in bad_pieces(recorded, finding, candidates) {
-            self.reader.go_on()?;
+            reader.go_on()?;
             let found = match recorded.is_by_blocks() {
                 true => candidates
                     .iter()
-                    .position(|one| self.reader.has_block(recorded, one, piece, troubles)),
-                false => self.first_with_whole(recorded, candidates, troubles)?,
+                    .position(|one| reader.has_block(recorded, one, piece, troubles)),
+                false => first_with_whole(reader, recorded, candidates, troubles)?,
             };
             match found {
                 Some(place) => _ = plan.from.insert(piece, place),
@@ -57,9 +56,43 @@ impl Healer<'_> {
         if let (None, Some(place)) = (recorded.size(), plan.from.get(&0)) {
             plan.size = candidates[*place].stat.size;
         }
-        plan.tell(recorded, candidates, remedy);
-        if plan.lacking.is_empty() {
-            return Ok(plan);
+        Ok(plan)
+    }
+
+    /// Returns the ranges that each source is to give.
+    pub(super) fn taken(
+        &self,
+        recorded: &RecordProof,
+        candidates: &[SourceFile],
+    ) -> Vec<(HealSource, Vec<ByteRange>)> {
+        if self.is_of_nothing {
+            return vec![(HealSource::Record, Vec::new())];
+        }
+        let mut taken: BTreeMap<HealSource, Vec<ByteRange>> = BTreeMap::new();
+        for (piece, place) in &self.from {
+            let ranges = taken.entry(candidates[*place].origin.clone()).or_default();
+            push_range(ranges, recorded.range(*piece, self.size));
+        }
+        taken.into_iter().collect()
+    }
+
+    /// Returns the ranges that no source has.
+    pub(super) fn lacking(&self, recorded: &RecordProof) -> Vec<ByteRange> {
+        let mut lacking = Vec::new();
+        for piece in &self.lacking {
+            push_range(&mut lacking, recorded.range(*piece, self.size));
+        }
+        lacking
+    }
+
+    /// Refuses a plan that lacks a piece, for the reasons that the sources gave.
+    pub(super) fn require_complete(
+        &self,
+        recorded: &RecordProof,
+        troubles: &SourceErrors,
+    ) -> HealAttempt<()> {
+        if self.lacking.is_empty() {
+            return Ok(());
         }
         let what = if recorded.is_by_blocks() { "some of it" } else { "it" };
         Err(HealFailure::Unhealed(match troubles.told() {
@@ -67,34 +100,20 @@ impl Healer<'_> {
             told => format!("there is no proven copy of {what} ({told})"),
         }))
     }
-
-    fn first_with_whole(
-        &mut self,
-        recorded: &RecordProof,
-        candidates: &[SourceFile],
-        troubles: &mut SourceErrors,
-    ) -> HealAttempt<Option<usize>> {
-        for (place, candidate) in candidates.iter().enumerate() {
-            if self.reader.has_whole(recorded, candidate, troubles)? {
-                return Ok(Some(place));
-            }
-        }
-        Ok(None)
-    }
 }
 
-impl SourcePlan {
-    fn tell(&self, recorded: &RecordProof, candidates: &[SourceFile], remedy: &mut HealResult) {
-        let mut taken: BTreeMap<HealSource, Vec<ByteRange>> = BTreeMap::new();
-        for (piece, place) in &self.from {
-            let ranges = taken.entry(candidates[*place].origin.clone()).or_default();
-            push_range(ranges, recorded.range(*piece, self.size));
-        }
-        remedy.taken = taken.into_iter().collect();
-        for piece in &self.lacking {
-            push_range(&mut remedy.lacking, recorded.range(*piece, self.size));
+fn first_with_whole(
+    reader: &mut SourceReader<'_>,
+    recorded: &RecordProof,
+    candidates: &[SourceFile],
+    troubles: &mut SourceErrors,
+) -> HealAttempt<Option<usize>> {
+    for (place, candidate) in candidates.iter().enumerate() {
+        if reader.has_whole(recorded, candidate, troubles)? {
+            return Ok(Some(place));
         }
     }
+    Ok(None)
 }
 
 /// Returns the pieces that have to be found: all of a file that is gone or cannot be

@@ -1,7 +1,6 @@
 //! Replicas to heal from: folders or files that correspond to the path that is to be
 //! healed. Nothing in them is believed without the record.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +10,6 @@ use fsure_os::read::ReadMode;
 use fsure_os::root_dir::Root;
 use fsure_os::{Kind, Stat};
 
-use super::source_reader::SourceFile;
 use crate::model::HealSource;
 use fsure_core::{Error, IoContext as _, RelPath, Result};
 
@@ -79,24 +77,10 @@ impl Replica {
         let rest = within.as_bytes().strip_prefix(self.scope.as_bytes())?;
         Some(rest.strip_prefix(b"/").unwrap_or(rest).to_owned())
     }
-
-    /// Its file for this path, unless that is `damaged` itself.
-    pub(super) fn candidate(
-        &self,
-        path: &RelPath,
-        damaged: Option<&Stat>,
-    ) -> io::Result<SourceFile> {
-        let path = self.path_of(path).ok_or(io::ErrorKind::NotFound)?;
-        let found = SourceFile::open(self.origin.clone(), &self.opener, &path)?;
-        if damaged.is_some_and(|damaged| is_same(damaged, &found.stat)) {
-            return Err(io::Error::other("it is the damaged file itself, under another name"));
-        }
-        Ok(found)
-    }
 }
 
 /// Returns true if two names stand for one file or folder, links and mounts aside.
-fn is_same(one: &Stat, other: &Stat) -> bool {
+pub(super) fn is_same(one: &Stat, other: &Stat) -> bool {
     one.device == other.device && one.inode == other.inode && one.kind != Kind::Special
 }
 

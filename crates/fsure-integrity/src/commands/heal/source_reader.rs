@@ -15,10 +15,11 @@ use fsure_os::{Kind, Stat};
 use super::parity_rebuild::Rebuilder;
 use super::progress::HealProgress;
 use super::proof::RecordProof;
+use super::replica::{Replica, is_same};
 use crate::catalog::Row;
 use crate::model::{HealSource, ScanMonitor};
 use fsure_core::block_hash::{BLOCK, SequentialDigests};
-use fsure_core::{Algorithm, AlgorithmSet, Digests, Error, ExitCode, Result};
+use fsure_core::{Algorithm, AlgorithmSet, Digests, Error, ExitCode, RelPath, Result};
 
 /// Reads from one place before it is passed over.
 const READS_PER_SOURCE_MAX: usize = 2;
@@ -83,6 +84,20 @@ impl SourceFile {
         let (source, stat) = opener.open(path, false)?;
         let place = Some((Arc::clone(opener.root()), path.to_owned()));
         Ok(Self { origin, bytes: Bytes::File(source), stat, place })
+    }
+
+    /// Opens a replica's file for this path, unless that is `damaged` itself.
+    pub(super) fn of_replica(
+        replica: &Replica,
+        path: &RelPath,
+        damaged: Option<&Stat>,
+    ) -> io::Result<Self> {
+        let path = replica.path_of(path).ok_or(io::ErrorKind::NotFound)?;
+        let found = Self::open(replica.origin.clone(), replica.opener(), &path)?;
+        if damaged.is_some_and(|damaged| is_same(damaged, &found.stat)) {
+            return Err(io::Error::other("it is the damaged file itself, under another name"));
+        }
+        Ok(found)
     }
 
     /// A candidate that is rebuilt from the recovery data of a recorded file. It is

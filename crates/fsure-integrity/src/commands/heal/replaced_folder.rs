@@ -6,20 +6,21 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use fsure_os::path as os_path;
 use fsure_os::physical_order::LocateFiles;
 use fsure_os::repair_write::{flush_folder, has_no_links, link_file, make_folder, move_file};
+use fsure_os::root_dir::Root;
 use fsure_os::{Kind, Stat};
 
-use super::healer::Healer;
 use super::source_reader::{HealAttempt, HealFailure};
-use crate::catalog::REPLACED;
-use crate::model::{Finding, HealResult, Verdict};
+use crate::catalog::{Catalog, REPLACED, RootLocation};
+use crate::model::{Finding, HealResult, ScanMonitor, Verdict};
 use fsure_core::{RelPath, shell_quoted};
 
 /// The reason that a dry run reports for a file that would be kept.
-pub(super) fn would_be() -> String {
+pub(super) fn dry_run_reason() -> String {
     format!("what is there would be kept below {REPLACED}")
 }
 
@@ -40,17 +41,23 @@ pub(super) enum KeptJournal {
     Beside(PathBuf),
 }
 
-impl Healer<'_> {
-    /// Returns true if what is there is to be kept: of what is missing there is
-    /// nothing.
-    pub(super) fn must_keep_original(&self, finding: &Finding) -> bool {
-        finding.verdict != Verdict::Missing && !self.options.discards_replaced
-    }
+/// The folder in which one run keeps what it replaces.
+pub(super) struct ReplacedFolder<'a> {
+    place: &'a RootLocation,
+    root: Arc<Root>,
+    monitor: &'a dyn ScanMonitor,
+    /// Its path; `None` before the run has replaced anything.
+    path: Option<RelPath>,
+}
 
-    /// Returns true if a finding may be an edit of which this run would keep nothing.
-    /// The files around a damaged copy make it likely to be damaged and do not prove it.
-    pub(super) fn would_lose_an_edit(&self, finding: &Finding) -> bool {
-        finding.verdict == Verdict::DamagedCopy && self.options.discards_replaced
+impl<'a> ReplacedFolder<'a> {
+    /// A folder that is made when the first file is to be kept.
+    pub(super) fn new(
+        place: &'a RootLocation,
+        root: Arc<Root>,
+        monitor: &'a dyn ScanMonitor,
+    ) -> Self {
+        Self { place, root, monitor, path: None }
     }
 
     /// Returns the failure of a file that is left alone because it cannot be kept,
@@ -142,12 +149,12 @@ impl Healer<'_> {
 
     /// The name among what is kept that corresponds to a path, its folders made.
     fn place_for(&mut self, path: &RelPath) -> io::Result<RelPath> {
-        let room = match &self.room {
-            Some(room) => room.clone(),
-            None => self.room.insert(self.make_room()?).clone(),
+        let folder = match &self.path {
+            Some(folder) => folder.clone(),
+            None => self.path.insert(self.make()?).clone(),
         };
-        let kept = RelPath::from_bytes([room.as_bytes(), b"/", path.as_bytes()].concat());
-        self.make_own(&kept.parent().unwrap_or_default(), &room)?;
+        let kept = RelPath::from_bytes([folder.as_bytes(), b"/", path.as_bytes()].concat());
+        self.make_own(&kept.parent().unwrap_or_default(), &folder)?;
         Ok(kept)
     }
 
@@ -163,7 +170,7 @@ impl Healer<'_> {
     }
 
     fn move_journal(&mut self, path: &RelPath) -> io::Result<KeptJournal> {
-        let journal = self.journal();
+        let journal = Catalog::journal_file(&self.place.catalog);
         if !self.place.is_inside() {
             let free = os_path::free_numbered(&journal, ".");
             os_path::rename(&journal, &free)?;
@@ -176,8 +183,8 @@ impl Healer<'_> {
         Ok(KeptJournal::Below(kept))
     }
 
-    /// Makes a folder for what this run replaces: the first free number.
-    fn make_room(&self) -> io::Result<RelPath> {
+    /// Makes the folder: the first free number.
+    fn make(&self) -> io::Result<RelPath> {
         let replaced = RelPath::from_bytes(REPLACED.as_bytes());
         self.make_own(&replaced, &RelPath::root())?;
         // Whichever process made them, they are to be there for as long as what is in
@@ -186,9 +193,9 @@ impl Healer<'_> {
         flush_folder(&self.root, replaced.parent().unwrap_or_default().as_bytes())?;
         let mut number = 1_u64;
         loop {
-            let room = replaced.join(number.to_string().as_bytes());
-            match make_folder(&self.root, room.as_bytes(), None) {
-                Ok(_) => return Ok(room),
+            let folder = replaced.join(number.to_string().as_bytes());
+            match make_folder(&self.root, folder.as_bytes(), None) {
+                Ok(_) => return Ok(folder),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(error),
             }
@@ -210,12 +217,12 @@ impl Healer<'_> {
         if stat.links < 2 {
             return Vec::new();
         }
-        let Ok(rooms) = self.root.list(REPLACED.as_bytes(), LocateFiles::No, &|| ()) else {
+        let Ok(folders) = self.root.list(REPLACED.as_bytes(), LocateFiles::No, &|| ()) else {
             return Vec::new();
         };
-        let kept = rooms.entries.iter().map(|(at, _)| {
-            let room = [REPLACED.as_bytes(), rooms.names.get(*at)].join(&b'/');
-            RelPath::from_bytes([&*room, path.as_bytes()].join(&b'/'))
+        let kept = folders.entries.iter().map(|(at, _)| {
+            let folder = [REPLACED.as_bytes(), folders.names.get(*at)].join(&b'/');
+            RelPath::from_bytes([&*folder, path.as_bytes()].join(&b'/'))
         });
         kept.filter(|kept| {
             let there = self.root.stat(kept.as_bytes());
