@@ -6,6 +6,7 @@ mod compare;
 mod compare_side;
 mod config;
 mod cshatag_source;
+mod damaged_catalogs;
 mod dupes;
 mod export;
 mod heal;

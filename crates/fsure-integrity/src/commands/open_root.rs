@@ -13,8 +13,8 @@ use fsure_os::root_dir::Root;
 
 use super::Options;
 use super::config::{self, Config};
+use super::damaged_catalogs::damaged_names;
 use super::heal::is_draft_name;
-use super::recover::damaged_names;
 use crate::catalog::{
     Catalog, OWN_CATALOG, OWN_FOLDER, PageStart, RECOVERED, RootLocation, StoredRow,
 };
