@@ -11,6 +11,7 @@ mod journal;
 mod objection;
 mod parity_pools;
 mod parity_rebuild;
+mod parity_writer;
 mod patcher;
 mod plan;
 mod progress;

@@ -5,8 +5,8 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 
+use super::parity_writer::ParityWriter;
 use super::proof::RecordProof;
-use super::protect::ParityWriter;
 use super::source_reader::{HealAttempt, HealFailure, OrUnhealed as _};
 use crate::catalog::Row;
 use crate::parity;
