@@ -278,14 +278,8 @@ impl<'a> Healer<'a> {
     ) -> Vec<SourceFile> {
         let mut all = Vec::new();
         let mut take = |origin: &HealSource, opened: std::io::Result<SourceFile>| match opened {
-            Ok(candidate) => {
-                all.push(candidate);
-                true
-            }
-            Err(error) => {
-                troubles.add(origin, error);
-                false
-            }
+            Ok(candidate) => all.push(candidate),
+            Err(error) => troubles.add(origin, error),
         };
         if damaged.is_some() {
             let path = finding.path.as_bytes();

@@ -99,15 +99,15 @@ pub fn heal(
         && outcome.record_untrusted.is_none();
     let findings = if may_go_on { ward.findings() } else { Vec::new() };
     outcome.stopped = heal_all(&mut healer, &mut catalog, &findings, outcome.stopped.take())?;
-    let (mut summary, paths) = healer.finish();
+    let (mut summary, healed_paths) = healer.finish();
     summary.is_unfinished = fsure_os::path::exists(&Catalog::journal_file(&place.catalog));
     outcome.replicas.clone_from(&options.replicas);
     let HealSummary { healed, .. } = *outcome.healing.insert(summary);
     if healed.total() > 0 {
-        let is_healed = |finding: &Finding| paths.contains(&finding.path);
+        let is_healed = |finding: &Finding| healed_paths.contains(&finding.path);
         outcome.grave.retain(|finding| !is_healed(finding));
-        outcome.to_accept.verdicts.retain(|_, path| !paths.contains(path));
-        outcome.to_accept.known_damage.take_if(|path| paths.contains(path));
+        outcome.to_accept.verdicts.retain(|_, path| !healed_paths.contains(path));
+        outcome.to_accept.known_damage.take_if(|path| healed_paths.contains(path));
         for finding in findings.iter().filter(|finding| is_healed(finding)) {
             outcome.forget_known_damage(finding);
         }
