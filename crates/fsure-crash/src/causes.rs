@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::backend::OfflineDrive;
 use super::check_image::examine;
-use super::run::CrashRun;
+use super::context::CrashRun;
 use crate::{CutState, MissingSync};
 use fsure_core::{Error, ExitCode, Result};
 use fsure_simdrive::files::{PreCutState, Unsynced};

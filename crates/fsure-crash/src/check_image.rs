@@ -8,7 +8,7 @@ use fsure_os::loop_mount::{MountArea, MountError};
 use fsure_os::process_tree::Ended;
 
 use super::backend::{DriveConfig, MountedMedium, OfflineDrive};
-use super::crash::undisturbed;
+use super::disturbed::undisturbed;
 use super::program::{Program, ProgramCommand, locked};
 use super::{CrashMonitor, CrashOptions};
 use crate::CutState;
@@ -75,6 +75,12 @@ pub(super) fn examine(
         }
         Ok(found)
     })
+}
+
+/// Turns a survived cut into a broken harness if the twin has shown that the check
+/// notices no loss.
+pub(super) fn twin_found_no_loss(state: CutState, has_teeth: bool) -> CutState {
+    if state == CutState::Survived && !has_teeth { CutState::HarnessBroken } else { state }
 }
 
 /// Runs the check on what is mounted.

@@ -6,10 +6,11 @@
 use std::time::Instant;
 
 use super::backend::OfflineDrive;
-use super::check_image::examine;
-use super::crash::{twin_found_no_loss, undisturbed};
+use super::check_image::{examine, twin_found_no_loss};
+use super::context::CrashRun;
+use super::disturbed::undisturbed;
 use super::program::PROGRAM_POLL_INTERVAL;
-use super::run::{CrashRun, REMEMBERING};
+use super::run::REMEMBERING;
 use crate::{CrashLine, CutMade};
 use fsure_core::{Error, IoContext as _, Result};
 use fsure_simdrive::{Behavior, Boundary, History};

@@ -7,10 +7,14 @@ mod acks;
 mod backend;
 mod causes;
 mod check_image;
+mod context;
 mod crash;
+mod disturbed;
 mod every_flush;
 mod expect;
 mod matrix;
+mod options;
+mod prepare;
 mod program;
 mod result_lines;
 mod run;
@@ -18,9 +22,10 @@ mod serve;
 mod write_error;
 
 pub use backend::AccessMode;
-pub use crash::{CrashMonitor, CrashOptions, Crashed, crash};
+pub use crash::{Crashed, crash};
 pub use expect::{CrashWorkload, Expect};
 pub use matrix::{MatrixOptions, matrix};
+pub use options::{CrashMonitor, CrashOptions};
 pub use result_lines::{
     Call, ContentSeen, CrashCell, CrashLine, CrashSummary, CutMade, CutState, DriveTried,
     FlushAfterError, MissingSync,

@@ -135,6 +135,15 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Describes the end of a program in words.
+pub(super) fn describe_end(ended: Ended, last_words: &[String]) -> String {
+    let end = match ended {
+        Ended::Code(code) => format!("exit code {code}"),
+        Ended::Signal(signal) => format!("signal {signal}"),
+    };
+    if last_words.is_empty() { end } else { format!("{end}: {}", last_words.join(" | ")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

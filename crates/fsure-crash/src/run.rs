@@ -6,16 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fsure_os::loop_device::Reliance;
-use fsure_os::loop_mount::MountArea;
 use fsure_os::process_tree::Ended;
 
 use super::acks::Acknowledged;
 use super::backend::{AccessMode, BackendDrive, DriveConfig, MountedMedium, OfflineDrive};
 use super::causes::{MissingSyncSets, missing_syncs};
-use super::check_image::examine;
-use super::crash::{told, twin_found_no_loss, undisturbed, unmounted};
-use super::program::{PROGRAM_POLL_INTERVAL, Program, ProgramCommand};
-use super::{CrashMonitor, CrashOptions};
+use super::check_image::{examine, twin_found_no_loss};
+use super::context::CrashRun;
+use super::disturbed::{undisturbed, unmounted};
+use super::program::{PROGRAM_POLL_INTERVAL, Program, ProgramCommand, describe_end};
 use crate::{CrashLine, CutMade, CutState};
 use fsure_core::Random;
 use fsure_core::{Error, IoContext as _, Result};
@@ -25,7 +24,7 @@ use fsure_simdrive::{Behavior, CutVariant};
 /// database may take a while to start.
 const FIRST_ACK_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout for a program that has acknowledged nothing before.
-const NO_PATIENCE: Duration = Duration::from_secs(10);
+const LATER_ACK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The remedy for a program that fails at once.
 const HINT: &str = "run it by hand in an empty folder until it prints 'ACK 1'; here it runs in the \
                     new file system, which is in $MNT, and what it needs there is made by \
@@ -39,17 +38,6 @@ const FOLDER_HINT: &str = "the folder has no O_TMPFILE and no extended attribute
 pub(super) const REMEMBERING: &str = "remember every write in";
 /// Variants of the cuts of a twin: they decide what it loses.
 const TWIN_VARIANTS: [CutVariant; 2] = [CutVariant::None, CutVariant::Random];
-
-/// Context that all drives have in common.
-pub(super) struct CrashRun<'a> {
-    pub(super) options: &'a CrashOptions,
-    pub(super) site: &'a Arc<MountArea>,
-    /// Content of a new drive.
-    pub(super) base: &'a OfflineDrive,
-    pub(super) listener: &'a dyn CrashMonitor,
-    /// Share of the whole run that is done when this part begins, 0 to 1.
-    pub(super) from: f64,
-}
 
 /// Cuts to be made on a drive.
 struct CutPlan<'a> {
@@ -124,14 +112,14 @@ impl CrashRun<'_> {
 
     /// Makes the cuts of a plan, as long as `each` wants more.
     fn make(&self, plan: &CutPlan<'_>, each: &mut dyn FnMut(&CutMade) -> bool) -> Result<()> {
-        let (mut random, mut patience) = (Random::new(self.options.seed), FIRST_ACK_TIMEOUT);
+        let (mut random, mut ack_timeout) = (Random::new(self.options.seed), FIRST_ACK_TIMEOUT);
         let mut going = None;
         for number in 1..=plan.cuts {
             if self.listener.stop_requested().is_some() {
                 return Ok(());
             }
             let made = undisturbed(self.listener, &format!("cut {number}"), || {
-                let made = self.next(plan, number, (&mut going, &mut random, &mut patience));
+                let made = self.next(plan, number, (&mut going, &mut random, &mut ack_timeout));
                 // A drive that was disturbed is not used any more.
                 made.inspect_err(|_| going = None)
             });
@@ -159,18 +147,18 @@ impl CrashRun<'_> {
         &self,
         plan: &CutPlan<'_>,
         number: u64,
-        (under_way, random, patience): (&mut Option<RunningProgram>, &mut Random, &mut Duration),
+        (under_way, random, ack_timeout): (&mut Option<RunningProgram>, &mut Random, &mut Duration),
     ) -> Result<Option<CutMade>> {
         if under_way.is_none() {
             *under_way = Some(self.start(plan.drive)?);
         }
         let Some(going) = under_way else { return Ok(None) };
-        let ended = self.wait(going, random, *patience)?;
+        let ended = self.wait(going, random, *ack_timeout)?;
         if let Some(ended) = ended {
             going.may_have_ended(ended, &self.options.front)?;
         }
         if going.acknowledged.highest() == 0 {
-            *patience = NO_PATIENCE;
+            *ack_timeout = LATER_ACK_TIMEOUT;
         }
         let cut = self.cut(plan, going, number, random)?;
         if ended.is_some() {
@@ -233,7 +221,7 @@ impl CrashRun<'_> {
         &self,
         going: &mut RunningProgram,
         random: &mut Random,
-        patience: Duration,
+        ack_timeout: Duration,
     ) -> Result<Option<Ended>> {
         let longest = u64::try_from(self.options.pause.as_micros()).unwrap_or(u64::MAX);
         let pause = Duration::from_micros(random.below(longest));
@@ -244,7 +232,8 @@ impl CrashRun<'_> {
             if ended.is_some() || self.listener.stop_requested().is_some() {
                 return Ok(ended);
             }
-            if due.is_none() && (going.acknowledged.highest() > 0 || begun.elapsed() >= patience) {
+            if due.is_none() && (going.acknowledged.highest() > 0 || begun.elapsed() >= ack_timeout)
+            {
                 due = Some(Instant::now() + pause);
             }
             match due {
@@ -264,7 +253,7 @@ impl CrashRun<'_> {
         random: &mut Random,
     ) -> Result<Option<CutMade>> {
         let variant = plan.variant(number);
-        self.tell(plan, number);
+        self.report_progress(plan, number);
         // In this order: what is owed was acknowledged before the image is taken.
         let acked = going.acknowledged.highest();
         let (left, before_cut) = going.drive.cut_with_state(variant, random);
@@ -323,7 +312,7 @@ impl CrashRun<'_> {
         Ok(Some(cut))
     }
 
-    fn tell(&self, plan: &CutPlan<'_>, number: u64) {
+    fn report_progress(&self, plan: &CutPlan<'_>, number: u64) {
         let (cuts, drive) = (plan.cuts, plan.drive);
         let system = self.options.front.name();
         let what = if plan.twin {
@@ -384,7 +373,7 @@ impl RunningProgram {
         }
         // The program is not at fault where another process has changed the device.
         self.check()?;
-        let why = told(ended, &self.program.last_words());
+        let why = describe_end(ended, &self.program.last_words());
         Err(Error::FailedPrecondition {
             message: format!(
                 "the program failed before it acknowledged anything, and was not cut: {why}"

@@ -20,8 +20,9 @@ use fsure_os::{path, user_file};
 
 use super::backend::{BackendDrive, DriveConfig, MountedMedium};
 use super::check_image::examine;
-use super::crash::{prepared, site, told, undisturbed, unmounted};
-use super::program::{PROGRAM_POLL_INTERVAL, Program, ProgramCommand, locked};
+use super::disturbed::{undisturbed, unmounted};
+use super::prepare::{prepared, site};
+use super::program::{PROGRAM_POLL_INTERVAL, Program, ProgramCommand, describe_end, locked};
 use super::{CrashMonitor, CrashOptions};
 use crate::{Call, ContentSeen, CrashLine, CrashSummary, CutState, FlushAfterError};
 use fsure_core::Random;
@@ -184,7 +185,7 @@ fn said_by(
         std::thread::sleep(Duration::from_millis(1));
     };
     if ended != Ended::Code(0) {
-        return Err(Error::Internal(told(ended, &program.last_words())));
+        return Err(Error::Internal(describe_end(ended, &program.last_words())));
     }
     drop(program);
     Ok(std::mem::take(&mut *locked(&said)))
