@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use fsure_os::memory_info::memory;
 use fsure_os::overmount::{FsSpace, MountEntry, Top};
 
-use super::other_ram_folders::{LastCount, Others};
+use super::other_ram_folders::LastCount;
 use super::registry::RegistryEntry;
+use super::run_memory::RamFolders;
 use fsure_core::units::GIB;
 use fsure_core::units::MIB;
 
@@ -39,7 +40,7 @@ pub(super) struct Use {
     pub(super) bytes: u64,
     pub(super) names: u64,
     /// Other RAM folders, and the bytes that they take.
-    pub(super) others: Others,
+    pub(super) others: RamFolders,
     /// Bytes of memory that can be had beside that.
     pub(super) available: u64,
     /// Bytes of it that are left alone.
@@ -118,7 +119,7 @@ impl Following {
 
     /// Gives it the limits that it is to have by now. If a limit cannot be changed, the next
     /// look tries again.
-    pub(super) fn follow(&mut self, top: &Top, others: Others) {
+    pub(super) fn follow(&mut self, top: &Top, others: RamFolders) {
         let Ok(room) = top.space() else { return };
         let is_due = self.at.is_none_or(|at| at.elapsed() >= SLOW_INTERVAL);
         if room == self.last && !is_due {

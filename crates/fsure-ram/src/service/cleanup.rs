@@ -4,7 +4,7 @@
 use fsure_os::overmount;
 use fsure_os::private_mounts::retry_while_busy;
 
-use super::backend;
+use super::ram_device;
 use super::registry::{Registry, RegistryEntry};
 use crate::write_back::recover;
 use fsure_core::{Error, IoContext as _, Result};
@@ -53,6 +53,6 @@ pub(super) fn clear(registry: &Registry, entry: &RegistryEntry) -> Result<()> {
     if fsure_os::path::is_folder(&entry.path) {
         recover(&entry.path)?;
     }
-    backend::remove(entry)?;
+    ram_device::remove(entry)?;
     registry.remove(&entry.id)
 }

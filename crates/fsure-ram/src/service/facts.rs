@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use fsure_os::overmount::{AlternatePaths, Holder, MountEntry, Survey};
 
 use super::backend::Backend;
-use super::other_ram_folders::Others;
+use super::run_memory::RamFolders;
 
 /// Facts about a folder and the machine.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ pub struct Facts {
     /// Bytes of memory.
     pub memory: Option<u64>,
     /// Bytes of it that other RAM folders take.
-    pub others: Others,
+    pub others: RamFolders,
     /// Bytes that can be written to its file system.
     pub free: u64,
     /// True if it has a `.fsure-ram` already.

@@ -8,9 +8,9 @@ use fsure_os::overmount;
 
 use super::auto_size::Use;
 use super::auto_size::reserve;
-use super::other_ram_folders::Others;
 use super::protocol::{Request, Response, line};
 use super::registry::{Registry, RegistryEntry, Role};
+use super::run_memory::RamFolders;
 use fsure_core::units::size;
 
 /// Action that a folder needs.
@@ -34,7 +34,7 @@ const NEARLY_FULL_END_SHARE: (u64, u64) = (8, 10);
 
 /// Returns the action that a folder needs now, given its own room and the memory of the
 /// machine.
-pub(super) fn need(registry: &Registry, entry: &RegistryEntry, others: Others) -> Need {
+pub(super) fn need(registry: &Registry, entry: &RegistryEntry, others: RamFolders) -> Need {
     let memory = memory();
     let (Some(available), Some(total)) = (memory.available, memory.total) else {
         return Need::Nothing;

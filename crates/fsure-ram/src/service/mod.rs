@@ -16,10 +16,12 @@ mod other_ram_folders;
 mod overlapping;
 mod preflight;
 mod protocol;
+mod ram_device;
 mod registry;
 mod request_handler;
 pub mod run;
 mod run_memory;
+mod runtime_files;
 mod session;
 mod supervisor;
 mod unbind;
@@ -34,12 +36,13 @@ pub use client::{
 };
 pub use events::LoggedEvent;
 pub use facts::Facts;
-pub use other_ram_folders::Others;
 pub use preflight::{PlacementPlan, gather, judge};
 pub use protocol::{
     DaemonEvent, DifferenceLine, Failed, FolderState, PathName, Request, Response, SyncReport,
     UnbindReport,
 };
-pub use registry::{KeeperProcess, LASTING, RUNTIME, Registry, RegistryEntry, Role};
+pub use registry::{LASTING, RUNTIME, Registry, RegistryEntry, Role};
+pub use run_memory::RamFolders;
+pub use runtime_files::KeeperProcess;
 pub use supervisor::{CallerContext, SelfExec, SupervisorConfig, keep};
 pub use worker::{WorkerConfig, work};

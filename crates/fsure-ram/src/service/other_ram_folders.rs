@@ -9,53 +9,34 @@ use std::time::{Duration, Instant};
 use fsure_os::overmount;
 
 use super::registry::{Registry, RegistryEntry};
+use super::run_memory::RamFolders;
 
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest delay before the end is noticed.
 const END_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The number of other RAM folders, and the memory that they take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Others {
-    /// Number of folders.
-    pub folders: u64,
-    /// Bytes that they take.
-    pub bytes: u64,
-}
-
-impl Others {
-    /// Counts those of a registry, without `own`, and those of other `ram run`.
-    pub(super) fn of(registry: &Registry, own: Option<&RegistryEntry>) -> Self {
-        let all = registry.entries().unwrap_or_default();
-        let bound = all.iter().filter(|other| own.is_none_or(|own| other.id != own.id));
-        let rooms = bound.filter_map(|other| overmount::space(&other.path).ok());
-        rooms.fold(registry.runs().others(), |sum, room| sum.and(1, room.used))
-    }
-
-    /// These, and so many more.
-    #[must_use]
-    pub(super) fn and(self, folders: u64, bytes: u64) -> Self {
-        Self {
-            folders: self.folders.saturating_add(folders),
-            bytes: self.bytes.saturating_add(bytes),
-        }
-    }
+/// Counts those of a registry, without `own`, and those of other `ram run`.
+pub(super) fn count(registry: &Registry, own: Option<&RegistryEntry>) -> RamFolders {
+    let all = registry.entries().unwrap_or_default();
+    let bound = all.iter().filter(|other| own.is_none_or(|own| other.id != own.id));
+    let spaces = bound.filter_map(|other| overmount::space(&other.path).ok());
+    spaces.fold(registry.runs().others(), |sum, space| sum.and(1, space.used))
 }
 
 /// The last count, for several threads.
-pub(super) struct LastCount(Mutex<Others>);
+pub(super) struct LastCount(Mutex<RamFolders>);
 
 impl LastCount {
-    pub(super) fn new(first: Others) -> Self {
+    pub(super) fn new(first: RamFolders) -> Self {
         Self(Mutex::new(first))
     }
 
-    pub(super) fn get(&self) -> Others {
+    pub(super) fn get(&self) -> RamFolders {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts every second until it is over.
-    pub(super) fn renew(&self, is_over: &AtomicBool, mut count: impl FnMut() -> Others) {
+    pub(super) fn renew(&self, is_over: &AtomicBool, mut count: impl FnMut() -> RamFolders) {
         while !is_over.load(Ordering::Relaxed) {
             let counted = count();
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = counted;

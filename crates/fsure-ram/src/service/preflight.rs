@@ -13,7 +13,7 @@ use super::auto_size::{NAMES_MIN, Use, reserve};
 use super::backend::Backend;
 use super::bind_refusal::{BindRefusal, NAMES_SHOWN_MAX, refuse, some};
 use super::facts::Facts;
-use super::other_ram_folders::Others;
+use super::other_ram_folders;
 use super::registry::Registry;
 use super::{alternate_paths, overlapping};
 use crate::write_back::OWN;
@@ -68,7 +68,7 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
         disks: overmount::block_devices_on(&is_meant).context("look what disks are in", path)?,
         available: machine::available_memory(),
         memory: machine::machine().memory_bytes,
-        others: Others::of(registry, None),
+        others: other_ram_folders::count(registry, None),
         free: machine::free_bytes(path).context("look what is free below", path)?,
         has_own: os_path::exists(&own),
         kin: overlapping::find(path, &survey),
@@ -136,7 +136,7 @@ const FIXED_SHARE: u64 = 4;
 fn auto(facts: &Facts, need: u64) -> u64 {
     let fixed = if facts.backend.grows() { None } else { facts.available };
     let share = fixed.map_or(0, |available| available / FIXED_SHARE);
-    facts.backend.holding((need.saturating_mul(13) / 10).max(SIZE_MIN_BYTES)).max(share)
+    facts.backend.size_for((need.saturating_mul(13) / 10).max(SIZE_MIN_BYTES)).max(share)
 }
 
 /// The memory that it takes once it is filled, and that beside it.
@@ -157,7 +157,7 @@ fn lacking(backend: Backend, lacks: &str) -> BindRefusal {
 }
 
 fn memory(facts: &Facts, content: u64, bytes: u64) -> Option<BindRefusal> {
-    if bytes < facts.backend.holding(content) {
+    if bytes < facts.backend.size_for(content) {
         let why = format!("its content takes {}, and it is to have {}", size(content), size(bytes));
         let least = auto(facts, content).div_ceil(MIB);
         return Some(refuse(why, format!("'--size {least}M' or more")));
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(plan.least, Some(130 * MIB));
         // Half of what is available, in steps of 64 MiB above what it has.
         assert_eq!(plan.bytes, 2020 * MIB);
-        let others = Others { folders: 1, bytes: 0 };
+        let others = super::super::RamFolders { folders: 1, bytes: 0 };
         // Half of that beside another folder, but 1 GiB at least.
         assert_eq!(judge(&Facts { others, ..facts() }, None).bytes, 1124 * MIB);
         let stated = judge(&facts(), Some(200 * MIB));

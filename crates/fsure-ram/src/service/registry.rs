@@ -3,7 +3,6 @@
 //! machine, as memory is. What survives a start lies in the RAM folder itself, see
 //! `docs/ram.md`.
 
-use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,8 +14,9 @@ use fsure_os::root_dir::Root;
 use fsure_os::{detached_process, path as os_path, user_file, zram};
 use serde::{Deserialize, Serialize};
 
-use super::backend::{Backend, label};
+use super::backend::Backend;
 use super::run_memory::Runs;
+use super::runtime_files::{KeeperProcess, load, store};
 use fsure_core::{Error, IoContext as _, Result};
 
 /// Path of the registry, except in tests.
@@ -38,9 +38,6 @@ const PUBLISHED: &str = "published";
 /// Longest wait for a process that was killed to end.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Maximum length of a file in the registry, in bytes.
-const FILE_MAX: u64 = 1 << 20;
-
 /// All RAM folders of this machine.
 #[derive(Clone, Debug)]
 pub struct Registry {
@@ -121,22 +118,6 @@ pub enum Role {
     Worker,
 }
 
-/// A process, by its number and when it began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeeperProcess {
-    /// Its number.
-    pub number: u32,
-    /// In ticks since the machine was started.
-    pub began: u64,
-}
-
-impl KeeperProcess {
-    /// Returns true if it runs.
-    pub fn is_running(self) -> bool {
-        detached_process::is_running(self.number, self.began)
-    }
-}
-
 impl Role {
     fn file(self) -> &'static str {
         match self {
@@ -170,6 +151,11 @@ impl RegistryEntry {
         }
     }
 
+    /// Returns the label of its xfs, so that it is not mistaken for that of another entry.
+    pub(super) fn xfs_label(&self) -> String {
+        format!("fs{}", &self.id[..10])
+    }
+
     /// Returns the mount point of its RAM side among these mounts; `None` if it is not
     /// mounted. A folder above it could have been renamed, and what is mounted moves
     /// along.
@@ -185,7 +171,7 @@ impl RegistryEntry {
     /// Returns true if a mount is of its RAM side, wherever that is. The label is checked
     /// too, because the number of a device could belong to another entry by now.
     pub(super) fn is_of(&self, mount: &MountEntry) -> bool {
-        let is_ours = |number| zram::is_xfs_of(number, &label(self)).unwrap_or(false);
+        let is_ours = |number| zram::is_xfs_of(number, &self.xfs_label()).unwrap_or(false);
         mount.source == self.source() && self.device.is_none_or(is_ours)
     }
 }
@@ -422,20 +408,12 @@ fn entry(id: &str, stored: StoredEntry) -> Option<RegistryEntry> {
     (version == VERSION).then_some(entry)
 }
 
-pub(super) fn load<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<T> {
-    let mut text = String::new();
-    user_file::open(path).ok()?.take(FILE_MAX).read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
-}
-
-pub(super) fn store(path: &Path, value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string(value).map_err(|why| Error::Internal(why.to_string()))?;
-    let write = || {
-        let mut file = user_file::AtomicFile::create(path)?;
-        writeln!(file, "{text}")?;
-        file.finish()
-    };
-    write().context("write", path)
+/// Returns the error that another process does what this one was started for.
+pub(super) fn already_running_error(entry: &RegistryEntry) -> Error {
+    Error::FailedPrecondition {
+        message: format!("{} is in RAM already, and a process keeps it", entry.path.display()),
+        hint: Some("'fsure ram status' shows it; if it was killed, wait until it ends".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -7,11 +7,30 @@ use std::path::{Path, PathBuf};
 use fsure_os::{detached_process, path as os_path, user_file};
 use serde::{Deserialize, Serialize};
 
-use super::other_ram_folders::Others;
-use super::registry::{KeeperProcess, load, store};
+use super::runtime_files::{KeeperProcess, load, store};
 
 /// The folder of the notes, in the runtime folder.
 const RUNS: &str = "runs";
+
+/// A number of RAM folders, and the memory that they take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RamFolders {
+    /// Number of folders.
+    pub folders: u64,
+    /// Bytes that they take.
+    pub bytes: u64,
+}
+
+impl RamFolders {
+    /// Adds so many more.
+    #[must_use]
+    pub(super) fn and(self, folders: u64, bytes: u64) -> Self {
+        Self {
+            folders: self.folders.saturating_add(folders),
+            bytes: self.bytes.saturating_add(bytes),
+        }
+    }
+}
 
 /// The notes of one user's runs; none if there is no runtime folder.
 #[derive(Clone, Debug)]
@@ -39,7 +58,7 @@ impl Runs {
 
     /// Notes the folders and bytes that this process keeps. If it cannot, other processes do
     /// not count them.
-    pub(super) fn put(&self, kept: Others) {
+    pub(super) fn put(&self, kept: RamFolders) {
         let Some(folder) = &self.0 else { return };
         let number = std::process::id();
         let keeper =
@@ -59,8 +78,8 @@ impl Runs {
     }
 
     /// Adds up all other runs. The note of a keeper that was killed is removed.
-    pub(super) fn others(&self) -> Others {
-        let Some(folder) = &self.0 else { return Others::default() };
+    pub(super) fn others(&self) -> RamFolders {
+        let Some(folder) = &self.0 else { return RamFolders::default() };
         let names = user_file::names(folder).unwrap_or_default();
         let notes = names.iter().map(|name| folder.join(os_path::from_bytes(name)));
         notes
@@ -72,7 +91,7 @@ impl Runs {
                     None
                 }
             })
-            .fold(Others::default(), |sum, note| sum.and(note.folders, note.bytes))
+            .fold(RamFolders::default(), |sum, note| sum.and(note.folders, note.bytes))
     }
 }
 
@@ -88,10 +107,10 @@ mod tests {
     fn runs_count_the_others_that_still_run() {
         let folder = tempfile::tempdir().unwrap();
         let runs = Runs::new(Some(folder.path()));
-        assert_eq!([runs.others(), Runs::new(None).others()], [Others::default(); 2]);
-        let kept = Others { folders: 2, bytes: 5 };
+        assert_eq!([runs.others(), Runs::new(None).others()], [RamFolders::default(); 2]);
+        let kept = RamFolders { folders: 2, bytes: 5 };
         runs.put(kept);
-        assert_eq!(runs.others(), Others::default(), "its own");
+        assert_eq!(runs.others(), RamFolders::default(), "its own");
         let own = own(&folder.path().join(RUNS));
         let other = own.with_file_name("1.json");
         std::fs::rename(&own, &other).unwrap();
@@ -105,7 +124,7 @@ mod tests {
             &Note { keeper: KeeperProcess { number, began: u64::MAX }, bytes: 7, folders: 1 },
         )
         .unwrap();
-        assert_eq!(runs.others(), Others::default(), "it was killed");
+        assert_eq!(runs.others(), RamFolders::default(), "it was killed");
         assert!(!other.exists());
         runs.put(kept);
         runs.remove();

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use fsure_os::overmount::{self, Detached, DetachedView, HoldKind, Holder, MountEntry};
 
-use super::backend::{self, FreezeControl};
 use super::change_tracker::ChangeTracker;
 use super::cleanup::clear;
+use super::ram_device::{self, FreezeControl};
 use super::registry::{Registry, RegistryEntry};
 use super::request_handler::Reply;
 use crate::write_back::{
@@ -102,7 +102,7 @@ impl Session {
     pub(super) fn engine(&mut self) -> Result<&mut Engine> {
         if self.engine.is_none() {
             self.mount()?;
-            backend::let_go(&self.entry)?;
+            ram_device::thaw_left_frozen(&self.entry)?;
             self.tracker = None;
             self.adopt()?;
             // What ended before this may have left it so.
@@ -156,7 +156,7 @@ impl Session {
         let mut changed = Vec::new();
         for _ in 0..POPULATE_ATTEMPTS_MAX {
             let before = survey()?;
-            let detached = backend::make(&self.registry, &mut self.entry, &disk)?;
+            let detached = ram_device::make(&self.registry, &mut self.entry, &disk)?;
             let mut engine = Engine::fill(&disk, &detached.path(), &mut |_, _| match stop
                 .load(Ordering::Relaxed)
             {

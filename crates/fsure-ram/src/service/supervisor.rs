@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use fsure_os::detached_process::{DetachedProcess, begun, terminate};
 
 use super::protocol::{DaemonEvent, Failed};
-use super::registry::{Registry, Role};
-use super::worker::already_running_error;
+use super::registry::{Registry, Role, already_running_error};
 use fsure_core::{Error, ExitCode, IoContext as _, Result};
 
 /// Interval between checks of the worker and of signals.

@@ -12,14 +12,15 @@ use fsure_os::detached_process;
 use super::auto_size::{RamMountPoint, follow};
 use super::cleanup::clear_if_unmounted;
 use super::memory_pressure::{self, Need};
-use super::other_ram_folders::{LastCount, Others};
+use super::other_ram_folders::{self, LastCount};
 use super::protocol::{
     DaemonEvent, Failed, FolderState, Request, Response, SyncReport, UnbindReport, line,
 };
-use super::registry::{Registry, RegistryEntry, Role};
+use super::registry::{Registry, RegistryEntry, Role, already_running_error};
 use super::request_handler::{
     PendingRequest, PublishedState, Reply, RequestHandler, WorkerRequest, ms,
 };
+use super::run_memory::RamFolders;
 use super::session::{Session, is_mounted, place};
 use super::supervisor::{SelfExec, restart_supervisor};
 use crate::write_back::{CompareDepth, SyncSchedule};
@@ -78,8 +79,8 @@ pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
     let (asked, asks) = channel::<PendingRequest>();
     let place = RamMountPoint::default();
     let follows = entry.least.is_some();
-    let count = || Others::of(registry, Some(&entry));
-    let others = LastCount::new(if follows { count() } else { Others::default() });
+    let count = || other_ram_folders::count(registry, Some(&entry));
+    let others = LastCount::new(if follows { count() } else { RamFolders::default() });
     let state =
         Mutex::new(PublishedState { doing: session.doing().clone(), ..PublishedState::default() });
     let is_over = AtomicBool::new(false);
@@ -127,14 +128,6 @@ impl WorkerConfig<'_> {
             // Below systemd it comes to the log anyway.
             let _ = detached_process::log(&format!("{}: {words}", entry.path.display()));
         }
-    }
-}
-
-/// There is a process that does what one was started for.
-pub(super) fn already_running_error(entry: &RegistryEntry) -> Error {
-    Error::FailedPrecondition {
-        message: format!("{} is in RAM already, and a process keeps it", entry.path.display()),
-        hint: Some("'fsure ram status' shows it; if it was killed, wait until it ends".to_owned()),
     }
 }
 

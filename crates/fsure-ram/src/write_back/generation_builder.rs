@@ -14,7 +14,7 @@ use super::disk_side::DiskSide;
 use super::index::{Index, IndexEntry};
 use super::journal::path_of;
 use super::ram_scan::ScanResult;
-use super::stage::{READINGS_MAX, StagedSource, Staging};
+use super::staging::{READINGS_MAX, StagedSource, Staging};
 use fsure_core::{IoContext as _, RelPath, Result};
 
 /// Result of taking a name into the draft.

@@ -23,6 +23,7 @@ mod rehash_rotation;
 mod scan_rounds;
 mod side_reader;
 mod stage;
+mod staging;
 mod sync_schedule;
 mod verify;
 

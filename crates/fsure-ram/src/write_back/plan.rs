@@ -7,7 +7,7 @@ use fsure_os::tree_copy::NodeKind;
 use super::generation_builder::GenerationBuilder;
 use super::index::IndexEntry;
 use super::journal_step::JournalStep;
-use super::stage::{Staged, StagedKind};
+use super::staging::{Staged, StagedKind};
 use fsure_core::{RelPath, Result};
 
 /// A generation that removes more files than this is one that the user might regret.

@@ -1,9 +1,8 @@
-//! The content of a generation on its way to the disk side: written beside the files that
+//! Writes the content of a generation to the disk side: written beside the files that
 //! it replaces, or kept in memory until the generation is of one moment. What is replaced
 //! several times while that is awaited is written once, and a look at it takes no longer
 //! than reading it.
 
-use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use fsure_os::tree_copy::File;
@@ -13,93 +12,8 @@ use super::disk_side::staged;
 use super::generation_builder::GenerationBuilder;
 use super::index::IndexEntry;
 use super::journal::path_of;
+use super::staging::{READINGS_MAX, SHARED_FROM, Staged, StagedKind, StagedSource};
 use fsure_core::{IoContext as _, RelPath, Result};
-
-/// Readings of a file until two readings in a row are the same.
-pub(super) const READINGS_MAX: u32 = 4;
-/// From this size on the unchanged part of a file is shared with the old one, where
-/// the file system can. A smaller one is kept in memory at first.
-pub(super) const SHARED_FROM: u64 = 256 << 10;
-/// No more than this is kept in memory in one generation.
-const HELD_BYTES_MAX: u64 = 64 << 20;
-
-/// A file that is staged under a name.
-#[derive(Clone, Debug)]
-pub(super) struct Staged {
-    pub(super) name: String,
-    pub(super) digest: Digest,
-    pub(super) what: StagedKind,
-}
-
-/// The kinds of staged files.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum StagedKind {
-    /// The whole of a new one.
-    Whole,
-    /// A second name of what is on the disk side already: its owner and dates stay
-    /// until the generation counts.
-    Old,
-    /// The bytes behind the first `from` of what is on the disk side, and its
-    /// digest.
-    Tail { from: u64, digest: Digest },
-}
-
-/// The content of a file of the RAM side.
-pub(super) enum StagedSource {
-    /// It is read again when it is staged.
-    File(File),
-    /// All of it.
-    Held(Vec<u8>),
-}
-
-/// Files that are staged or held.
-#[derive(Default)]
-pub(super) struct Staging {
-    generation: u64,
-    staged: BTreeMap<RelPath, Staged>,
-    by_inode: HashMap<u64, Staged>,
-    held: BTreeMap<RelPath, (Digest, Vec<u8>)>,
-    held_bytes: u64,
-    count: u64,
-    /// Bytes written so far, and those that are written once more when it counts.
-    pub(super) written: u64,
-    pub(super) again: u64,
-}
-
-impl Staging {
-    pub(super) fn new(generation: u64) -> Self {
-        Self { generation, ..Self::default() }
-    }
-
-    /// Finds the staged file of a name, if it is what the entry has.
-    pub(super) fn of(&self, path: &RelPath, entry: &IndexEntry) -> Option<&Staged> {
-        self.staged.get(path).filter(|staged| staged.digest == entry.digest)
-    }
-
-    /// Tells whether a file of this size is to be kept in memory.
-    pub(super) fn can_hold(&self, size: u64) -> bool {
-        size < SHARED_FROM && self.held_bytes + size <= HELD_BYTES_MAX
-    }
-
-    fn hold(&mut self, path: &RelPath, digest: Digest, bytes: Vec<u8>) {
-        self.held_bytes += bytes.len() as u64;
-        if let Some((_, old)) = self.held.insert(path.clone(), (digest, bytes)) {
-            self.held_bytes -= old.len() as u64;
-        }
-    }
-
-    fn next_name(&mut self) -> String {
-        self.count += 1;
-        format!("{}-{}", self.generation, self.count)
-    }
-
-    fn put(&mut self, path: &RelPath, inode: u64, staged: Staged) {
-        if let StagedKind::Whole = staged.what {
-            self.by_inode.insert(inode, staged.clone());
-        }
-        self.staged.insert(path.clone(), staged);
-    }
-}
 
 impl GenerationBuilder<'_> {
     /// Tells whether the disk side needs another file by this name.
@@ -131,14 +45,13 @@ impl GenerationBuilder<'_> {
 
     /// Writes what is held and still wanted.
     pub(super) fn stage_held(&mut self) -> Result<()> {
-        for (path, (digest, bytes)) in std::mem::take(&mut self.staging.held) {
+        for (path, (digest, bytes)) in self.staging.take_held() {
             let entry = self.changed.get(&path).and_then(Option::as_ref);
             let Some(entry) = entry.filter(|entry| entry.digest == digest).cloned() else {
                 continue;
             };
             self.write_held(&path, &entry, &bytes).context("stage", path_of(&path).as_ref())?;
         }
-        self.staging.held_bytes = 0;
         Ok(())
     }
 
@@ -190,7 +103,7 @@ impl GenerationBuilder<'_> {
     /// is one by another name; what that makes of it.
     fn link(&self, entry: &IndexEntry, name: &str) -> io::Result<Option<StagedKind>> {
         let target = staged(name);
-        if let Some(other) = self.staging.by_inode.get(&entry.facts.inode)
+        if let Some(other) = self.staging.of_inode(entry.facts.inode)
             && other.digest == entry.digest
         {
             let linked =

@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use super::super::auto_size::{Following, each_interval};
 use super::super::change_tracker::ChangeTracker;
-use super::super::other_ram_folders::{LastCount, Others};
+use super::super::other_ram_folders::{self, LastCount};
 use super::super::registry::Registry;
+use super::super::run_memory::RamFolders;
 use crate::write_back::{
     CompareDepth, DifferenceKind, Engine, Generation, NoTracker, SideDifference, SyncSchedule,
     recover,
@@ -86,7 +87,7 @@ const NAMES_SHOWN_MAX: usize = 10;
 pub fn keep(options: &KeepOptions, tell: &(dyn Fn(&SyncerEvent) + Sync)) -> Result<()> {
     let is_over = AtomicBool::new(false);
     let registry = Registry::of_user(options.runtime.as_deref());
-    let others = LastCount::new(Others::of(&registry, None));
+    let others = LastCount::new(other_ram_folders::count(&registry, None));
     let all = std::thread::scope(|scope| {
         scope.spawn(|| follow_use(options, &others, &is_over));
         scope.spawn(|| count_use(options, &registry, &others, &is_over));
@@ -120,8 +121,8 @@ fn count_use(options: &KeepOptions, registry: &Registry, others: &LastCount, is_
     let tops: Vec<_> = tops.collect();
     others.renew(is_over, || {
         let used = tops.iter().filter_map(|top| Some(top.space().ok()?.used)).sum();
-        registry.runs().put(Others { folders: tops.len() as u64, bytes: used });
-        Others::of(registry, None)
+        registry.runs().put(RamFolders { folders: tops.len() as u64, bytes: used });
+        other_ram_folders::count(registry, None)
     });
     registry.runs().remove();
 }
