@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::file_read::ReadContent;
+use super::read_request::ReadContent;
 use crate::model::{ByteRange, Evidence, Record, merge_ranges, push_range};
 use fsure_core::block_hash::{BLOCK, BlockValue, block_count, merge_blocks};
 

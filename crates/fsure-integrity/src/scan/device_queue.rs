@@ -5,8 +5,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::file_read::{FileRead, ReadRequest};
+use super::file_read::FileRead;
 use super::io_options::DeviceLimits;
+use super::read_request::ReadRequest;
 
 /// One device, as its readers see it.
 pub(super) struct DeviceQueue {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use fsure_os::Stat;
 
-use super::file_read::ReadContent;
+use super::read_request::ReadContent;
 use fsure_core::AlgorithmSet;
 
 /// Contents kept for further names, and the block values of all of them. A

@@ -8,9 +8,9 @@ use std::io;
 use fsure_os::file_attributes::{Node, is_access_list, sees_trusted};
 use fsure_os::root_dir::{Root, is_gone};
 
-use super::Purpose;
-use super::result_recorder::{PathResult, ResultRecorder};
-use crate::catalog::{Row, StoredMetadata};
+use super::path_result::PathResult;
+use super::{Purpose, ScanPlan, UpdateRules};
+use crate::catalog::{Catalog, Row, StoredMetadata};
 use crate::model::{
     EntryKind, Metadata, MetadataChange, MetadataField, MetadataFields, MetadataValue,
     RecordedValue, ScanMonitor, Verdict,
@@ -32,96 +32,84 @@ pub(super) fn warn_unreadable_xattrs(aspects: MetadataFields, monitor: &dyn Scan
     }
 }
 
-impl ResultRecorder<'_> {
-    /// Compares the metadata that is there with the record, and puts the differences in
-    /// `settled`. Returns the metadata; `None` if it is not compared.
-    pub(super) fn compare_metadata(
-        &mut self,
-        settled: &mut PathResult,
-    ) -> Result<Option<Metadata>> {
-        let aspects = self.plan.meta;
-        let is_update = match &self.plan.purpose {
-            Purpose::Update(rules) if rules.only_completes => return Ok(None),
-            purpose => matches!(purpose, Purpose::Update(_)),
-        };
-        // Nothing is recorded that could be compared.
-        let is_fresh =
-            matches!(settled.verdict, Verdict::New | Verdict::RecordBad | Verdict::TypeChanged);
-        let is_there = settled.entry.as_ref().is_some_and(|entry| entry.kind != EntryKind::Special);
-        if aspects.is_empty() || !is_there || (is_fresh && !is_update) {
-            return Ok(None);
-        }
-        let Some(mut now) = ask(&self.plan.root, &settled.path, aspects) else { return Ok(None) };
-        let was = settled.row().filter(|_| !is_fresh).and_then(Row::metadata).cloned();
-        settled.meta = self.compare(was, &mut now);
-        Ok(Some(now))
+/// Compares the metadata that is there with the record. Returns it with the differences;
+/// `None` if it is not compared.
+pub(super) fn compare_found(
+    plan: &ScanPlan,
+    settled: &PathResult,
+) -> Option<(Metadata, Vec<MetadataChange>)> {
+    let aspects = plan.meta;
+    let is_update = match &plan.purpose {
+        Purpose::Update(rules) if rules.only_completes => return None,
+        purpose => matches!(purpose, Purpose::Update(_)),
+    };
+    // Nothing is recorded that could be compared.
+    let is_fresh =
+        matches!(settled.verdict, Verdict::New | Verdict::RecordBad | Verdict::TypeChanged);
+    let is_there = settled.entry.as_ref().is_some_and(|entry| entry.kind != EntryKind::Special);
+    if aspects.is_empty() || !is_there || (is_fresh && !is_update) {
+        return None;
     }
+    let mut now = ask(&plan.root, &settled.path, aspects)?;
+    let was = settled.row().filter(|_| !is_fresh).and_then(Row::metadata).cloned();
+    let changes = compare(&plan.purpose, was, &mut now);
+    Some((now, changes))
+}
 
-    /// Returns the differences between the metadata of a moved file and that of
-    /// its old name, which is removed with the old record.
-    pub(super) fn moved_beside(
-        &mut self,
-        from: &RelPath,
-        to: &RelPath,
-    ) -> Result<Vec<MetadataChange>> {
-        let aspects = self.plan.meta;
-        if aspects.is_empty() {
-            return Ok(Vec::new());
-        }
-        let Some(mut now) = ask(&self.plan.root, to, aspects) else { return Ok(Vec::new()) };
-        let was = self.catalog.metadata(from)?;
-        Ok(self.compare(was, &mut now))
+/// Returns the differences between the metadata of a moved file and that of
+/// its old name, which is removed with the old record.
+pub(super) fn compare_moved(
+    plan: &ScanPlan,
+    catalog: &mut Catalog,
+    from: &RelPath,
+    to: &RelPath,
+) -> Result<Vec<MetadataChange>> {
+    if plan.meta.is_empty() {
+        return Ok(Vec::new());
     }
+    let Some(mut now) = ask(&plan.root, to, plan.meta) else { return Ok(Vec::new()) };
+    let was = catalog.metadata(from)?;
+    Ok(compare(&plan.purpose, was, &mut now))
+}
 
-    fn compare(&self, was: Option<StoredMetadata>, now: &mut Metadata) -> Vec<MetadataChange> {
-        let mut changes = match was {
-            None => Metadata::default().changes(now),
-            Some(StoredMetadata::Sound(was)) => {
-                keep_unseen(&was, now);
-                was.changes(now)
-            }
-            Some(StoredMetadata::Bad) => now
-                .aspects
-                .iter()
-                .map(|aspect| MetadataChange::whole(aspect, RecordedValue::Bad))
-                .collect(),
-        };
-        if matches!(self.plan.purpose, Purpose::Update(_)) {
-            // That it is recorded from now on is what was asked for.
-            changes.retain(|change| change.was != RecordedValue::Unrecorded || change.is_unread());
+fn compare(
+    purpose: &Purpose,
+    was: Option<StoredMetadata>,
+    now: &mut Metadata,
+) -> Vec<MetadataChange> {
+    let mut changes = match was {
+        None => Metadata::default().changes(now),
+        Some(StoredMetadata::Sound(was)) => {
+            keep_unseen(&was, now);
+            was.changes(now)
         }
-        changes
+        Some(StoredMetadata::Bad) => now
+            .aspects
+            .iter()
+            .map(|aspect| MetadataChange::whole(aspect, RecordedValue::Bad))
+            .collect(),
+    };
+    if matches!(purpose, Purpose::Update(_)) {
+        // That it is recorded from now on is what was asked for.
+        changes.retain(|change| change.was != RecordedValue::Unrecorded || change.is_unread());
     }
+    changes
+}
 
-    /// Records the metadata of a path that is itself recorded. Returns true if it did.
-    pub(super) fn write_metadata(
-        &mut self,
-        settled: &PathResult,
-        now: Option<Metadata>,
-        wrote: bool,
-    ) -> Result<bool> {
-        let (Purpose::Update(rules), Some(now)) = (&self.plan.purpose, now) else {
-            return Ok(false);
-        };
-        let is_accepted = rules.accept.covers(&settled.path);
-        let is_bad = settled.meta.iter().any(|change| change.was == RecordedValue::Bad);
-        let is_allowed = settled.verdict.is_recordable() && !is_bad || is_accepted;
-        let is_recorded = wrote
-            || settled.row().is_some_and(|row| !row.is_gone() && row.record.path == settled.path);
-        if !self.may_write || !is_allowed || !is_recorded || !now.is_whole() {
-            return Ok(false);
-        }
-        let is_as_recorded = matches!(
-            self.catalog.metadata(&settled.path)?,
-            Some(StoredMetadata::Sound(was)) if was == now
-        );
-        if is_as_recorded || !self.precheck_once()? {
-            return Ok(false);
-        }
-        let written = self.catalog.put_metadata(&settled.path, &now);
-        self.stop_on_write_error(written)?;
-        Ok(!self.is_stopped())
-    }
+/// Returns true if an update is to record the metadata of a path; `wrote` is true if it
+/// has recorded the path itself.
+pub(super) fn is_to_record(
+    rules: &UpdateRules,
+    settled: &PathResult,
+    now: &Metadata,
+    wrote: bool,
+) -> bool {
+    let is_accepted = rules.accept.covers(&settled.path);
+    let is_bad = settled.meta.iter().any(|change| change.was == RecordedValue::Bad);
+    let is_allowed = settled.verdict.is_recordable() && !is_bad || is_accepted;
+    let is_recorded =
+        wrote || settled.row().is_some_and(|row| !row.is_gone() && row.record.path == settled.path);
+    is_allowed && is_recorded && now.is_whole()
 }
 
 /// Takes the attributes that this user cannot see as unchanged: copies them

@@ -12,36 +12,41 @@ mod commits;
 mod compare_blocks;
 mod device_queue;
 mod entry_builder;
-mod evaluate_content;
 mod evaluator;
 mod excluded;
 mod file_read;
+mod future_changes;
 mod hard_links;
-mod history;
+mod held_edits;
 mod io_options;
 mod known_damage;
 mod merge;
 mod metadata;
+mod missing_files;
 mod mounted_over;
 mod moves;
 mod mtime_reliability;
+mod part_planner;
 mod partial_read;
+mod path_result;
+mod planner;
 mod precheck;
 mod progress_estimate;
 mod range_read;
+mod read_queue;
+mod read_request;
 mod reader_context;
 mod reader_pool;
 mod reader_thread;
-mod record_verified;
 mod result_recorder;
 mod retries;
-mod retry;
+mod run_report;
+mod run_time;
 mod scrub_budget;
 mod scrub_queue;
 mod segments;
 mod signed_excludes;
 mod size_filter;
-mod stat_only;
 mod stat_thread;
 mod tombstones;
 mod update_rules;
@@ -57,7 +62,7 @@ use fsure_os::read::ReadMode;
 use fsure_os::root_dir::Root;
 
 use crate::catalog::{Catalog, Claims};
-use crate::model::{MetadataFields, Offline, Outcome, Progress, ScanMonitor, StopReason};
+use crate::model::{MetadataFields, Outcome, Progress, ScanMonitor, StopReason};
 use crate::tree::{Walk, WalkOptions};
 pub use compare_blocks::are_proven;
 pub use entry_builder::EntryBuilder;
@@ -146,15 +151,6 @@ impl ScanPlan {
     }
 }
 
-/// A reason to end the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum AbortReason {
-    /// The root is not there; nothing may be changed.
-    Offline(Offline),
-    /// The record as a whole cannot be believed.
-    Untrusted(String),
-}
-
 /// Longest time that readers may take to hand over what they have when a scrub ends.
 const READER_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -209,14 +205,14 @@ pub fn scan(plan: &ScanPlan, catalog: &mut Catalog, monitor: &dyn ScanMonitor) -
         told: started,
     };
     let result = run.run().and_then(|()| run.collect_late_results());
-    let result = run.evaluator.recorder.survive_end(result);
+    let result = run.evaluator.recorder_mut().survive_end(result);
     // Whatever happened, the readers and the count must not go on.
     run.pool.close();
     let claims = match &mut run.source {
         PathSource::All(merge) => merge.claims(),
         PathSource::Due(_) => None,
     };
-    let mut outcome = result.and_then(|()| run.evaluator.finish(claims))?;
+    let mut outcome = result.and_then(|()| run.evaluator.recorder_mut().finish(claims))?;
     outcome.bytes = meter.bytes_by_way();
     outcome.seconds = started.elapsed().as_secs_f64();
     Ok(outcome)
@@ -269,12 +265,12 @@ struct ScanDriver<'a> {
 impl ScanDriver<'_> {
     fn run(&mut self) -> Result<()> {
         if self.plan.purpose == Purpose::Verify {
-            self.evaluator.open_gate()?;
+            self.evaluator.recorder_mut().precheck_once()?;
         }
         if let (Some(rules), PathSource::Due(turns)) = (&self.plan.scrub, &mut self.source)
-            && !self.evaluator.is_stopped()
+            && !self.evaluator.recorder().is_stopped()
         {
-            self.estimate.add(turns.begin(rules, &mut self.evaluator)?);
+            self.estimate.add(turns.begin(rules, &self.plan.walk.scope, &mut self.evaluator)?);
             self.estimate.finish();
         }
         self.drive_until_idle()?;
@@ -291,8 +287,8 @@ impl ScanDriver<'_> {
         // A run that wrote has checked its record before. One that did not has
         // usually fetched every row by now; a row that no page shows is damaged
         // or outside of the scope, and only the whole check tells which.
-        if !self.is_halted() && !self.evaluator.catalog().has_shown_all() {
-            self.evaluator.open_gate()?;
+        if !self.is_halted() && !self.evaluator.recorder().catalog().has_shown_all() {
+            self.evaluator.recorder_mut().precheck_once()?;
         }
         Ok(())
     }
@@ -300,12 +296,12 @@ impl ScanDriver<'_> {
     /// Takes all names there are for now, and what the readers say of them.
     fn drive_until_idle(&mut self) -> Result<()> {
         let mut more = Availability::Now;
-        while more != Availability::None || self.evaluator.in_flight() > 0 {
+        while more != Availability::None || self.evaluator.reads().in_flight() > 0 {
             if self.is_halted() {
                 return Ok(());
             }
             while more != Availability::None
-                && self.evaluator.in_flight() < IN_FLIGHT_MAX
+                && self.evaluator.reads().in_flight() < IN_FLIGHT_MAX
                 && !self.is_time_to_tell()
             {
                 more = self.process_batch()?;
@@ -323,11 +319,11 @@ impl ScanDriver<'_> {
             // Nothing more will come by to be sorted in among them.
             self.send_orders(true)?;
             self.report_progress()?;
-            self.evaluator.commit_if_due()?;
-            let is_full = self.evaluator.in_flight() >= IN_FLIGHT_MAX;
+            self.evaluator.recorder_mut().commit_if_due()?;
+            let is_full = self.evaluator.reads().in_flight() >= IN_FLIGHT_MAX;
             let has_no_more = matches!(more, Availability::None | Availability::AfterNews);
-            let must_wait = self.evaluator.in_flight() > 0 && (has_no_more || is_full);
-            let wait = self.evaluator.retries.wait(Duration::from_millis(100));
+            let must_wait = self.evaluator.reads().in_flight() > 0 && (has_no_more || is_full);
+            let wait = self.evaluator.reads().wait(Duration::from_millis(100));
             if must_wait && let Ok(news) = self.pool.news.recv_timeout(wait) {
                 self.handle_event(news)?;
             }
@@ -350,7 +346,9 @@ impl ScanDriver<'_> {
                     ScrubNext::None => return Ok(Availability::None),
                 }
             }
-            if self.evaluator.is_stopped() || self.evaluator.in_flight() >= IN_FLIGHT_MAX {
+            if self.evaluator.recorder().is_stopped()
+                || self.evaluator.reads().in_flight() >= IN_FLIGHT_MAX
+            {
                 break;
             }
         }
@@ -360,23 +358,25 @@ impl ScanDriver<'_> {
     fn next_case(&mut self) -> Result<ScrubNext> {
         match &mut self.source {
             PathSource::Due(turns) => turns.next(&mut self.evaluator),
-            PathSource::All(merge) => Ok(match merge.next(self.evaluator.catalog())? {
-                Poll::Ready(Some(case)) => ScrubNext::Case(case),
-                Poll::Ready(None) => ScrubNext::None,
-                Poll::Pending => ScrubNext::Later,
-            }),
+            PathSource::All(merge) => {
+                Ok(match merge.next(self.evaluator.recorder_mut().catalog_mut())? {
+                    Poll::Ready(Some(case)) => ScrubNext::Case(case),
+                    Poll::Ready(None) => ScrubNext::None,
+                    Poll::Pending => ScrubNext::Later,
+                })
+            }
         }
     }
 
     /// Takes what was read until a scrub came to its end: it is as good as
     /// what was read before, and its time is spent.
     fn collect_late_results(&mut self) -> Result<()> {
-        if self.plan.scrub.is_none() || !self.evaluator.is_cut_short() {
+        if self.plan.scrub.is_none() || !self.evaluator.recorder().is_cut_short() {
             return Ok(());
         }
         self.meter.stop();
         let until = Instant::now() + READER_DRAIN_TIMEOUT;
-        while self.evaluator.awaits_readers()
+        while self.evaluator.reads().awaits_readers()
             && let Ok(news) = self.pool.news.recv_deadline(until)
         {
             match news {
@@ -402,7 +402,7 @@ impl ScanDriver<'_> {
             ReaderEvent::Done(answers) => {
                 for (order, reading) in answers {
                     self.evaluator.handle_read_outcome(order, reading)?;
-                    if self.evaluator.is_stopped() {
+                    if self.evaluator.recorder().is_stopped() {
                         break;
                     }
                 }
@@ -413,8 +413,7 @@ impl ScanDriver<'_> {
     }
 
     fn send_orders(&mut self, all: bool) -> Result<()> {
-        self.evaluator.retries.release(&mut self.evaluator.orders);
-        self.pool.send(&mut self.evaluator.orders, all)
+        self.pool.send(self.evaluator.reads_mut().due_orders(), all)
     }
 
     /// Gives up the files for which the storage does not respond.
@@ -425,7 +424,7 @@ impl ScanDriver<'_> {
             PathSource::Due(turns) => turns.is_silent(),
         };
         let Some(lost) = self.pool.look_after()?.filter(|_| !is_silent) else {
-            self.evaluator.stop(StopReason::StorageSilent(patience));
+            self.evaluator.recorder_mut().report_mut().stop(StopReason::StorageSilent(patience));
             return Ok(());
         };
         for lost in lost {
@@ -444,10 +443,12 @@ impl ScanDriver<'_> {
     /// Returns true if the run has to end here, by decision or on request.
     fn is_halted(&mut self) -> bool {
         if let Some(code) = self.monitor.stop_requested() {
-            self.evaluator.stop(StopReason::Interrupted(code));
+            self.evaluator.recorder_mut().report_mut().stop(StopReason::Interrupted(code));
         }
-        self.evaluator.end_in_time();
-        self.evaluator.is_stopped()
+        if self.evaluator.reads().budget().ending.is_over() {
+            self.evaluator.recorder_mut().end_in_time();
+        }
+        self.evaluator.recorder().is_stopped()
     }
 
     fn is_time_to_tell(&self) -> bool {
@@ -459,7 +460,7 @@ impl ScanDriver<'_> {
             self.check_reader_health()?;
             self.told = Instant::now();
             let bytes_hashed = self.meter.hashed();
-            let (files, bytes_judged) = self.evaluator.judged(bytes_hashed);
+            let (files, bytes_judged) = self.evaluator.recorder().judged(bytes_hashed);
             let (estimate, total_is_known) = self.estimate.total();
             let bytes_total = self.evaluator.bytes_total().unwrap_or(estimate);
             let progress = Progress {
@@ -468,9 +469,9 @@ impl ScanDriver<'_> {
                 bytes_hashed,
                 bytes_total: bytes_total.max(bytes_judged),
                 total_is_known,
-                time_left: self.evaluator.budget.ending.left(),
+                time_left: self.evaluator.reads().budget().ending.left(),
             };
-            self.monitor.progress(&progress, self.evaluator.current());
+            self.monitor.progress(&progress, self.evaluator.reads().current());
         }
         Ok(())
     }

@@ -3,26 +3,17 @@
 //! under a new date, and a file that was damaged before or by the copying looks
 //! like an edit. The rule, with its limits, is in `docs/promises.md`.
 
-use std::rc::Rc;
-
-use super::compare_blocks::{BlockComparison, FirstRead};
+use super::Purpose;
 use super::entry_builder::granularity_ns;
-use super::evaluator::{Evaluator, PendingRead};
-use super::file_read::ReadContent;
 use super::known_damage::known_damage;
-use super::result_recorder::{PathResult, ResultRecorder};
-use crate::catalog::{RedatedFiles, StoredRow};
+use super::path_result::PathResult;
+use crate::catalog::{Catalog, RedatedFiles, StoredRow};
 use crate::model::{DateRules, Entry, EntryKind, Verdict};
-use fsure_core::Result;
-use fsure_core::block_hash::BlockValue;
-
-/// Memory for edits whose verdict waits for the end of the run. Beyond it what
-/// was seen so far decides.
-const HELD_BYTES_MAX: usize = 64 << 20;
+use fsure_core::{RelPath, Result};
 
 /// The meaning of another date of a file that has another content of the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NewDates {
+enum NewDates {
     /// At most half of the files have another date than recorded: there are
     /// edits, and they are believed.
     Explain,
@@ -34,7 +25,7 @@ pub(super) enum NewDates {
 
 /// Counts of files that have their recorded content under another date.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RedatedCount {
+struct RedatedCount {
     /// In the scope, by this update and those before it that were cut off.
     same_content: u64,
     /// By updates of more than the scope that were cut off: some of them are in it.
@@ -59,21 +50,34 @@ impl RedatedCount {
     }
 }
 
-/// Edits whose verdict waits until it is known what other dates say in this tree.
-#[derive(Default)]
-pub(super) struct HeldEdits {
-    edits: Vec<(u64, Box<PendingRead>)>,
-    bytes: usize,
+/// The meaning of other dates in a tree, and the counts that decide it.
+pub(super) struct MtimeReliability {
+    new_dates: NewDates,
+    redated: RedatedCount,
+    /// True if the count goes on where an update that was cut off came to.
+    is_update: bool,
 }
 
-impl ResultRecorder<'_> {
+impl MtimeReliability {
+    pub(super) fn new(purpose: &Purpose) -> Self {
+        Self {
+            new_dates: NewDates::Explain,
+            redated: RedatedCount::default(),
+            is_update: matches!(purpose, Purpose::Update(_)),
+        }
+    }
+
     /// Begins to count. `are_many` is true if so many files have another date
     /// that they might be most; a part of a tree is not sampled. An update goes
     /// on where one that was cut off came to.
-    pub(super) fn begin_redated(&mut self, are_many: bool) -> Result<()> {
-        let scope = &self.plan.walk.scope;
-        let carried = match self.outcome.is_update {
-            true => self.catalog.redated_files(scope)?,
+    pub(super) fn begin(
+        &mut self,
+        catalog: &Catalog,
+        scope: &RelPath,
+        are_many: bool,
+    ) -> Result<()> {
+        let carried = match self.is_update {
+            true => catalog.redated_files(scope)?,
             false => RedatedFiles::default(),
         };
         self.redated.same_content += carried.within;
@@ -85,113 +89,65 @@ impl ResultRecorder<'_> {
     }
 
     /// Keeps the count for the update that goes on if this one is cut off.
-    pub(super) fn keep_redated(&mut self) -> Result<()> {
-        if !self.outcome.is_update || self.new_dates == NewDates::Explain {
+    pub(super) fn keep(&self, catalog: &mut Catalog, scope: &RelPath) -> Result<()> {
+        if !self.is_update || self.new_dates == NewDates::Explain {
             return Ok(());
         }
-        let scope = &self.plan.walk.scope;
-        let kept = self.catalog.set_redated_files(scope, self.redated.same_content);
-        self.stop_on_write_error(kept)
+        catalog.set_redated_files(scope, self.redated.same_content)
     }
 
     /// Ends the counting: nothing is left that an update could go on with.
-    pub(super) fn end_redated(&mut self) -> Result<()> {
+    pub(super) fn end(&mut self, catalog: &mut Catalog, scope: &RelPath) -> Result<()> {
         self.new_dates = NewDates::Explain;
-        if !self.outcome.is_update {
+        if !self.is_update {
             return Ok(());
         }
-        let scope = &self.plan.walk.scope;
-        let settled = self.catalog.settle_redated_files(scope, self.redated.same_content);
-        self.stop_on_write_error(settled)
+        catalog.settle_redated_files(scope, self.redated.same_content)
     }
 
-    /// Counts a file for the rule, which may decide it.
-    pub(super) fn count_redated(&mut self, settled: &PathResult) {
+    /// Counts a file for the rule, which may decide it. `files` is the number of files
+    /// recorded when the run began.
+    pub(super) fn add(&mut self, settled: &PathResult, files: u64) {
         self.redated.add(settled);
-        if self.new_dates == NewDates::InDoubt && self.redated.is_most_of(self.files_at_start) {
+        if self.is_in_doubt() && self.redated.is_most_of(files) {
             self.new_dates = NewDates::ExplainNothing;
         }
     }
-}
 
-impl Evaluator<'_> {
-    /// Returns how far dates can be believed for this file. One that was a
-    /// damaged copy stays one under the same date: an `update` has recorded the
-    /// new dates of the files around it by then.
-    pub(super) fn date_rules(&self, stored: Option<&StoredRow>, entry: &Entry) -> DateRules {
-        let was_damaged_copy =
-            known_damage(stored).is_some_and(|known| known.verdict == Verdict::DamagedCopy);
-        DateRules {
-            granularity_ns: granularity_ns(self.recorder.catalog, stored, entry),
-            new_date_explains: self.recorder.new_dates != NewDates::ExplainNothing
-                && !was_damaged_copy,
-        }
-    }
-
-    /// Returns true if a verdict depends on the meaning of other dates in this
-    /// tree, and that is not known yet.
-    pub(super) fn is_in_doubt(
-        &mut self,
-        verdict: Verdict,
-        then: &Entry,
-        now: &Entry,
-    ) -> Result<bool> {
-        let is_edit = matches!(verdict, Verdict::Modified | Verdict::Reverted);
-        if !is_edit || then.size != now.size {
-            return Ok(false);
-        }
-        // Which looks at a sample of the tree.
-        Ok(self.recorder.precheck_once()? && self.recorder.new_dates == NewDates::InDoubt)
-    }
-
-    /// Lets an edit wait for its verdict.
-    pub(super) fn hold_edit(
-        &mut self,
-        id: u64,
-        mut pending: Box<PendingRead>,
-        content: Rc<ReadContent>,
-        comparison: BlockComparison,
-        recorded: Vec<BlockValue>,
-    ) -> Result<()> {
-        let values = content.blocks.len() + recorded.len();
-        self.held_edits.bytes += size_of::<PendingRead>() + 1024 + values * size_of::<BlockValue>();
-        pending.first = Some(FirstRead { content, comparison, recorded });
-        self.held_edits.edits.push((id, pending));
-        match self.held_edits.bytes > HELD_BYTES_MAX {
-            true => self.decide_held_edits(),
-            false => Ok(()),
-        }
-    }
-
-    /// Decides the meaning of other dates, and gives the edits that wait their
-    /// verdict. Returns true if some of them are read a second time.
-    pub(super) fn settle_held_edits(&mut self) -> Result<bool> {
-        if self.held_edits.edits.is_empty() {
-            return Ok(false);
-        }
-        self.decide_held_edits()?;
-        Ok(!self.pending.is_empty())
-    }
-
-    fn decide_held_edits(&mut self) -> Result<()> {
-        let held = std::mem::take(&mut self.held_edits).edits;
-        if self.recorder.new_dates == NewDates::InDoubt {
-            let files = self.recorder.redated.judged + held.len() as u64;
-            self.recorder.new_dates = match self.recorder.redated.is_most_of(files) {
+    /// Decides the rule by what was seen so far, with so many edits waiting for it.
+    pub(super) fn decide(&mut self, held: u64) {
+        if self.is_in_doubt() {
+            self.new_dates = match self.redated.is_most_of(self.redated.judged + held) {
                 true => NewDates::ExplainNothing,
                 false => NewDates::Explain,
             };
         }
-        for (id, mut pending) in held {
-            if self.recorder.new_dates == NewDates::ExplainNothing {
-                // Nothing is reported as damaged after one reading.
-                let first = pending.first.as_ref();
-                let blocks = first.map_or_else(Vec::new, |first| first.blocks(pending.entry.size));
-                self.queue_read(id, pending, blocks, Vec::new());
-            } else if let Some(FirstRead { content, comparison, .. }) = pending.first.take() {
-                self.finish_after_first_read(pending, comparison, content)?;
-            }
+    }
+
+    /// Returns true if it is not known yet what other dates say in this tree.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.new_dates == NewDates::InDoubt
+    }
+
+    /// Returns true if other dates explain nothing in this tree.
+    pub(super) fn explains_nothing(&self) -> bool {
+        self.new_dates == NewDates::ExplainNothing
+    }
+
+    /// Returns how far dates can be believed for this file. One that was a
+    /// damaged copy stays one under the same date: an `update` has recorded the
+    /// new dates of the files around it by then.
+    pub(super) fn date_rules(
+        &self,
+        catalog: &Catalog,
+        stored: Option<&StoredRow>,
+        entry: &Entry,
+    ) -> DateRules {
+        let was_damaged_copy =
+            known_damage(stored).is_some_and(|known| known.verdict == Verdict::DamagedCopy);
+        DateRules {
+            granularity_ns: granularity_ns(catalog, stored, entry),
+            new_date_explains: !self.explains_nothing() && !was_damaged_copy,
         }
-        Ok(())
     }
 }

@@ -57,16 +57,21 @@ impl Estimate {
 #[derive(Debug, Default)]
 pub(super) struct Remaining {
     /// Of the files that were not come by.
-    pub(super) record: u64,
+    record: u64,
     /// Of those whose names are gone, and of those that came: as far as one makes
     /// up for the other they will have moved, and are judged then.
-    pub(super) departed: u64,
-    pub(super) arrived: u64,
+    departed: u64,
+    arrived: u64,
     /// Of those that are known to have moved.
-    pub(super) moved: u64,
+    moved: u64,
 }
 
 impl Remaining {
+    /// Creates the count of a run that has come by nothing of so many bytes yet.
+    pub(super) fn of(record: u64) -> Self {
+        Self { record, ..Self::default() }
+    }
+
     pub(super) fn bytes(&self) -> u64 {
         let may_have_moved = self.departed.min(self.arrived);
         self.record.saturating_add(self.moved).saturating_add(may_have_moved)
@@ -81,9 +86,24 @@ impl Remaining {
         }
     }
 
+    /// A file waits whose name came.
+    pub(super) fn add_arrived(&mut self, size: u64) {
+        self.arrived = self.arrived.saturating_add(size);
+    }
+
+    /// A recorded file waits whose name is gone.
+    pub(super) fn add_departed(&mut self, size: u64) {
+        self.departed = self.departed.saturating_add(size);
+    }
+
     /// All names are known, and so is how much of them has moved.
     pub(super) fn end_names(&mut self, moved: u64) {
         *self = Self { moved, ..Self::default() };
+    }
+
+    /// A file that has moved is come by.
+    pub(super) fn pass_moved(&mut self, size: u64) {
+        self.moved = self.moved.saturating_sub(size);
     }
 }
 

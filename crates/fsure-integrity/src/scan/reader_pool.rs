@@ -18,8 +18,8 @@ use fsure_os::root_dir::Root;
 
 use super::ScanPlan;
 use super::device_queue::DeviceQueue;
-use super::file_read::ReadRequest;
 use super::io_options::IoOptions;
+use super::read_request::ReadRequest;
 use super::reader_context::{ReadCounters, ReaderShared};
 use super::reader_thread::{ReaderEvent, Worker};
 use super::scrub_budget::Deadline;

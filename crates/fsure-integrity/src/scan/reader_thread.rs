@@ -10,7 +10,8 @@ use fsure_os::Stat;
 use fsure_os::read::OpenFile;
 
 use super::device_queue::DeviceQueue;
-use super::file_read::{FileRead, ReadOutcome, ReadRequest, SegmentResult};
+use super::file_read::{FileRead, SegmentResult};
+use super::read_request::{ReadOutcome, ReadRequest};
 use super::reader_context::{ReaderContext, ReaderShared};
 use super::watchdog::Heartbeat;
 use crate::catalog::UnfinishedBlocks;

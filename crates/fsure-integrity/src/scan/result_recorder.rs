@@ -1,178 +1,71 @@
-//! Counts and reports each verdict and, if the rules allow it, writes it. The
-//! rules of `update` are here and nowhere else.
+//! Counts and reports each verdict and, if the rules allow it, writes it.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::io;
-use std::rc::Rc;
-use std::time::Instant;
+use std::collections::BTreeSet;
 
-use fsure_os::root_dir::is_denied;
-
-use super::apply_update_rules::CatalogChange;
-use super::file_read::ReadContent;
-use super::known_damage::known_damage;
-use super::mtime_reliability::{NewDates, RedatedCount};
+use super::apply_update_rules::decide;
+use super::commits::CommitSchedule;
+use super::excluded::{self, NestedRoots};
+use super::future_changes::FutureChanges;
+use super::known_damage::{self, JudgedDamage};
+use super::metadata;
+use super::missing_files::MissingFiles;
+use super::mtime_reliability::MtimeReliability;
+use super::path_result::PathResult;
+use super::precheck::{self, Sample};
 use super::progress_estimate::judges_all;
-use super::{AbortReason, Purpose, ScanPlan};
-use crate::catalog::{Catalog, Claims, Row, StoredRow};
-use crate::model::{
-    Basis, ByteRange, Changes, Entry, EntryKind, Finding, KnownDamage, MetadataChange,
-    NameMismatch, Offline, Outcome, Record, RecordedValue, ScanMonitor, StopReason, Verdict,
-    is_in_the_future,
+use super::run_report::RunReport;
+use super::run_time::{RunTime, seconds};
+use super::signed_excludes::ObeyedPatterns;
+use super::tombstones::TombstoneSweep;
+use super::{Purpose, ScanPlan};
+use crate::catalog::{
+    Audit, Catalog, Claims, Row, StoredMetadata, StoredRow, UnfinishedBlocks, VerifiedRange,
 };
+use crate::model::{
+    Basis, Entry, EntryKind, Metadata, MetadataChange, Offline, Outcome, Record, ScanMonitor,
+    StopReason, Verdict, Verification,
+};
+use crate::tree::ExcludeReason;
 use fsure_core::block_hash::BlockValue;
 use fsure_core::{Error, RelPath, Result};
 
-/// A path with its verdict and all that led to it.
-pub(super) struct PathResult {
-    pub(super) path: RelPath,
-    pub(super) stored: Option<StoredRow>,
-    pub(super) entry: Option<Entry>,
-    pub(super) verdict: Verdict,
-    pub(super) damaged: Vec<ByteRange>,
-    pub(super) damaged_blocks: u64,
-    pub(super) unreadable: Vec<ByteRange>,
-    pub(super) reason: Option<String>,
-    /// Differences between its metadata and the record.
-    pub(super) meta: Vec<MetadataChange>,
-    /// Difference in spelling between its name and the recorded one, if any.
-    pub(super) norm: Option<NameMismatch>,
-    /// True if the record may be dropped at the user's request: nothing of that
-    /// name is there, or it is left out.
-    pub(super) may_be_forgotten: bool,
-    /// True if its content was read.
-    pub(super) was_read: bool,
-    pub(super) basis: Basis,
-    /// The content, if it was read and was the same every time.
-    pub(super) content: Option<Rc<ReadContent>>,
-    /// Time at which its oldest part was read, seconds since 1970, if it was
-    /// not read in one go.
-    pub(super) verified_s: Option<i64>,
-}
-
-impl PathResult {
-    pub(super) fn new(
-        path: RelPath,
-        stored: Option<StoredRow>,
-        entry: Option<Entry>,
-        verdict: Verdict,
-    ) -> Self {
-        let other_name = stored.as_ref().map(StoredRow::path).filter(|other| **other != path);
-        let norm = other_name.and_then(|other| NameMismatch::between(other, &path));
-        let is_moved = other_name.is_some() && norm.is_none();
-        let verdict = if is_moved { verdict.as_moved() } else { verdict };
-        Self {
-            path,
-            stored,
-            entry,
-            verdict,
-            damaged: Vec::new(),
-            damaged_blocks: 0,
-            unreadable: Vec::new(),
-            reason: None,
-            norm,
-            meta: Vec::new(),
-            may_be_forgotten: false,
-            was_read: false,
-            basis: Basis::Stat,
-            content: None,
-            verified_s: None,
-        }
-    }
-
-    /// The record this verdict is about; a tombstone counts if the file came
-    /// back as it was.
-    fn recorded(&self) -> Option<&Record> {
-        let row = self.row()?;
-        let came_back = self.verdict != Verdict::New;
-        (!row.is_gone() || came_back).then_some(&row.record)
-    }
-
-    pub(super) fn row(&self) -> Option<&Row> {
-        match &self.stored {
-            Some(StoredRow::Sound(row)) => Some(row),
-            _ => None,
-        }
-    }
-
-    /// Damage that an earlier run found, unless this run saw the recorded content.
-    pub(super) fn open_damage(&self) -> Option<KnownDamage> {
-        let is_as_recorded =
-            matches!(self.verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved);
-        self.row()?.known_damage().filter(|_| !(self.was_read && is_as_recorded))
-    }
-
-    /// The row it was judged by, if that is another path's.
-    pub(super) fn moved_row(&self) -> Option<&Row> {
-        self.row().filter(|row| row.record.path != self.path)
-    }
-
-    pub(super) fn kind(&self) -> EntryKind {
-        let recorded = || self.row().map(|row| row.record.entry.kind);
-        self.entry.as_ref().map(|entry| entry.kind).or_else(recorded).unwrap_or(EntryKind::File)
-    }
-
-    /// Bytes of the entry found.
-    pub(super) fn size(&self) -> u64 {
-        self.entry.as_ref().map_or(0, |entry| entry.size)
-    }
-
-    /// Bytes of the longer of recorded and found.
-    pub(super) fn longest_size(&self) -> u64 {
-        self.size().max(self.row().map_or(0, |row| row.record.entry.size))
-    }
+/// A reason to end the run with nothing changed since the last commit.
+enum AbortReason {
+    /// The root is not there; nothing may be changed.
+    Offline(Offline),
+    /// The record as a whole cannot be believed.
+    Untrusted(String),
 }
 
 /// Counts, reports and writes verdicts.
 pub(super) struct ResultRecorder<'a> {
-    pub(super) plan: &'a ScanPlan,
-    pub(super) catalog: &'a mut Catalog,
-    pub(super) monitor: &'a dyn ScanMonitor,
-    pub(super) outcome: Outcome,
-    pub(super) started_ns: i64,
-    pub(super) now_s: i64,
-    pub(super) committed: Instant,
-    pub(super) may_write: bool,
-    pub(super) is_gate_open: bool,
-    pub(super) is_halted: bool,
-    /// True if there are tombstones that are old enough to be dropped.
-    pub(super) has_old_tombstones: bool,
+    plan: &'a ScanPlan,
+    catalog: &'a mut Catalog,
+    report: RunReport<'a>,
+    time: RunTime,
+    commits: CommitSchedule,
+    may_write: bool,
+    /// True if the record and the root were checked, or are being checked.
+    is_prechecked: bool,
+    is_halted: bool,
     /// True if the time of a scrub is over.
-    pub(super) is_over: bool,
+    is_over: bool,
     /// True if the catalog has parts of files that may have to be forgotten.
-    pub(super) has_parts: bool,
-    /// Files of known damage that this run has judged.
-    pub(super) judged_damage: HashSet<RelPath>,
-    /// Files that take longer than a scrub has had time, as far as is known.
-    pub(super) cut_off: BTreeSet<RelPath>,
-    /// Rows that fail their seal, as the gate has seen them.
-    pub(super) bad_rows: Vec<RelPath>,
+    has_parts: bool,
+    /// Rows that fail their seal, as the precheck has seen them.
+    bad_rows: Vec<RelPath>,
     /// Bytes of the files that were judged by their content.
-    pub(super) bytes_read_and_judged: u64,
-    pub(super) files_at_start: u64,
-    missing_files: u64,
-    /// Files that are gone and not under another name by their inode, once all
-    /// names are known.
-    pub(super) files_gone: Option<u64>,
-    /// Files that are gone and were seen under another name before the run.
-    pub(super) files_elsewhere: u64,
-    /// The meaning of other dates in this tree, and the counts of the rule for that.
-    pub(super) new_dates: NewDates,
-    pub(super) redated: RedatedCount,
-    /// Files that were last changed by a clock ahead of this one, and the first.
-    future_changes: u64,
-    first_future_change: Option<RelPath>,
-    /// Bad rows that were reported, so that none is reported twice.
-    pub(super) told_bad: HashSet<RelPath>,
-    /// Changes that the run has made to the record.
-    pub(super) changes: Changes,
+    bytes_read_and_judged: u64,
+    missing: MissingFiles,
+    mtimes: MtimeReliability,
+    future_changes: FutureChanges,
+    judged_damage: JudgedDamage,
+    /// Files that take longer than a scrub has had time, as far as is known.
+    cut_off: BTreeSet<RelPath>,
+    tombstones: TombstoneSweep,
+    patterns: ObeyedPatterns,
     /// The number of the generation that the run makes, once it makes one.
-    pub(super) generation: Option<u64>,
-    /// Pattern files that the walk keeps to, with their texts, until they are
-    /// judged.
-    pub(super) obeyed: HashMap<RelPath, Vec<u8>>,
-    /// Folders that had a record of their own, by this one.
-    pub(super) known_roots: Vec<RelPath>,
+    generation: Option<u64>,
 }
 
 impl<'a> ResultRecorder<'a> {
@@ -181,55 +74,123 @@ impl<'a> ResultRecorder<'a> {
         catalog: &'a mut Catalog,
         monitor: &'a dyn ScanMonitor,
     ) -> Self {
-        let started_ns = plan.clock.now_ns();
+        let time = RunTime::begin(&plan.clock);
         Self {
             plan,
-            monitor,
-            outcome: Outcome {
-                is_update: matches!(plan.purpose, Purpose::Update(_)),
-                is_against_list: plan.is_list,
-                ..Outcome::default()
-            },
-            started_ns,
-            now_s: started_ns / 1_000_000_000,
-            committed: Instant::now(),
+            report: RunReport::new(plan, monitor),
+            time,
+            commits: CommitSchedule::begin(),
             may_write: plan.may_write,
-            is_gate_open: false,
+            is_prechecked: false,
             is_halted: false,
-            has_old_tombstones: false,
             is_over: false,
             has_parts: false,
-            judged_damage: HashSet::new(),
-            cut_off: BTreeSet::new(),
             bad_rows: Vec::new(),
             bytes_read_and_judged: 0,
-            files_at_start: catalog.files(),
-            missing_files: 0,
-            files_gone: None,
-            files_elsewhere: 0,
-            new_dates: NewDates::Explain,
-            redated: RedatedCount::default(),
-            future_changes: 0,
-            first_future_change: None,
-            told_bad: HashSet::new(),
-            changes: Changes::default(),
+            missing: MissingFiles::new(catalog.files()),
+            mtimes: MtimeReliability::new(&plan.purpose),
+            future_changes: FutureChanges::default(),
+            judged_damage: JudgedDamage::default(),
+            cut_off: BTreeSet::new(),
+            tombstones: TombstoneSweep::new(&plan.purpose, time.now_s()),
+            patterns: ObeyedPatterns::default(),
             generation: None,
-            obeyed: HashMap::new(),
-            known_roots: Vec::new(),
             catalog,
         }
     }
 
-    pub(super) fn warn(&self, message: &str) {
-        self.monitor.warn(message);
+    pub(super) fn catalog(&self) -> &Catalog {
+        self.catalog
     }
 
-    pub(super) fn stop(&mut self, stop: StopReason) {
-        self.outcome.stopped.get_or_insert(stop);
+    pub(super) fn catalog_mut(&mut self) -> &mut Catalog {
+        self.catalog
+    }
+
+    pub(super) fn report(&self) -> &RunReport<'a> {
+        &self.report
+    }
+
+    pub(super) fn report_mut(&mut self) -> &mut RunReport<'a> {
+        &mut self.report
+    }
+
+    pub(super) fn time(&self) -> RunTime {
+        self.time
+    }
+
+    pub(super) fn mtimes(&self) -> &MtimeReliability {
+        &self.mtimes
+    }
+
+    pub(super) fn mtimes_mut(&mut self) -> &mut MtimeReliability {
+        &mut self.mtimes
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        self.is_halted || self.is_over || self.outcome.stopped.is_some()
+        self.is_halted || self.is_over || self.report.outcome().stopped.is_some()
+    }
+
+    /// Returns true if the run ends before all orders came back, with a record
+    /// that is sound and may be written.
+    pub(super) fn is_cut_short(&self) -> bool {
+        self.is_stopped() && !self.is_halted
+    }
+
+    /// Notes that the time of a scrub is over.
+    pub(super) fn end_in_time(&mut self) {
+        self.is_over = true;
+    }
+
+    /// Files judged, and bytes: those of the files judged, and of the
+    /// `hashed` ones those that belong to files still being read.
+    pub(super) fn judged(&self, hashed: u64) -> (u64, u64) {
+        let under_way = hashed.saturating_sub(self.bytes_read_and_judged);
+        let outcome = self.report.outcome();
+        (outcome.files.total(), outcome.bytes_judged.saturating_add(under_way))
+    }
+
+    /// Takes the rows that fail their seal, as the precheck has seen them.
+    pub(super) fn take_bad_rows(&mut self) -> Vec<RelPath> {
+        std::mem::take(&mut self.bad_rows)
+    }
+
+    /// Notes the number of files that are gone for good, now that all names are known.
+    pub(super) fn set_files_gone(&mut self, gone: u64) {
+        self.missing.set_gone(gone);
+    }
+
+    /// Notes a tombstone that nothing came back for.
+    pub(super) fn note_tombstone(&mut self, row: &Row) {
+        self.tombstones.note(row);
+    }
+
+    /// Notes a pattern file that the walk obeys.
+    pub(super) fn remember_exclude_file(&mut self, path: RelPath, text: Vec<u8>) {
+        if self.plan.binds_claims {
+            self.patterns.add(path, text);
+        }
+    }
+
+    /// Marks the record as untrusted if it is trusted for its signature: rows
+    /// that were read before are not what the record holds now.
+    pub(super) fn distrust_change(&mut self) {
+        if self.plan.binds_claims {
+            self.report.distrust("its rows changed while they were judged".to_owned());
+        }
+    }
+
+    /// Returns the block values of a row; none if the catalog cannot give them,
+    /// which makes the record doubtful and not the run impossible.
+    pub(super) fn blocks(&mut self, row: &Row) -> Result<Vec<BlockValue>> {
+        match self.catalog.blocks(row) {
+            Err(Error::RecordUntrusted { why, .. }) => {
+                self.report.distrust(why);
+                self.may_write = false;
+                Ok(Vec::new())
+            }
+            other => other,
+        }
     }
 
     /// Writes, counts and reports a verdict.
@@ -240,10 +201,10 @@ impl<'a> ResultRecorder<'a> {
         let Some(wrote) = self.write_and_count(&mut settled)? else { return Ok(()) };
         let is_flagged = settled.norm.is_some() || !settled.meta.is_empty();
         if settled.verdict == Verdict::Ok && !is_flagged && !self.plan.tell_ok {
-            self.outcome.add_ok(settled.kind(), settled.size());
+            self.report.outcome_mut().add_ok(settled.kind(), settled.size());
             return Ok(());
         }
-        self.report(&settled, wrote);
+        self.report.add_result(&settled, wrote);
         self.note_missing(&settled);
         Ok(())
     }
@@ -251,87 +212,37 @@ impl<'a> ResultRecorder<'a> {
     /// Writes what was found and counts the work. Returns true if it is
     /// recorded now; `None` if the run is over.
     pub(super) fn write_and_count(&mut self, settled: &mut PathResult) -> Result<Option<bool>> {
-        self.check_exclude_file(settled);
-        let metadata = self.compare_metadata(settled)?;
+        if let Some(why) = self.patterns.check(settled) {
+            self.report.distrust(why);
+        }
+        let metadata = metadata::compare_found(self.plan, settled);
+        let metadata = metadata.map(|(metadata, changes)| {
+            settled.meta = changes;
+            metadata
+        });
         let wrote = self.write(settled)?;
         let wrote = self.write_metadata(settled, metadata, wrote)? || wrote;
         if self.is_halted {
             return Ok(None);
         }
-        self.count_redated(settled);
-        self.count_future_change(settled);
-        self.outcome.hashed += u64::from(settled.was_read);
-        let was_known = known_damage(settled.stored.as_ref()).is_some();
-        if self.plan.scrub.is_some() && (was_known || settled.verdict.is_damage()) {
-            self.judged_damage.insert(settled.path.clone());
+        self.mtimes.add(settled, self.missing.at_start());
+        self.future_changes.add(settled, self.time);
+        if self.plan.scrub.is_some() {
+            self.judged_damage.add(settled);
         }
-        self.outcome.damaged_blocks += settled.damaged_blocks;
-        if let (Some(scrub), Some(_)) = (&mut self.outcome.scrub, &settled.stored) {
+        let outcome = self.report.outcome_mut();
+        outcome.hashed += u64::from(settled.was_read);
+        outcome.damaged_blocks += settled.damaged_blocks;
+        if let (Some(scrub), Some(_)) = (&mut outcome.scrub, &settled.stored) {
             scrub.note_done(settled.row().map_or(0, |row| row.record.entry.size));
             self.cut_off.remove(&settled.path);
         }
         if settled.kind() == EntryKind::File {
             // Sizes are what files claim, and a few may claim more than a number holds.
-            let judged = &mut self.outcome.bytes_judged;
-            *judged = judged.saturating_add(settled.size());
+            outcome.bytes_judged = outcome.bytes_judged.saturating_add(settled.size());
             self.bytes_read_and_judged += if settled.was_read { settled.size() } else { 0 };
         }
         Ok(Some(wrote))
-    }
-
-    fn count_future_change(&mut self, settled: &PathResult) {
-        let Some(entry) = settled.entry.as_ref() else { return };
-        let is_future = |change_ns| is_in_the_future(change_ns, self.started_ns);
-        if entry.kind == EntryKind::File && entry.ctime_ns.is_some_and(is_future) {
-            self.future_changes += 1;
-            self.first_future_change.get_or_insert_with(|| settled.path.clone());
-        }
-    }
-
-    /// Warns that a clock was wrong, or is: until that date, an edit of such a
-    /// file by a clock that is right looks older than its record.
-    fn warn_of_future_changes(&self) {
-        if let Some(first) = &self.first_future_change {
-            let (files, first) = (self.future_changes, first.display());
-            let have = if files == 1 { "file has" } else { "files have" };
-            self.warn(&format!(
-                "{files} {have} a change time in the future (the first: {first}): the clock was \
-                 ahead when it was written, or is behind now ('date' shows it)"
-            ));
-        }
-    }
-
-    pub(super) fn report(&mut self, settled: &PathResult, wrote: bool) {
-        let has_bad_metadata = settled.meta.iter().any(|change| change.was == RecordedValue::Bad);
-        if settled.verdict == Verdict::RecordBad || has_bad_metadata {
-            self.told_bad.insert(settled.path.clone());
-        }
-        let finding = Finding {
-            path: settled.path.clone(),
-            kind: settled.kind(),
-            verdict: settled.verdict,
-            moved_from: settled.moved_row().map(|row| row.record.path.clone()),
-            recorded: settled.recorded().map(|record| record.entry.clone()),
-            found: settled.entry.clone(),
-            damaged: settled.damaged.clone(),
-            unreadable: settled.unreadable.clone(),
-            reason: settled.reason.clone(),
-            norm: settled.norm,
-            meta: settled.meta.clone(),
-            recorded_now: wrote,
-            basis: settled.basis,
-            known_damage: settled.open_damage(),
-        };
-        self.publish(finding);
-    }
-
-    /// Reports a finding and counts it.
-    pub(super) fn publish(&mut self, finding: Finding) {
-        self.monitor.finding(&finding);
-        if finding.recorded_now && finding.kind == EntryKind::File {
-            self.changes.add(&finding);
-        }
-        self.outcome.add(finding);
     }
 
     /// Counts a missing file, and halts the run if more than half of the files
@@ -340,56 +251,119 @@ impl<'a> ResultRecorder<'a> {
         if settled.verdict != Verdict::Missing || settled.kind() != EntryKind::File {
             return;
         }
-        self.missing_files += 1;
         // A scrub reports as missing what a verify reports as moved.
-        let elsewhere = if self.plan.scrub.is_some() { self.files_elsewhere } else { 0 };
-        let rest = self.files_at_start.saturating_sub(elsewhere);
-        let gone = self.missing_files.saturating_sub(elsewhere);
-        if gone.saturating_mul(2) > rest && !self.plan.is_single_file() {
-            self.halt_if_mostly_missing(self.missing_files);
+        let are_most = self.missing.add(self.plan.scrub.is_some());
+        if are_most && !self.plan.is_single_file() {
+            self.halt_if_mostly_missing(self.missing.missing());
         }
     }
 
-    pub(super) fn halt_if_mostly_missing(&mut self, missing: u64) {
-        let recorded = self.files_at_start;
-        if !self.plan.force && self.is_mostly_missing(missing) {
+    fn halt_if_mostly_missing(&mut self, missing: u64) {
+        let recorded = self.missing.at_start();
+        if !self.plan.force && self.missing.is_most(missing) {
             self.halt(AbortReason::Offline(Offline::MostlyMissing { missing, recorded }));
         }
     }
 
-    pub(super) fn is_mostly_missing(&self, missing: u64) -> bool {
-        missing.saturating_mul(2) > self.files_at_start
-    }
-
     /// Ends the run with nothing changed since the last commit.
-    pub(super) fn halt(&mut self, halt: AbortReason) {
+    fn halt(&mut self, halt: AbortReason) {
         self.catalog.rollback();
         self.may_write = false;
         self.is_halted = true;
+        let outcome = self.report.outcome_mut();
         match halt {
-            AbortReason::Offline(offline) => self.outcome.offline = Some(offline),
-            AbortReason::Untrusted(why) => self.outcome.record_untrusted = Some(why),
+            AbortReason::Offline(offline) => outcome.offline = Some(offline),
+            AbortReason::Untrusted(why) => outcome.record_untrusted = Some(why),
         }
     }
 
-    /// Returns the block values of a row; none if the catalog cannot give them,
-    /// which makes the record doubtful and not the run impossible.
-    pub(super) fn blocks(&mut self, row: &Row) -> Result<Vec<BlockValue>> {
-        match self.catalog.blocks(row) {
-            Err(Error::RecordUntrusted { why, .. }) => {
-                self.outcome.record_untrusted.get_or_insert(why);
-                self.may_write = false;
-                Ok(Vec::new())
+    /// Reports a recorded path that is left out, so that it does not count as
+    /// "as recorded". Returns false for a tombstone, which is not reported.
+    pub(super) fn leave_out_recorded(
+        &mut self,
+        path: RelPath,
+        stored: StoredRow,
+        why: ExcludeReason,
+    ) -> Result<bool> {
+        let Some(settled) = excluded::result_of(path, stored, why) else { return Ok(false) };
+        let is_left_out = settled.kind() == EntryKind::File && settled.verdict == Verdict::Ignored;
+        let path = settled.path.clone();
+        let accepted = self.report.outcome().accepted.total();
+        self.finish_path(settled)?;
+        if is_left_out && self.report.outcome().accepted.total() == accepted {
+            self.report.count_recorded_left_out(path, why);
+        }
+        Ok(true)
+    }
+
+    /// Checks once, before anything is written or reported as missing, the
+    /// record as a whole and that the root is there at all. Returns true if the
+    /// run may go on.
+    pub(super) fn precheck_once(&mut self) -> Result<bool> {
+        if self.is_prechecked {
+            return Ok(!self.is_halted);
+        }
+        self.is_prechecked = true;
+        let mut audit = self.catalog.audit()?;
+        let damaged_pages = if self.may_write { self.catalog.check_pages()? } else { None };
+        if damaged_pages.is_some() {
+            audit.objection = damaged_pages;
+            self.reject_record(&audit);
+        } else if !audit.is_clean() && !precheck::is_accepted(&self.plan.purpose, &audit) {
+            self.reject_record(&audit);
+        } else if audit.objection.is_some() {
+            self.accept_losses(&audit)?;
+        }
+        self.has_parts = self.catalog.has_parts()?;
+        let sample = Sample::look(self.plan, self.catalog, &audit.sample);
+        if !self.is_halted && !self.plan.force {
+            let missing = match self.missing.gone() {
+                Some(gone) => gone,
+                None if sample.may_be_deserted() => self.count_gone()?,
+                None => 0,
+            };
+            self.halt_if_mostly_missing(missing);
+        }
+        self.mtimes.begin(self.catalog, &self.plan.walk.scope, sample.may_be_redated())?;
+        self.bad_rows = audit.bad_rows;
+        Ok(!self.is_halted)
+    }
+
+    /// The record is not what was written. A run that judges goes on and
+    /// writes nothing; one that records has nothing left to do.
+    fn reject_record(&mut self, audit: &Audit) {
+        let why = precheck::objection(audit);
+        self.may_write = false;
+        if !matches!(self.plan.purpose, Purpose::Update(_)) {
+            self.report.outcome_mut().record_untrusted = Some(why);
+            return;
+        }
+        self.halt(AbortReason::Untrusted(why));
+        for path in &audit.bad_rows {
+            if !self.report.has_told_bad(path) {
+                let stored = Some(StoredRow::Bad(path.clone()));
+                let settled = PathResult::new(path.clone(), stored, None, Verdict::RecordBad);
+                self.report.add_result(&settled, false);
             }
-            other => other,
         }
     }
 
-    /// Reports that the folder that the user named cannot be listed.
-    pub(super) fn root_unlisted(&mut self, path: RelPath, error: &io::Error) {
-        let verdict = if is_denied(error) { Verdict::Denied } else { Verdict::Unreadable };
-        let reason = Some(unlisted_because(error));
-        self.publish(Finding::bare(path, EntryKind::Folder, verdict, reason));
+    /// Takes the rows there are for the whole record, and leaves a note of it
+    /// if rows were lost without a trace.
+    fn accept_losses(&mut self, audit: &Audit) -> Result<()> {
+        self.catalog.recount_at_commit();
+        if precheck::has_lost_rows(audit) {
+            let (none, name) = (RelPath::root(), Verdict::RecordBad.name());
+            self.catalog.note_accepted(self.time.now_s(), &none, name, None, None)?;
+        }
+        Ok(())
+    }
+
+    fn count_gone(&mut self) -> Result<u64> {
+        let monitor = self.report.monitor();
+        let counted = precheck::count_gone(self.plan, self.catalog, monitor, &self.missing)?;
+        self.missing.set_elsewhere(counted.elsewhere);
+        Ok(counted.gone)
     }
 
     /// Writes what the rules allow. Returns true if what was found is recorded now.
@@ -415,6 +389,33 @@ impl<'a> ResultRecorder<'a> {
         }
     }
 
+    /// Notes a verdict of `verify` or of a scrub for the next run: the time at which a
+    /// content was last seen to be as recorded, and the files that were checked and were not.
+    fn write_verified(&mut self, settled: &PathResult) -> Result<()> {
+        let Some(row) = settled.row().filter(|row| !row.is_gone()) else { return Ok(()) };
+        if !self.precheck_once()? {
+            return Ok(());
+        }
+        self.note_found(settled)?;
+        if !self.may_write {
+            return Ok(());
+        }
+        let is_seen_well =
+            matches!(settled.verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved);
+        let Some(content) = settled.content.as_ref().filter(|_| is_seen_well) else {
+            return Ok(());
+        };
+        let verified_s = settled.verified_s.unwrap_or(seconds(content.hashed_ns));
+        let record = Record { verified_s, ..row.record.clone() };
+        let written = self.catalog.put_same_content(row, record);
+        self.stop_on_write_error(written)?;
+        if row.has_blocks() && self.has_parts && self.may_write {
+            let forgotten = self.catalog.set_parts(&row.record.path, &row.record.entry, &[], &[]);
+            self.stop_on_write_error(forgotten)?;
+        }
+        Ok(())
+    }
+
     /// Notes damage that an update found, which it does not record.
     fn write_not_accepted(&mut self, settled: &PathResult) -> Result<()> {
         if !settled.verdict.is_damage()
@@ -426,58 +427,68 @@ impl<'a> ResultRecorder<'a> {
         self.note_found(settled)
     }
 
+    fn note_found(&mut self, settled: &PathResult) -> Result<()> {
+        let noted = known_damage::note_found(self.catalog, settled, &self.plan.clock);
+        self.stop_on_write_error(noted)
+    }
+
     fn write_found(&mut self, settled: &PathResult, accepts: bool) -> Result<bool> {
-        let Some(write) = self.decide(settled) else {
+        let Some(change) = decide(self.catalog, settled, self.time) else {
             return Ok(false);
         };
         if !self.precheck_once()? {
             return Ok(false);
         }
         let before = settled.row().map(|row| &row.record);
-        let after = write.record().filter(|_| accepts).cloned();
+        let after = change.record().filter(|_| accepts).cloned();
         let is_settled = settled.was_read || settled.entry.is_none();
-        let written = self.carry_out(settled, write).and_then(|()| match is_settled {
+        let written = change.write(self.catalog, settled).and_then(|()| match is_settled {
             true => self.catalog.forget_finding(&settled.path),
             false => Ok(()),
         });
         self.stop_on_write_error(written)?;
         if accepts && !self.is_stopped() {
-            let name = settled.verdict.name();
+            let (name, now_s) = (settled.verdict.name(), self.time.now_s());
             let noted =
-                self.catalog.note_accepted(self.now_s, &settled.path, name, before, after.as_ref());
+                self.catalog.note_accepted(now_s, &settled.path, name, before, after.as_ref());
             self.stop_on_write_error(noted)?;
         }
         Ok(!self.is_stopped())
     }
 
-    fn carry_out(&mut self, settled: &PathResult, write: CatalogChange) -> Result<()> {
-        let is_bad = matches!(settled.stored, Some(StoredRow::Bad(_)));
-        let may_have_parts = settled.size() >= super::evaluator::KEEP_PARTS_MIN;
-        match (write, settled.row()) {
-            (CatalogChange::Same(record), Some(row)) if settled.moved_row().is_some() => {
-                self.catalog.put_moved(row, record, None)?;
-            }
-            (CatalogChange::Other(record, blocks), Some(row)) if settled.moved_row().is_some() => {
-                self.catalog.put_moved(row, record, Some(&blocks))?;
-            }
-            (CatalogChange::Delete, _) => return self.catalog.delete(&settled.path),
-            (CatalogChange::Same(record), Some(row)) => {
-                self.catalog.put_same_content(row, record)?;
-            }
-            (CatalogChange::Other(record, blocks), _) if is_bad => {
-                self.catalog.put_over_bad(record, &blocks)?;
-            }
-            (CatalogChange::Other(record, blocks), row) => {
-                self.catalog.put(row, record, &blocks)?;
-            }
-            (CatalogChange::Same(_), None) => {
-                return Err(Error::Internal("the same content as no record".to_owned()));
-            }
+    /// Records the metadata of a path that is itself recorded. Returns true if it did.
+    fn write_metadata(
+        &mut self,
+        settled: &PathResult,
+        now: Option<Metadata>,
+        wrote: bool,
+    ) -> Result<bool> {
+        let (Purpose::Update(rules), Some(now)) = (&self.plan.purpose, now) else {
+            return Ok(false);
+        };
+        if !self.may_write || !metadata::is_to_record(rules, settled, &now, wrote) {
+            return Ok(false);
         }
-        if may_have_parts {
-            self.catalog.forget_unfinished(&settled.path)?;
+        let is_as_recorded = matches!(
+            self.catalog.metadata(&settled.path)?,
+            Some(StoredMetadata::Sound(was)) if was == now
+        );
+        if is_as_recorded || !self.precheck_once()? {
+            return Ok(false);
         }
-        Ok(())
+        let written = self.catalog.put_metadata(&settled.path, &now);
+        self.stop_on_write_error(written)?;
+        Ok(!self.is_stopped())
+    }
+
+    /// Returns the differences between the metadata of a moved file and that of
+    /// its old name.
+    pub(super) fn compare_moved_metadata(
+        &mut self,
+        from: &RelPath,
+        to: &RelPath,
+    ) -> Result<Vec<MetadataChange>> {
+        metadata::compare_moved(self.plan, self.catalog, from, to)
     }
 
     /// Leaves the record of a file whose content was found and recorded under
@@ -495,53 +506,261 @@ impl<'a> ResultRecorder<'a> {
         self.stop_on_write_error(written)
     }
 
+    /// Keeps the values of a part of a large file.
+    pub(super) fn keep_unfinished(
+        &mut self,
+        path: &RelPath,
+        entry: &Entry,
+        blocks: &UnfinishedBlocks,
+    ) -> Result<()> {
+        let is_update = matches!(self.plan.purpose, Purpose::Update(_));
+        if !is_update || !self.may_write || !self.precheck_once()? {
+            return Ok(());
+        }
+        let kept = self.catalog.put_unfinished(path, entry, blocks);
+        self.stop_on_write_error(kept)
+    }
+
+    /// Keeps which parts of a large file are verified.
+    pub(super) fn keep_parts(
+        &mut self,
+        path: &RelPath,
+        entry: &Entry,
+        blake3: &[u8],
+        parts: &[VerifiedRange],
+    ) -> Result<()> {
+        if !self.may_write || !self.precheck_once()? {
+            return Ok(());
+        }
+        self.has_parts = true;
+        let kept = self.catalog.set_parts(path, entry, blake3, parts);
+        self.stop_on_write_error(kept)
+    }
+
+    /// Notes that a file differed at a first reading, so that it comes first
+    /// the next time.
+    pub(super) fn keep_undecided(&mut self, path: &RelPath) -> Result<()> {
+        if !self.may_write {
+            return Ok(());
+        }
+        let noted = self.catalog.note_undecided(path, self.plan.clock.now_s());
+        self.stop_on_write_error(noted)
+    }
+
+    /// Takes the files that earlier scrubs had not enough time for.
+    pub(super) fn load_cut_off(&mut self) -> Result<()> {
+        self.cut_off = self.catalog.cut_off(&self.plan.walk.scope)?.into_iter().collect();
+        Ok(())
+    }
+
+    /// Notes that the time was over before a file was read to its end.
+    pub(super) fn keep_cut_off(&mut self, path: &RelPath) -> Result<()> {
+        self.cut_off.insert(path.clone());
+        if !self.may_write {
+            return Ok(());
+        }
+        let at_s = self.plan.clock.now_s();
+        let noted = self.catalog.note_cut_off(path, at_s);
+        self.stop_on_write_error(noted)
+    }
+
+    pub(super) fn commit_if_due(&mut self) -> Result<()> {
+        if self.commits.is_due() {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Commits what was written, with the count and the entry in the history that a run which
+    /// is killed leaves behind.
+    fn commit(&mut self) -> Result<()> {
+        self.catalog.release();
+        if self.catalog.is_writing() && self.may_write {
+            let kept = self.mtimes.keep(self.catalog, &self.plan.walk.scope);
+            self.stop_on_write_error(kept)?;
+            let noted = self.note_generation();
+            self.stop_on_write_error(noted)?;
+            let committed = self.catalog.commit();
+            self.stop_on_write_error(committed)?;
+        }
+        self.commits.note_committed();
+        Ok(())
+    }
+
+    /// Writes the generation that this run makes, if it makes one.
+    fn note_generation(&mut self) -> Result<()> {
+        if !matches!(self.plan.purpose, Purpose::Update(_)) {
+            return Ok(());
+        }
+        let (at_s, command) = (self.time.now_s(), self.plan.command);
+        self.catalog.note_changes(&mut self.generation, at_s, command, self.report.changes())
+    }
+
+    /// A record that cannot be written is as it was at the last commit. It ends a
+    /// run that records, with a report of what was found until then; one that
+    /// judges goes on and notes nothing more.
+    fn stop_on_write_error(&mut self, written: Result<()>) -> Result<()> {
+        match written {
+            Err(error @ Error::RecordNotWritten { .. }) if !self.plan.must_write => {
+                self.catalog.rollback();
+                self.may_write = false;
+                let hint = error.hint().unwrap_or_default();
+                self.report.warn(&format!(
+                    "{error}: all files are judged, but from here on it is not noted when they \
+                     were verified; {hint}"
+                ));
+                Ok(())
+            }
+            other => self.survive_end(other),
+        }
+    }
+
+    /// The same of what ends any run: a catalog that cannot be read any more.
+    pub(super) fn survive_end(&mut self, result: Result<()>) -> Result<()> {
+        match result {
+            Err(error @ Error::RecordNotWritten { .. }) => {
+                self.catalog.rollback();
+                self.may_write = false;
+                let hint = error.hint().unwrap_or_default();
+                self.report.stop(StopReason::RecordFailed(format!("{error}; {hint}")));
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
     /// Commits what is left and hands over the outcome. `claims` are those of
     /// all rows, if they have to be known.
     pub(super) fn finish(&mut self, claims: Option<Claims>) -> Result<Outcome> {
         if !self.is_stopped() || self.is_over {
-            self.look_for_nested_roots()?;
-            self.end_obeyed();
+            let known_roots = self.finish_nested_roots()?;
+            if let Some(why) = self.patterns.check_unjudged() {
+                self.report.distrust(why);
+            }
             let choices = self.catalog.choices();
-            let claims = claims.map(|claims| claims.finish(&self.known_roots, choices));
-            self.outcome.claims = claims.map(|claimed| claimed.digest);
+            let claims = claims.map(|claims| claims.finish(&known_roots, choices));
+            self.report.outcome_mut().claims = claims.map(|claimed| claimed.digest);
         }
-        if self.outcome.scrub.is_some() && self.may_write && self.catalog.is_writing() {
+        if self.report.outcome().scrub.is_some() && self.may_write && self.catalog.is_writing() {
             let forgotten = self.catalog.prune_failed_checks();
             self.stop_on_write_error(forgotten)?;
         }
-        if self.outcome.stopped.is_some() && judges_all(self.plan) {
-            let left = self.catalog.files().saturating_sub(self.outcome.with_record);
-            self.outcome.unjudged_files = Some(left);
+        if self.report.outcome().stopped.is_some() && judges_all(self.plan) {
+            let outcome = self.report.outcome_mut();
+            outcome.unjudged_files = Some(self.catalog.files().saturating_sub(outcome.with_record));
         }
         let is_complete = !self.is_stopped() && self.plan.walk.scope.is_root();
-        if is_complete && self.may_write && self.outcome.is_update && self.catalog.is_writing() {
+        let is_update = self.report.outcome().is_update;
+        if is_complete && self.may_write && is_update && self.catalog.is_writing() {
             let forgotten = self.catalog.forget_all_unfinished();
             self.stop_on_write_error(forgotten)?;
         }
         if self.plan.scrub.is_some() && !self.is_halted {
             self.report_known_damage()?;
         }
-        if let Some(scrub) = &mut self.outcome.scrub {
+        if let Some(scrub) = &mut self.report.outcome_mut().scrub {
             scrub.note_too_large(&self.cut_off);
         }
-        self.warn_of_future_changes();
+        if let Some(warning) = self.future_changes.warning() {
+            self.report.warn(&warning);
+        }
         self.forget_tombstones()?;
         self.note_verification()?;
         if !self.is_stopped() && self.may_write {
-            self.end_redated()?;
+            let settled = self.mtimes.end(self.catalog, &self.plan.walk.scope);
+            self.stop_on_write_error(settled)?;
         }
         self.commit()?;
         self.shrink();
-        Ok(std::mem::take(&mut self.outcome))
+        Ok(self.report.take_outcome())
     }
-}
 
-/// Returns the reason, for the user, that the names of a folder are not all known.
-pub(super) fn unlisted_because(error: &io::Error) -> String {
-    format!("its names cannot be listed: {error}")
-}
+    /// Reports and records the nested roots that came and went. Returns those that had been
+    /// recorded.
+    fn finish_nested_roots(&mut self) -> Result<Vec<RelPath>> {
+        let known = self.catalog.nested_roots()?;
+        let found = self.report.outcome().nested_roots.clone();
+        let roots = NestedRoots { known, found };
+        for path in roots.absent(&self.plan.walk.scope) {
+            let forgets = match &self.plan.purpose {
+                Purpose::Update(rules) => self.may_write && rules.accept.covers(path),
+                _ => false,
+            };
+            if forgets {
+                let forgotten = self.catalog.set_nested_root(path, false);
+                self.stop_on_write_error(forgotten)?;
+            } else {
+                self.report.outcome_mut().absent_roots.push(path.clone());
+            }
+        }
+        if let Some(path) = roots.unrecorded().next().filter(|_| self.plan.binds_claims) {
+            let path = path.display();
+            self.report
+                .distrust(format!("{path} has a record of its own, of which it knows nothing"));
+        }
+        for path in roots.unrecorded() {
+            if self.report.outcome().is_update && self.may_write {
+                let remembered = self.catalog.set_nested_root(path, true);
+                self.stop_on_write_error(remembered)?;
+            }
+        }
+        Ok(roots.known)
+    }
 
-/// Whole seconds of a time in nanoseconds.
-pub(super) fn seconds(time_ns: i64) -> i64 {
-    time_ns.div_euclid(1_000_000_000)
+    /// Reports the known damage below the scope that a scrub did not come to.
+    fn report_known_damage(&mut self) -> Result<()> {
+        let (scope, mut after) = (&self.plan.walk.scope, None);
+        while let Some((last, unjudged)) =
+            self.judged_damage.next_unjudged(self.catalog, scope, after.as_ref())?
+        {
+            for settled in unjudged {
+                self.report.add_result(&settled, false);
+            }
+            after = Some(last);
+        }
+        Ok(())
+    }
+
+    /// Drops the tombstones that are due, at the end of a run.
+    fn forget_tombstones(&mut self) -> Result<()> {
+        let Some(until_s) = self.tombstones.due_until_s(self.catalog) else { return Ok(()) };
+        if self.is_stopped() || !self.may_write || !self.precheck_once()? {
+            return Ok(());
+        }
+        let forgotten = self.catalog.forget_gone(&self.plan.walk.scope, until_s);
+        self.report.outcome_mut().forgotten = *forgotten.as_ref().unwrap_or(&0);
+        self.stop_on_write_error(forgotten.map(drop))
+    }
+
+    /// Notes how much was verified, if anything was.
+    fn note_verification(&mut self) -> Result<()> {
+        let hashed = self.report.outcome().hashed;
+        let is_of_use = self.plan.purpose == Purpose::Verify && hashed > 0;
+        if !is_of_use || !self.may_write || self.is_halted || !self.precheck_once()? {
+            return Ok(());
+        }
+        let noted = self.catalog.last_generation().and_then(|generation| {
+            self.catalog.note_verification(&Verification {
+                at_s: self.time.now_s(),
+                command: self.plan.command.to_owned(),
+                generation,
+                files: hashed,
+                bytes: self.bytes_read_and_judged,
+                exit_code: self.report.outcome().exit_code().number(),
+            })
+        });
+        self.stop_on_write_error(noted)
+    }
+
+    /// Gives the room of what was dropped back to the disk. That it cannot be
+    /// done, on a full disk for one, costs nothing but the room.
+    fn shrink(&mut self) {
+        if self.report.outcome().forgotten == 0 || self.is_stopped() || !self.may_write {
+            return;
+        }
+        if let Err(error) = self.catalog.shrink() {
+            let warning = format!("{error}: what was dropped is gone, and the file stays as large");
+            self.report.warn(&warning);
+        }
+    }
 }

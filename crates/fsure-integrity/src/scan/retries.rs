@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::file_read::ReadRequest;
+use super::read_request::ReadRequest;
 
 /// Time that a writer gets to finish before the second attempt; before the
 /// third it gets twice as much.

@@ -5,9 +5,9 @@
 use std::collections::VecDeque;
 use std::task::Poll;
 
-use super::evaluator::Evaluator;
+use super::evaluator::{Evaluator, ScrubTurn};
 use super::merge::MergedPath;
-use super::partial_read::PARTS_MIN;
+use super::part_planner::PARTS_MIN;
 use super::stat_thread::{DueStat, StatThread};
 use super::{Budget, ScanPlan, ScrubRules};
 use crate::catalog::{DueFile, StoredRow};
@@ -71,17 +71,14 @@ impl ScrubQueue {
     pub(super) fn begin(
         &mut self,
         rules: &ScrubRules,
+        scope: &RelPath,
         evaluator: &mut Evaluator<'_>,
     ) -> Result<u64> {
-        let now_s = evaluator.recorder.now_s;
+        let recorder = evaluator.recorder_mut();
+        let now_s = recorder.time().now_s();
         let age_s = rules.max_age.map_or(0, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
-        let until_s = now_s.saturating_sub(age_s);
-        let scope = evaluator.plan.walk.scope.clone();
-        let due = evaluator.catalog().list_due(&scope, until_s, now_s)?;
-        if let Budget::Percent(percent) = rules.budget {
-            evaluator.budget.fill((due.recorded_bytes as f64 * percent / 100.0) as u64);
-        }
-        let outcome = &mut evaluator.recorder.outcome;
+        let due = recorder.catalog_mut().list_due(scope, now_s.saturating_sub(age_s), now_s)?;
+        let outcome = recorder.report_mut().outcome_mut();
         outcome.nested_roots.clone_from(&rules.nested_roots);
         outcome.scrub = Some(ScrubSummary {
             due_files: due.files,
@@ -89,10 +86,13 @@ impl ScrubQueue {
             must_be_complete: rules.must_be_complete,
             ..ScrubSummary::default()
         });
-        evaluator.recorder.cut_off =
-            evaluator.recorder.catalog.cut_off(&scope)?.into_iter().collect();
-        self.bad = std::mem::take(&mut evaluator.recorder.bad_rows).into();
-        Ok(due.bytes.min(evaluator.budget.left()))
+        recorder.load_cut_off()?;
+        self.bad = recorder.take_bad_rows().into();
+        let budget = evaluator.reads_mut().budget_mut();
+        if let Budget::Percent(percent) = rules.budget {
+            budget.fill((due.recorded_bytes as f64 * percent / 100.0) as u64);
+        }
+        Ok(due.bytes.min(budget.left()))
     }
 
     pub(super) fn is_silent(&mut self) -> bool {
@@ -115,7 +115,7 @@ impl ScrubQueue {
             let chunk = self.next_chunk(evaluator)?;
             if !chunk.is_empty() {
                 self.looker.ask(chunk);
-            } else if evaluator.in_flight() > 0 {
+            } else if evaluator.reads().in_flight() > 0 {
                 return Ok(ScrubNext::AfterNews);
             } else {
                 return Ok(ScrubNext::None);
@@ -129,9 +129,8 @@ impl ScrubQueue {
             // So that a file that is gone is told from a disk that is.
             evaluator.entry(&folder, &stat, stat.device)?;
         }
-        evaluator.is_again = due.is_again;
-        evaluator.bytes_max = due.bytes_max;
-        let scrubbed = evaluator.scrubbed();
+        evaluator.begin_turn(ScrubTurn { is_again: due.is_again, bytes_max: due.bytes_max });
+        let scrubbed = evaluator.recorder_mut().report_mut().scrub_mut();
         match due.is_again {
             true => scrubbed.again_files += 1,
             false => scrubbed.by_age_files += 1,
@@ -142,8 +141,8 @@ impl ScrubQueue {
     /// The next chunk: what fits, in the order of age. A file that does not is
     /// passed by only if it can be read as a whole or not at all.
     fn next_chunk(&mut self, evaluator: &mut Evaluator<'_>) -> Result<Vec<DueFile>> {
-        let must_begin = self.was_alone && !evaluator.orders.is_empty();
-        if must_begin || evaluator.blocks_under_way() > BLOCKS_MAX {
+        let must_begin = self.was_alone && evaluator.reads().has_unsent();
+        if must_begin || evaluator.reads().blocks_under_way() > BLOCKS_MAX {
             return Ok(Vec::new());
         }
         let mut chunk = self.take_bad();
@@ -154,14 +153,17 @@ impl ScrubQueue {
             let waits = self.was_again && !due.is_again;
             // A second look at what may be damaged comes before a first one at
             // anything else.
-            if waits && (!chunk.is_empty() || evaluator.in_flight() > 0) {
+            if waits && (!chunk.is_empty() || evaluator.reads().in_flight() > 0) {
                 break;
             }
-            let left = evaluator.budget.left().saturating_sub(bytes);
-            let (whole, least) = evaluator.need(due, left)?;
+            let left = evaluator.reads().budget().left().saturating_sub(bytes);
+            let planner = evaluator.part_planner();
+            let catalog = evaluator.recorder_mut().catalog_mut();
+            let (whole, least) = planner.need(catalog, due, left)?;
             // What may take all of the time begins when it is its turn.
-            let goes_alone = least > PARTS_MIN && evaluator.budget.ending.left().is_some();
-            if goes_alone && !(chunk.is_empty() && evaluator.orders.is_empty()) {
+            let goes_alone =
+                least > PARTS_MIN && evaluator.reads().budget().ending.left().is_some();
+            if goes_alone && (!chunk.is_empty() || evaluator.reads().has_unsent()) {
                 break;
             }
             is_full = whole > left || goes_alone;
@@ -175,7 +177,9 @@ impl ScrubQueue {
                     due.bytes_max = left;
                 }
                 chunk.extend(due);
-            } else if left > 0 && (least > BLOCK || least > evaluator.budget.largest_possible()) {
+            } else if left > 0
+                && (least > BLOCK || least > evaluator.reads().budget().largest_possible())
+            {
                 evaluator.pass_by(due.stored.path(), least);
                 drop(self.page.pop_front());
                 is_full = false;
@@ -202,12 +206,12 @@ impl ScrubQueue {
     fn fetch(&mut self, evaluator: &mut Evaluator<'_>) -> Result<()> {
         loop {
             if self.page.is_empty() && !self.is_fetched {
-                self.page = evaluator.catalog().due_page(self.after)?.into();
+                self.page = evaluator.recorder_mut().catalog_mut().due_page(self.after)?.into();
                 self.is_fetched = self.page.is_empty();
                 self.after = self.page.back().map_or(self.after, |last| last.number);
             }
-            let told = &evaluator.recorder.told_bad;
-            self.page.retain(|due| !told.contains(due.stored.path()));
+            let report = evaluator.recorder().report();
+            self.page.retain(|due| !report.has_told_bad(due.stored.path()));
             if !self.page.is_empty() || self.is_fetched {
                 return Ok(());
             }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::file_read::ReadRequest;
+use super::read_request::ReadRequest;
 use crate::catalog::UnfinishedBlocks;
 use crate::model::push_range;
 use fsure_core::block_hash::{BLOCK, BlockValue, SequentialDigests, block_count};

@@ -2,41 +2,42 @@
 //! what they were signed for: one that is another file for a moment, or there
 //! for a moment only, would hide names.
 
-use super::result_recorder::{PathResult, ResultRecorder};
+use std::collections::HashMap;
+
+use super::path_result::PathResult;
 use crate::model::Verdict;
 use fsure_core::block_hash::SequentialDigests;
 use fsure_core::{Algorithm, Digests, RelPath};
 
-impl ResultRecorder<'_> {
+/// Pattern files that the walk keeps to, with their texts, until they are judged.
+#[derive(Default)]
+pub(super) struct ObeyedPatterns(HashMap<RelPath, Vec<u8>>);
+
+impl ObeyedPatterns {
     /// Notes a pattern file that the walk obeys.
-    pub(super) fn remember_exclude_file(&mut self, path: RelPath, text: Vec<u8>) {
-        if self.plan.binds_claims {
-            self.obeyed.insert(path, text);
-        }
+    pub(super) fn add(&mut self, path: RelPath, text: Vec<u8>) {
+        self.0.insert(path, text);
     }
 
     /// Compares the text that the walk obeyed with the row that the file is judged
-    /// by. Any verdict but `Ok` and `Touched` changes the exit code by itself.
-    pub(super) fn check_exclude_file(&mut self, settled: &PathResult) {
-        let Some(text) = self.obeyed.remove(&settled.path) else { return };
+    /// by. Any verdict but `Ok` and `Touched` changes the exit code by itself. Returns the
+    /// reason not to trust the record, if there is one.
+    pub(super) fn check(&mut self, settled: &PathResult) -> Option<String> {
+        let text = self.0.remove(&settled.path)?;
         let is_well = matches!(settled.verdict, Verdict::Ok | Verdict::Touched);
         let is_signed = settled.row().is_some_and(|row| is_of(&text, &row.record.digests));
-        if is_well && !is_signed {
-            self.distrust_patterns(&settled.path);
-        }
+        (is_well && !is_signed).then(|| reason_to_distrust(&settled.path))
     }
 
-    /// Handles pattern files without a verdict: they were gone before they were judged.
-    pub(super) fn end_obeyed(&mut self) {
-        if let Some(path) = self.obeyed.keys().next().cloned() {
-            self.distrust_patterns(&path);
-        }
+    /// Returns the reason not to trust the record for a pattern file without a verdict, if
+    /// there is one: it was gone before it was judged.
+    pub(super) fn check_unjudged(&self) -> Option<String> {
+        self.0.keys().next().map(reason_to_distrust)
     }
+}
 
-    fn distrust_patterns(&mut self, path: &RelPath) {
-        let why = format!("names were left out by a {} that was not signed", path.display());
-        self.outcome.record_untrusted.get_or_insert(why);
-    }
+fn reason_to_distrust(path: &RelPath) -> String {
+    format!("names were left out by a {} that was not signed", path.display())
 }
 
 /// Returns true if a text has all digests that are recorded.
