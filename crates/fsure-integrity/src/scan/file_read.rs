@@ -4,16 +4,17 @@
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fsure_os::Stat;
 use fsure_os::read::OpenFile;
 use fsure_os::root_dir::{is_denied, is_gone, is_other_kind, is_out_of_means};
 
-use super::range_read::{RangeRead, RangeReport, ReadAbort};
+use super::range_read::{RangeRead, RangeReport};
 use super::read_request::{ReadContent, ReadOutcome, ReadRequest};
-use super::reader_context::{ReaderContext, ReaderShared};
+use super::reader_context::{ReadAbort, ReaderContext, ReaderShared};
 use super::segments::Segments;
+use super::watchdog::ReadHandle;
 use crate::catalog::UnfinishedBlocks;
 use crate::model::{ByteRange, merge_ranges};
 use fsure_core::block_hash::{
@@ -36,7 +37,7 @@ pub(super) struct FileRead {
     segments: Segments,
     next: AtomicUsize,
     left: AtomicUsize,
-    is_cut: AtomicBool,
+    handle: Arc<ReadHandle>,
     /// True if the run came to its end before the last byte.
     is_unfinished: AtomicBool,
     parts: Mutex<PartialResult>,
@@ -102,16 +103,15 @@ impl FileRead {
             next: AtomicUsize::new(0),
             left: AtomicUsize::new(segments.count()),
             segments,
-            is_cut: AtomicBool::new(false),
+            handle: Arc::new(ReadHandle::new(order.id)),
             is_unfinished: AtomicBool::new(false),
             parts: Mutex::new(parts),
             order,
         })
     }
 
-    /// Gives up the file: its result is no longer used.
-    pub(super) fn give_up(&self) {
-        self.is_cut.store(true, Ordering::Relaxed);
+    pub(super) fn handle(&self) -> &Arc<ReadHandle> {
+        &self.handle
     }
 
     /// Returns the number of readers that the file can use.
@@ -179,7 +179,7 @@ impl FileRead {
             in_order.finish(&mut digests);
         }
         if !self.is_unchanged() {
-            self.is_cut.store(true, Ordering::Relaxed);
+            self.handle.cut();
         }
         self.add(PartialResult { digests, ..PartialResult::default() }, RangeReport::default());
         self.finish(context)
@@ -195,7 +195,7 @@ impl FileRead {
         range: Range<u64>,
         context: &mut ReaderContext,
     ) -> Option<UnfinishedBlocks> {
-        if self.is_cut.load(Ordering::Relaxed) {
+        if self.handle.is_cut() {
             return None;
         }
         let size = self.stat.size;
@@ -233,7 +233,7 @@ impl FileRead {
             self.is_unfinished.store(true, Ordering::Relaxed);
         }
         if done == Err(ReadAbort::Shrunk) || !unchanged {
-            self.is_cut.store(true, Ordering::Relaxed);
+            self.handle.cut();
         }
         if let Some(in_order) = in_order.filter(|_| report.unreadable.is_empty()) {
             in_order.finish(&mut parts.digests);
@@ -278,7 +278,7 @@ impl FileRead {
                 _ => return ReadOutcome::Changed,
             }
         }
-        if self.is_cut.load(Ordering::Relaxed) {
+        if self.handle.is_cut() {
             return ReadOutcome::Changed;
         }
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);

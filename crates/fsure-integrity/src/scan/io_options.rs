@@ -9,7 +9,6 @@ use fsure_os::device::DeviceClass;
 
 use fsure_core::{DeviceReaders, units};
 
-use super::range_read::CHUNK;
 use fsure_core::block_hash::BLOCK;
 
 /// Settings for the load that reading puts on the storage.
@@ -28,6 +27,10 @@ pub struct IoOptions {
     /// is given up and the reader that waits for it is replaced.
     pub patience: Duration,
 }
+
+/// Bytes asked for at once: what saturates a fast disk with one request in
+/// flight, and what uncached reads need to come without reading twice.
+pub(super) const CHUNK: u64 = 4 << 20;
 
 /// The most readers for one device.
 pub const THREADS_MAX: usize = 256;

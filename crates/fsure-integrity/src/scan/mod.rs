@@ -44,6 +44,7 @@ mod run_report;
 mod run_time;
 mod scrub_budget;
 mod scrub_queue;
+mod seek_limiter;
 mod segments;
 mod signed_excludes;
 mod size_filter;

@@ -6,26 +6,13 @@ use std::ops::Range;
 
 use fsure_os::read::OpenFile;
 
-use super::reader_context::ReaderContext;
+use super::reader_context::{ReadAbort, ReaderContext};
 use crate::model::{ByteRange, push_range};
 use fsure_core::block_hash::BLOCK;
-
-/// Bytes asked for at once: what saturates a fast disk with one request in
-/// flight, and what uncached reads need to come without reading twice.
-pub(super) const CHUNK: u64 = 4 << 20;
 
 /// Failed reads spent on finding the bad bytes of one stretch. A dying disk
 /// takes seconds for each; blocks that fail after that are unreadable whole.
 const NARROWING_FAILURES_MAX: u32 = 64;
-
-/// The reason that a stretch was not read to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReadAbort {
-    /// The file is shorter than it was.
-    Shrunk,
-    /// The run is to stop.
-    Stopped,
-}
 
 /// The result of reading a stretch, besides its blocks.
 #[derive(Debug)]

@@ -11,14 +11,21 @@ use fsure_os::opener::Opener;
 use fsure_os::read::ReadMode;
 use fsure_os::root_dir::Root;
 
-use super::device_queue::DeviceQueue;
-use super::io_options::RateLimiter;
-use super::range_read::{CHUNK, ReadAbort};
+use super::io_options::{CHUNK, RateLimiter};
 use super::scrub_budget::Deadline;
 use super::watchdog::Heartbeat;
 use crate::model::BytesByReadMode;
 use fsure_core::Clock;
 use fsure_core::block_hash::BLOCK;
+
+/// The reason that a stretch was not read to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadAbort {
+    /// The file is shorter than it was.
+    Shrunk,
+    /// The run is to stop.
+    Stopped,
+}
 
 /// The counters of all readers, and the flag that stops them.
 #[derive(Debug, Default)]
@@ -72,7 +79,9 @@ pub(super) struct ReaderContext {
     pub(super) ring: Option<Ring>,
     pub(super) zeros: Box<[u8]>,
     pub(super) shared: Arc<ReaderShared>,
-    pub(super) lane: Arc<DeviceQueue>,
+    /// True if what is read past the local page cache might come from the cache
+    /// of another machine.
+    is_remote: bool,
     pub(super) heartbeat: Arc<Heartbeat>,
 }
 
@@ -80,14 +89,14 @@ impl ReaderContext {
     /// Fails if the system has no memory left.
     pub(super) fn new(
         shared: Arc<ReaderShared>,
-        lane: Arc<DeviceQueue>,
+        is_remote: bool,
         heartbeat: Arc<Heartbeat>,
     ) -> io::Result<Self> {
         let buffer = Buffer::new(CHUNK as usize)?;
         // The ring belongs to the thread that uses it, which is this one.
         let ring = Ring::new();
         let zeros = vec![0; BLOCK as usize].into_boxed_slice();
-        Ok(Self { buffer, ring, zeros, shared, lane, heartbeat })
+        Ok(Self { buffer, ring, zeros, shared, is_remote, heartbeat })
     }
 
     pub(super) fn root(&self) -> &Root {
@@ -127,7 +136,7 @@ impl ReaderContext {
     pub(super) fn count(&self, way: ReadMode, bytes: usize) {
         let meter = self.meter();
         let counter = match way {
-            ReadMode::Direct if self.lane.is_remote => &meter.remote,
+            ReadMode::Direct if self.is_remote => &meter.remote,
             way => &meter.by_way[way as usize],
         };
         counter.fetch_add(bytes as u64, Ordering::Relaxed);

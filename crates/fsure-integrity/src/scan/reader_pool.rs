@@ -212,7 +212,7 @@ impl Pool {
             for held in held {
                 self.start_reader(lane)?;
                 // Many readers may be stuck at one file.
-                let file_read = held.file_read.as_ref().map(|file_read| file_read.order.id);
+                let file_read = held.file_read.as_ref().map(|file_read| file_read.order());
                 self.lost += usize::from(file_read.is_none_or(|id| self.lost_files.insert(id)));
                 all.extend(AbandonedRead::of(held));
             }
@@ -247,8 +247,8 @@ fn class_in_time(device: &StorageDevice, root: &Arc<Root>, folder: &RelPath) -> 
 impl AbandonedRead {
     fn of(InProgress { orders, file_read }: InProgress) -> Vec<Self> {
         if let Some(file_read) = file_read {
-            file_read.give_up();
-            return vec![Self::One(file_read.order.id), Self::Among(orders)];
+            file_read.cut();
+            return vec![Self::One(file_read.order()), Self::Among(orders)];
         }
         match orders[..] {
             [order] => vec![Self::One(order)],

@@ -46,16 +46,14 @@ impl Worker {
     /// Works until no more orders can come.
     pub(super) fn run(self) {
         let Self { shared, lane, heartbeat, outgoing, alive } = self;
-        let at_work = |context: &mut ReaderContext| {
-            let mut work = ReaderLoop { outgoing: outgoing.clone(), told: Vec::new() };
-            work.run_loop(context);
-        };
+        let is_remote = lane.is_remote;
+        let mut reader = ReaderLoop { lane, outgoing: outgoing.clone(), told: Vec::new() };
         // A fault here must reach the control thread, which would wait for ever.
         let work = AssertUnwindSafe(|| {
-            let context = ReaderContext::new(shared, lane, heartbeat);
+            let context = ReaderContext::new(shared, is_remote, heartbeat);
             context
                 .context("get memory to read", "files".as_ref())
-                .map(|mut context| at_work(&mut context))
+                .map(|mut context| reader.run_loop(&mut context))
         });
         let failed = catch_unwind(work)
             .unwrap_or_else(|_| Err(Error::Internal("a reader failed".to_owned())));
@@ -69,6 +67,7 @@ impl Worker {
 
 /// A reader at work.
 struct ReaderLoop {
+    lane: Arc<DeviceQueue>,
     outgoing: Sender<ReaderEvent>,
     /// Responses that are not sent yet.
     told: Vec<(ReadRequest, ReadOutcome)>,
@@ -76,7 +75,7 @@ struct ReaderLoop {
 
 impl ReaderLoop {
     fn run_loop(&mut self, context: &mut ReaderContext) {
-        let lane = Arc::clone(&context.lane);
+        let lane = Arc::clone(&self.lane);
         while !context.heartbeat.is_lost() {
             context.heartbeat.hold(Vec::new());
             context.heartbeat.set_idle();
@@ -94,7 +93,7 @@ impl ReaderLoop {
 
     fn begin(&mut self, batch: Vec<ReadRequest>, context: &mut ReaderContext) {
         context.heartbeat.hold(batch.iter().map(|order| order.id).collect());
-        let mut pack = SmallFileBatch::new(context.lane.share.batch);
+        let mut pack = SmallFileBatch::new(self.lane.share.batch);
         for order in batch {
             if context.heartbeat.is_lost() {
                 return;
@@ -129,12 +128,12 @@ impl ReaderLoop {
         let file_read = Arc::new(file_read);
         // What is in memory is read as fast as it is hashed: more than the cores
         // can do at once only takes more buffers, touched for the first time.
-        let share = context.lane.share;
+        let share = self.lane.share;
         let is_in_memory = file_read.source().0.is_in_memory();
         let count = if is_in_memory { share.threads.min(share.cores) } else { share.threads };
         for _ in 1..file_read.segment_count().min(count) {
             // Full: enough others have been called already.
-            let _ = context.lane.call.try_send(Arc::clone(&file_read));
+            let _ = self.lane.call.try_send(Arc::clone(&file_read));
         }
         self.work_on(&file_read, context);
     }
@@ -144,7 +143,7 @@ impl ReaderLoop {
             return;
         }
         let bytes = file_reads.iter().map(|(file_read, _)| file_read.source().1 as u64).sum();
-        if !context.heartbeat.acquire_seek_slot(&context.lane.heads) {
+        if !context.heartbeat.acquire_seek_slot(&self.lane.heads) {
             return;
         }
         let filled = match (context.wait_for_rate(bytes), &mut context.ring) {
@@ -156,7 +155,7 @@ impl ReaderLoop {
             }
             _ => Vec::new(),
         };
-        context.heartbeat.give_back_head(&context.lane.heads);
+        context.heartbeat.give_back_head(&self.lane.heads);
         let mut left = Vec::new();
         let filled = filled.into_iter().chain(std::iter::repeat_with(|| None));
         for ((file_read, at), filled) in file_reads.into_iter().zip(filled) {
@@ -183,9 +182,9 @@ impl ReaderLoop {
     fn work_on(&mut self, file_read: &Arc<FileRead>, context: &mut ReaderContext) {
         // Large files take long, and so does trouble: others may wait for these.
         self.flush_results(context);
-        context.heartbeat.set_current(Some(Arc::clone(file_read)));
+        context.heartbeat.set_current(Some(Arc::clone(file_read.handle())));
         if !file_read.source().0.is_in_memory()
-            && !context.heartbeat.acquire_seek_slot(&context.lane.heads)
+            && !context.heartbeat.acquire_seek_slot(&self.lane.heads)
         {
             return;
         }
@@ -203,7 +202,7 @@ impl ReaderLoop {
                 self.tell(file_read.order.clone(), reading, context);
             }
         }
-        context.heartbeat.give_back_head(&context.lane.heads);
+        context.heartbeat.give_back_head(&self.lane.heads);
         // Before the file is closed, which may get stuck, too.
         self.flush_results(context);
         context.heartbeat.set_current(None);

@@ -5,11 +5,11 @@
 //! All of it is under one lock: a reader is given up together with exactly what
 //! it has in hand, and one that is given up gets nothing more.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::device_queue::SeekLimiter;
-use super::file_read::FileRead;
+use super::seek_limiter::SeekLimiter;
 use fsure_core::StallDetector;
 
 /// One reader's heartbeat.
@@ -32,7 +32,34 @@ pub(super) struct InProgress {
     /// Orders, by number; some may be done already.
     pub(super) orders: Vec<u64>,
     /// The file it reads by itself, or together with other readers.
-    pub(super) file_read: Option<Arc<FileRead>>,
+    pub(super) file_read: Option<Arc<ReadHandle>>,
+}
+
+/// The order that a file is read for, and the flag by which its reading is cut short. It does
+/// not keep the file open: closing it may get stuck, too.
+pub(super) struct ReadHandle {
+    order: u64,
+    is_cut: AtomicBool,
+}
+
+impl ReadHandle {
+    pub(super) fn new(order: u64) -> Self {
+        Self { order, is_cut: AtomicBool::new(false) }
+    }
+
+    /// Returns the number of the order.
+    pub(super) fn order(&self) -> u64 {
+        self.order
+    }
+
+    /// Gives up the reading: its result is no longer used.
+    pub(super) fn cut(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut.load(Ordering::Relaxed)
+    }
 }
 
 impl Heartbeat {
@@ -54,10 +81,8 @@ impl Heartbeat {
     }
 
     /// Of what it has in hand, it reads this file now, or none in particular.
-    pub(super) fn set_current(&self, file_read: Option<Arc<FileRead>>) {
-        let before = std::mem::replace(&mut self.state().held.file_read, file_read);
-        // Outside of the lock: the last one closes the file.
-        drop(before);
+    pub(super) fn set_current(&self, file_read: Option<Arc<ReadHandle>>) {
+        self.state().held.file_read = file_read;
         self.beat();
     }
 
@@ -128,45 +153,34 @@ impl Heartbeat {
 
 #[cfg(test)]
 mod tests {
-    use super::super::device_queue::DeviceQueue;
-    use super::super::io_options::IoOptions;
     use super::*;
-
-    fn lane() -> DeviceQueue {
-        let (_, orders) = crossbeam_channel::bounded(1);
-        DeviceQueue::new(
-            orders,
-            IoOptions::default().share(fsure_os::device::DeviceClass::Rotational(1), 1024),
-            false,
-        )
-    }
 
     #[test]
     fn only_a_reader_that_waits_for_storage_is_given_up() {
-        let (lane, heartbeat) = (lane(), Heartbeat::new());
+        let (heads, heartbeat) = (SeekLimiter::new(1), Heartbeat::new());
         let at_once = Duration::ZERO;
         heartbeat.hold(vec![7]);
         heartbeat.set_idle();
-        assert!(heartbeat.give_up_after(at_once, &lane.heads).is_none());
-        assert!(heartbeat.acquire_seek_slot(&lane.heads));
-        assert!(heartbeat.give_up_after(Duration::from_secs(9999), &lane.heads).is_none());
+        assert!(heartbeat.give_up_after(at_once, &heads).is_none());
+        assert!(heartbeat.acquire_seek_slot(&heads));
+        assert!(heartbeat.give_up_after(Duration::from_secs(9999), &heads).is_none());
         assert!(!heartbeat.is_lost());
-        let held = heartbeat.give_up_after(at_once, &lane.heads).unwrap();
+        let held = heartbeat.give_up_after(at_once, &heads).unwrap();
         assert_eq!((held.orders, held.file_read.is_none()), (vec![7], true));
         assert!(heartbeat.is_lost());
         // Its head is free again, once.
-        assert!(lane.heads.wait());
-        heartbeat.give_back_head(&lane.heads);
-        lane.heads.give_back();
-        assert!(lane.heads.wait());
+        assert!(heads.wait());
+        heartbeat.give_back_head(&heads);
+        heads.give_back();
+        assert!(heads.wait());
     }
 
     #[test]
     fn one_that_was_given_up_keeps_no_head() {
-        let (lane, heartbeat) = (lane(), Heartbeat::new());
+        let (heads, heartbeat) = (SeekLimiter::new(1), Heartbeat::new());
         heartbeat.beat();
-        assert!(heartbeat.give_up_after(Duration::ZERO, &lane.heads).is_some());
-        assert!(!heartbeat.acquire_seek_slot(&lane.heads));
-        assert!(lane.heads.wait());
+        assert!(heartbeat.give_up_after(Duration::ZERO, &heads).is_some());
+        assert!(!heartbeat.acquire_seek_slot(&heads));
+        assert!(heads.wait());
     }
 }
