@@ -446,7 +446,7 @@ impl ScanDriver<'_> {
         if let Some(code) = self.monitor.stop_requested() {
             self.evaluator.recorder_mut().report_mut().stop(StopReason::Interrupted(code));
         }
-        if self.evaluator.reads().budget().ending.is_over() {
+        if self.evaluator.reads().budget().deadline().is_over() {
             self.evaluator.recorder_mut().end_in_time();
         }
         self.evaluator.recorder().is_stopped()
@@ -470,7 +470,7 @@ impl ScanDriver<'_> {
                 bytes_hashed,
                 bytes_total: bytes_total.max(bytes_judged),
                 total_is_known,
-                time_left: self.evaluator.reads().budget().ending.left(),
+                time_left: self.evaluator.reads().budget().deadline().left(),
             };
             self.monitor.progress(&progress, self.evaluator.reads().current());
         }

@@ -68,15 +68,19 @@ pub(super) struct BudgetTracker {
     spent: u64,
     /// The part of `spent` for files that were not OK before.
     spent_again: u64,
-    pub(super) ending: Deadline,
+    deadline: Deadline,
 }
 
 impl BudgetTracker {
     /// Creates the budget of a run: without rules it has no limit.
-    pub(super) fn new(rules: Option<&ScrubRules>, ending: Deadline) -> Self {
+    pub(super) fn new(rules: Option<&ScrubRules>, deadline: Deadline) -> Self {
         let budget = rules.map_or(Budget::All, |rules| rules.budget);
         let bytes = if let Budget::Bytes(bytes) = budget { bytes } else { u64::MAX };
-        Self { bytes, spent: 0, spent_again: 0, ending }
+        Self { bytes, spent: 0, spent_again: 0, deadline }
+    }
+
+    pub(super) fn deadline(&self) -> &Deadline {
+        &self.deadline
     }
 
     /// Sets the number of bytes that may be spent.

@@ -162,7 +162,7 @@ impl ScrubQueue {
             let (whole, least) = planner.need(catalog, due, left)?;
             // What may take all of the time begins when it is its turn.
             let goes_alone =
-                least > PARTS_MIN && evaluator.reads().budget().ending.left().is_some();
+                least > PARTS_MIN && evaluator.reads().budget().deadline().left().is_some();
             if goes_alone && (!chunk.is_empty() || evaluator.reads().has_unsent()) {
                 break;
             }

@@ -294,7 +294,7 @@ impl<'a> Evaluator<'a> {
     /// Chooses the blocks of a file to read; `None` if it is not to be read by blocks.
     fn plan_part(&mut self, pending: &PendingRead) -> Result<Option<PartialRead>> {
         let left = self.bytes_left();
-        let is_timed = self.reads.budget().ending.left().is_some();
+        let is_timed = self.reads.budget().deadline().left().is_some();
         let catalog = self.recorder.catalog_mut();
         let Some(candidate) = self.part_planner.candidate(catalog, pending, left, is_timed)? else {
             return Ok(None);

@@ -7,8 +7,7 @@ use std::time::Duration;
 use fsure_os::root_dir::Root;
 use fsure_os::{Kind, Stat, mapped_write};
 
-use super::Evaluator;
-use super::ScrubTurn;
+use super::{Evaluator, ScrubTurn};
 use crate::catalog::{Catalog, RecheckPriority, StoredRow, UnfinishedBlocks};
 use crate::model::{Basis, Evidence, Observation, RecordState, Verdict, judge};
 use crate::scan::LISTED_SIZE;
@@ -197,31 +196,18 @@ impl Evaluator<'_> {
         reason: Option<String>,
     ) -> Result<()> {
         let part = pending.part.take();
-        let ReadPair { comparison, unreadable, content } = looks;
-        let mut verdict = self.judge(pending.stored.as_ref(), &pending.entry, comparison.evidence);
+        let evidence = looks.comparison.evidence;
+        let verdict = self.judge(pending.stored.as_ref(), &pending.entry, evidence);
         let doubt = match verdict {
             Verdict::Rotten => doubt_of_rot(&self.plan.root, self.recorder.catalog(), &pending),
             _ => None,
         };
-        if doubt.is_some() {
-            verdict = Verdict::Altered;
-        }
-        let reason = doubt.or(reason).or_else(|| reason_of_copy(verdict, &pending));
-        let mut settled =
-            PathResult::new(pending.path, pending.stored, Some(pending.entry), verdict);
-        // Where the date explains the change, the blocks that differ are an edit.
-        if verdict.is_suspicious() {
-            settled.damaged_blocks = comparison.damaged.len() as u64;
-            settled.damaged = ranges(&comparison.damaged, settled.longest_size());
-        }
-        let unstable = || "its content came out differently each time".to_owned();
-        settled.unreadable = unreadable;
-        settled.reason = reason.or_else(|| content.is_none().then(unstable));
-        settled.was_read = true;
-        settled.basis = Basis::Content;
-        settled.content = content;
+        let settled = match doubt {
+            Some(doubt) => result_of(*pending, Verdict::Altered, looks, Some(doubt)),
+            None => result_of(*pending, verdict, looks, reason),
+        };
         match part {
-            Some(part) => self.settle_part(part, settled, comparison.evidence),
+            Some(part) => self.settle_part(part, settled, evidence),
             None => self.settle_read(settled),
         }
     }
@@ -319,8 +305,8 @@ impl Evaluator<'_> {
         }
         let Some(begun_ns) = begun_ns else { return Ok(()) };
         let spent_ns = self.plan.clock.now_ns().saturating_sub(begun_ns).max(0).unsigned_abs();
-        let ending = &self.reads.budget().ending;
-        if ending.is_over() && ending.is_half(Duration::from_nanos(spent_ns)) {
+        let deadline = self.reads.budget().deadline();
+        if deadline.is_over() && deadline.is_half(Duration::from_nanos(spent_ns)) {
             self.recorder.keep_cut_off(&pending.path)?;
         }
         Ok(())
@@ -476,6 +462,30 @@ impl Evaluator<'_> {
         self.begin_turn(ScrubTurn { is_again: pending.is_again, bytes_max: u64::MAX });
         self.order_due(pending)
     }
+}
+
+/// Returns the result for a file by all of its readings.
+fn result_of(
+    pending: PendingRead,
+    verdict: Verdict,
+    looks: ReadPair,
+    reason: Option<String>,
+) -> PathResult {
+    let ReadPair { comparison, unreadable, content } = looks;
+    let reason = reason.or_else(|| reason_of_copy(verdict, &pending));
+    let mut settled = PathResult::new(pending.path, pending.stored, Some(pending.entry), verdict);
+    // Where the date explains the change, the blocks that differ are an edit.
+    if verdict.is_suspicious() {
+        settled.damaged_blocks = comparison.damaged.len() as u64;
+        settled.damaged = ranges(&comparison.damaged, settled.longest_size());
+    }
+    let unstable = || "its content came out differently each time".to_owned();
+    settled.unreadable = unreadable;
+    settled.reason = reason.or_else(|| content.is_none().then(unstable));
+    settled.was_read = true;
+    settled.basis = Basis::Content;
+    settled.content = content;
+    settled
 }
 
 /// Returns the reason to doubt that no program wrote to a file whose stat
