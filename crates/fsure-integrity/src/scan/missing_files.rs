@@ -51,3 +51,24 @@ impl MissingFiles {
         missing.saturating_mul(2) > self.at_start
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_files_are_not_most_and_one_more_is() {
+        let mut files = MissingFiles::new(4);
+        assert_eq!([1, 2].map(|_| files.add(false)), [false, false]);
+        assert!(files.add(false));
+        assert_eq!((files.missing(), files.is_most(2), files.is_most(3)), (3, false, true));
+    }
+
+    #[test]
+    fn a_scrub_takes_off_what_is_elsewhere() {
+        let mut files = MissingFiles::new(4);
+        files.set_elsewhere(2);
+        assert_eq!([1, 2, 3].map(|_| files.add(true)), [false, false, false]);
+        assert!(files.add(true), "both of the two that are not elsewhere");
+    }
+}

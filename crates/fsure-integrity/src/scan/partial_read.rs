@@ -150,3 +150,29 @@ pub(super) fn missing(parts: &[VerifiedRange], size: u64) -> Vec<u64> {
     blocks.extend(next..block_count(size));
     blocks
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(verified: &[(u64, u64)], left: u64) -> Option<Vec<u64>> {
+        let part = |(first_block, blocks)| VerifiedRange { first_block, blocks, verified_s: 1 };
+        let verified = verified.iter().copied().map(part).collect();
+        let values = (vec![[0; 32]; 4], [0; 32]);
+        let part = PartialRead::choose(values, verified, 3 * BLOCK + 1, left);
+        part.map(|part| part.ordered().to_vec())
+    }
+
+    #[test]
+    fn what_is_not_verified_is_read_as_far_as_the_budget_goes() {
+        assert_eq!(chosen(&[(1, 1)], u64::MAX), Some(vec![0, 2, 3]));
+        assert_eq!(chosen(&[(1, 1)], 2 * BLOCK), Some(vec![0, 2]));
+        assert_eq!(chosen(&[(0, 3)], 1), Some(vec![3]), "the last one is short");
+        assert_eq!(chosen(&[(1, 1)], BLOCK - 1), None);
+    }
+
+    #[test]
+    fn all_is_read_anew_if_all_is_verified() {
+        assert_eq!(chosen(&[(0, 4)], u64::MAX), Some(vec![0, 1, 2, 3]));
+    }
+}

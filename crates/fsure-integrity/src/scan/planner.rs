@@ -11,7 +11,7 @@ use fsure_core::{AlgorithmSet, RelPath, Result};
 /// Returns the digests for which a file has to be read; `None` if it need not be.
 pub(super) fn digests_to_compute(
     plan: &ScanPlan,
-    catalog: &mut Catalog,
+    catalog: &Catalog,
     moves: &MoveTracker,
     path: &RelPath,
     stored: Option<&StoredRow>,

@@ -218,7 +218,7 @@ impl<'a> Evaluator<'a> {
         if self.defer_appeared(&path, stored.as_ref(), &entry, device)? {
             return Ok(());
         }
-        let catalog = self.recorder.catalog_mut();
+        let catalog = self.recorder.catalog();
         let wanted =
             digests_to_compute(self.plan, catalog, &self.moves, &path, stored.as_ref(), &entry)?;
         let Some(algorithms) = wanted else {
