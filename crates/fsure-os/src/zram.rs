@@ -11,7 +11,7 @@
 use std::path::PathBuf;
 
 pub use crate::host::overmount::{add_zram, can_make_xfs, is_xfs_of, make_xfs, remove_zram};
-pub use crate::host::private_mounts::Zram;
+pub use crate::host::zram::Zram;
 
 /// `mkfs.xfs` makes none that is smaller. What is not used takes no memory.
 pub const XFS_LEAST: u64 = 300 << 20;

@@ -4,9 +4,9 @@
 use rusqlite::params;
 use rusqlite::types::ValueRef;
 
+use super::database::Database;
 use super::row::Row;
 use super::row_checksum::RowChecksum;
-use super::store::Catalog;
 use super::tables::Table;
 use crate::model::Entry;
 use fsure_core::{RelPath, Result};
@@ -25,70 +25,81 @@ pub struct UnfinishedBlocks {
     pub values: Vec<[u8; 32]>,
 }
 
-impl Catalog {
-    /// The block values of a row; empty where it has none.
-    pub fn blocks(&mut self, row: &Row) -> Result<Vec<[u8; 32]>> {
+/// The lists of block values of recorded files.
+pub struct BlockValues<'a> {
+    database: &'a mut Database,
+}
+
+impl<'a> BlockValues<'a> {
+    pub(super) fn new(database: &'a mut Database) -> Self {
+        Self { database }
+    }
+
+    /// Returns the block values of a row; empty if it has none.
+    pub fn of(&self, row: &Row) -> Result<Vec<[u8; 32]>> {
         let Some(list) = row.blocks else {
             return Ok(Vec::new());
         };
         let sql = "SELECT value FROM block WHERE list = ?1 ORDER BY part";
-        let blame = |error: &rusqlite::Error| self.blame(error);
-        let mut statement = self.connection.prepare_cached(sql).map_err(|e| blame(&e))?;
-        let mut rows = statement.query([list]).map_err(|e| blame(&e))?;
-        let mut values = Vec::new();
-        while let Some(row) = rows.next().map_err(|e| blame(&e))? {
-            // A part of another type yields nothing: the list then does not
-            // merge to the sealed digest and is not used.
-            let part = row.get_ref(0).ok().and_then(|value| value.as_blob().ok());
-            values.extend_from_slice(as_values(part.unwrap_or_default()));
-        }
-        Ok(values)
+        self.database.run(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let (mut rows, mut values) = (statement.query([list])?, Vec::new());
+            while let Some(row) = rows.next()? {
+                // A part of another type yields nothing: the list then does not
+                // merge to the sealed digest and is not used.
+                let part = row.get_ref(0).ok().and_then(|value| value.as_blob().ok());
+                values.extend_from_slice(as_values(part.unwrap_or_default()));
+            }
+            Ok(values)
+        })
     }
 
-    pub(super) fn insert_blocks(&mut self, values: &[[u8; 32]]) -> Result<i64> {
+    /// Writes a list of block values, in the open transaction, and returns its number.
+    pub(super) fn insert(&mut self, values: &[[u8; 32]]) -> Result<i64> {
         let next = "SELECT coalesce(max(list), 0) + 1 FROM block";
         let insert = "INSERT INTO block VALUES (?1, ?2, ?3)";
-        let run = || {
-            let mut next = self.connection.prepare_cached(next)?;
+        let list = self.database.run(|connection| {
+            let mut next = connection.prepare_cached(next)?;
             let list: i64 = next.query_row([], |row| row.get(0))?;
-            let mut insert = self.connection.prepare_cached(insert)?;
+            let mut insert = connection.prepare_cached(insert)?;
             for (part, values) in values.chunks(VALUES_PER_PART).enumerate() {
                 insert.execute(params![list, part as i64, values.as_flattened()])?;
             }
             Ok(list)
-        };
-        let list = run().map_err(|error| self.blame(&error))?;
-        if let Some(backup) = &mut self.backup {
-            for (part, values) in values.chunks(VALUES_PER_PART).enumerate() {
-                let [list, part] = [list, part as i64].map(ValueRef::Integer);
-                let values = [list, part, ValueRef::Blob(values.as_flattened())];
-                backup.put_values(Table::Block, &values);
-            }
+        })?;
+        for (part, values) in values.chunks(VALUES_PER_PART).enumerate() {
+            let [list, part] = [list, part as i64].map(ValueRef::Integer);
+            let values = [list, part, ValueRef::Blob(values.as_flattened())];
+            self.database.back_up_put(Table::Block, &values);
         }
         Ok(list)
     }
 
-    pub(super) fn delete_blocks(&mut self, list: i64) -> Result<()> {
-        let sql = "DELETE FROM block WHERE list = ?1";
-        let parts = self.connection.execute(sql, [list]).map_err(|e| self.blame(&e))?;
-        if let Some(backup) = &mut self.backup {
-            for part in 0..parts as i64 {
-                backup.delete(Table::Block, &[list, part].map(ValueRef::Integer));
-            }
+    /// Deletes a list of block values, in the open transaction.
+    pub(super) fn delete(&mut self, list: i64) -> Result<()> {
+        let parts = self.database.execute("DELETE FROM block WHERE list = ?1", [list])?;
+        for part in 0..parts as i64 {
+            self.database.back_up_delete(Table::Block, &[list, part].map(ValueRef::Integer));
         }
         Ok(())
+    }
+}
+
+/// The block values of files that no run has read to their end.
+pub struct UnfinishedFiles<'a> {
+    database: &'a mut Database,
+}
+
+impl<'a> UnfinishedFiles<'a> {
+    pub(super) fn new(database: &'a mut Database) -> Self {
+        Self { database }
     }
 
     /// Keeps block values of a file that is being read, for a run that has to
     /// go on where this one ended.
-    pub fn put_unfinished(
-        &mut self,
-        path: &RelPath,
-        entry: &Entry,
-        blocks: &UnfinishedBlocks,
-    ) -> Result<()> {
-        self.begin()?;
-        let seal = seal(path, entry, blocks, &mut self.sealer);
+    pub fn put(&mut self, path: &RelPath, entry: &Entry, blocks: &UnfinishedBlocks) -> Result<()> {
+        self.database.begin()?;
+        let seal = seal(path, entry, blocks, &mut RowChecksum::new());
         let sql = "INSERT OR REPLACE INTO unfinished VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         let values = params![
             path.as_bytes(),
@@ -101,51 +112,45 @@ impl Catalog {
             blocks.values.as_flattened(),
             seal.cast_signed(),
         ];
-        self.connection.execute(sql, values).map_err(|e| self.blame(&e))?;
-        Ok(())
+        self.database.execute(sql, values).map(drop)
     }
 
     /// Returns the block values that earlier runs kept of an unfinished file. Values are
     /// left out if the file has changed since.
-    pub fn unfinished(&mut self, path: &RelPath, entry: &Entry) -> Result<Vec<UnfinishedBlocks>> {
+    pub fn of(&self, path: &RelPath, entry: &Entry) -> Result<Vec<UnfinishedBlocks>> {
         let sql = "SELECT first_block, value, seal, hashed_ns FROM unfinished \
                    WHERE path = ?1 ORDER BY first_block";
-        let blame = |error: &rusqlite::Error| self.blame(error);
-        let mut statement = self.connection.prepare_cached(sql).map_err(|e| blame(&e))?;
-        let rows = statement.query_map([path.as_bytes()], |row| {
-            let value = row.get_ref(1)?.as_blob().map(<[u8]>::to_vec).unwrap_or_default();
-            Ok((row.get::<_, i64>(0)?, value, row.get::<_, i64>(2)?, row.get(3)?))
-        });
-        let mut kept = Vec::new();
-        for row in rows.map_err(|e| blame(&e))? {
-            let (first_block, value, stored, hashed_ns) = row.map_err(|e| blame(&e))?;
-            let values = as_values(&value).to_vec();
-            let first_block = first_block.cast_unsigned();
-            kept.push((UnfinishedBlocks { first_block, hashed_ns, values }, stored));
-        }
-        drop(statement);
-        let sealer = &mut self.sealer;
-        let fits = |(blocks, stored): &(UnfinishedBlocks, i64)| {
-            seal(path, entry, blocks, sealer) == stored.cast_unsigned()
-        };
-        Ok(kept.into_iter().filter(fits).map(|(blocks, _)| blocks).collect())
+        let mut sealer = RowChecksum::new();
+        self.database.run(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let (mut rows, mut kept) = (statement.query([path.as_bytes()])?, Vec::new());
+            while let Some(row) = rows.next()? {
+                let value = row.get_ref(1)?.as_blob().unwrap_or_default();
+                let blocks = UnfinishedBlocks {
+                    first_block: row.get::<_, i64>(0)?.cast_unsigned(),
+                    hashed_ns: row.get(3)?,
+                    values: as_values(value).to_vec(),
+                };
+                let stored = row.get::<_, i64>(2)?.cast_unsigned();
+                if seal(path, entry, &blocks, &mut sealer) == stored {
+                    kept.push(blocks);
+                }
+            }
+            Ok(kept)
+        })
     }
 
     /// Forgets what was kept of a file, because it is finished.
-    pub fn forget_unfinished(&mut self, path: &RelPath) -> Result<()> {
-        self.begin()?;
+    pub fn forget(&mut self, path: &RelPath) -> Result<()> {
+        self.database.begin()?;
         let sql = "DELETE FROM unfinished WHERE path = ?1";
-        self.connection.execute(sql, [path.as_bytes()]).map_err(|e| self.blame(&e))?;
-        Ok(())
+        self.database.execute(sql, [path.as_bytes()]).map(drop)
     }
-}
 
-impl Catalog {
     /// Forgets what was kept of any file, after a run that has seen them all.
-    pub fn forget_all_unfinished(&mut self) -> Result<()> {
-        self.begin()?;
-        self.connection.execute("DELETE FROM unfinished", []).map_err(|e| self.blame(&e))?;
-        Ok(())
+    pub fn forget_all(&mut self) -> Result<()> {
+        self.database.begin()?;
+        self.database.execute("DELETE FROM unfinished", []).map(drop)
     }
 }
 

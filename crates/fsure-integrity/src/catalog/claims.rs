@@ -2,11 +2,11 @@
 //! order of their paths, without the values that change although nothing new is claimed.
 //! `docs/trust.md` specifies the format, which is stored for decades.
 
-use super::metadata::StoredMetadata;
+use super::records::PageStart;
 use super::root_options::RootOptions;
-use super::row::{Row, StoredRow, kind_code};
+use super::row::{StoredMetadata, StoredRow, kind_code};
 use super::row_checksum::RowChecksum;
-use super::store::{Catalog, PageStart};
+use super::store::Catalog;
 use crate::model::EntryKind;
 use fsure_core::{Algorithm, AlgorithmSet, RelPath, Result};
 
@@ -115,29 +115,17 @@ fn is_weak(algorithms: AlgorithmSet) -> bool {
     !strong.into_iter().any(|algorithm| algorithms.contains(algorithm))
 }
 
-/// Returns true if two rows of the same path make the same claim.
-pub(super) fn claims_the_same(one: &Row, other: &Row) -> bool {
-    let claim = |row: &Row| {
-        let entry = &row.record.entry;
-        (entry.kind, entry.size, entry.mtime_ns, row.record.gone_s)
-    };
-    let (then, now) = (&one.record, &other.record);
-    claim(one) == claim(other)
-        && then.entry.target == now.entry.target
-        && then.digests == now.digests
-}
-
-impl Catalog {
-    /// Computes the claims that the record makes now.
-    pub fn claimed(&mut self) -> Result<Claimed> {
+impl Claimed {
+    /// Computes the claims that a record makes now.
+    pub fn of(catalog: &mut Catalog) -> Result<Self> {
         let mut claims = Claims::default();
         // A row of the empty path would be no path below the root: it is seen.
-        let mut page = self.page(&PageStart::From(b""), None)?;
+        let mut page = catalog.page(&PageStart::From(b""), None)?;
         while let Some(last) = page.last() {
             let last = last.path().clone();
             page.iter().for_each(|stored| claims.add(stored));
-            page = self.page(&PageStart::After(last.as_bytes()), None)?;
+            page = catalog.page(&PageStart::After(last.as_bytes()), None)?;
         }
-        Ok(claims.finish(&self.nested_roots()?, self.choices()))
+        Ok(claims.finish(&catalog.nested_roots().all()?, catalog.options()))
     }
 }

@@ -4,9 +4,9 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Params, params};
 
-use super::row::StoredRow;
+use super::database::Database;
+use super::row::{PAGE_ROWS, StoredRow};
 use super::row_checksum::RowChecksum;
-use super::store::{Catalog, PAGE_ROWS};
 use super::table_total::CountedTable;
 use crate::model::{KnownDamage, Verdict};
 use fsure_core::{RelPath, Result};
@@ -79,18 +79,27 @@ pub(super) fn adopt_looked(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-impl Catalog {
+/// The findings of runs about recorded files.
+pub struct Findings<'a> {
+    database: &'a mut Database,
+}
+
+impl<'a> Findings<'a> {
+    pub(super) fn new(database: &'a mut Database) -> Self {
+        Self { database }
+    }
+
     /// Notes that a file was looked at, and how it differs from its record. Known
     /// damage keeps its date, and neither an edit nor a lack of permission ends it.
-    pub fn note_finding(&mut self, path: &RelPath, at_s: i64, verdict: Verdict) -> Result<()> {
-        let before = self.finding_row(path)?.and_then(|before| before.damage());
+    pub fn note(&mut self, path: &RelPath, at_s: i64, verdict: Verdict) -> Result<()> {
+        let before = self.row(path)?.and_then(|before| before.damage());
         let found_s = match before {
             Some(_) if !verdict.is_damage() => return Ok(()),
             Some(known) => known.found_s,
             None => at_s,
         };
         let verdict = verdict.name().to_owned();
-        self.insert_finding(path, &FindingRow { verdict, found_s, seen_s: at_s })
+        self.insert(path, &FindingRow { verdict, found_s, seen_s: at_s })
     }
 
     /// Notes that a file took so long that the time was over before its end.
@@ -106,57 +115,59 @@ impl Catalog {
 
     /// Writes a marker, which is not a verdict, unless a verdict of damage says more.
     fn put_marker(&mut self, path: &RelPath, at_s: i64, marker: &str) -> Result<()> {
-        if self.finding_row(path)?.is_some_and(|row| row.damage().is_some()) {
+        if self.row(path)?.is_some_and(|row| row.damage().is_some()) {
             return Ok(());
         }
         let row = FindingRow { verdict: marker.to_owned(), found_s: at_s, seen_s: at_s };
-        self.insert_finding(path, &row)
+        self.insert(path, &row)
     }
 
-    fn insert_finding(&mut self, path: &RelPath, row: &FindingRow) -> Result<()> {
-        self.forget_finding(path)?;
+    fn insert(&mut self, path: &RelPath, row: &FindingRow) -> Result<()> {
+        self.forget(path)?;
         let path = path.as_bytes();
-        let seal = row.seal(path, &mut self.sealer);
+        let seal = row.seal(path, &mut RowChecksum::new());
         let sql = "INSERT INTO finding VALUES (?1, ?2, ?3, ?4, ?5)";
         let values = params![path, row.verdict, row.found_s, row.seen_s, seal];
-        self.insert_counted(CountedTable::Finding, sql, values)
+        self.database.insert_counted(CountedTable::Finding, sql, values)
     }
 
-    fn finding_row(&self, path: &RelPath) -> Result<Option<FindingRow>> {
+    fn row(&self, path: &RelPath) -> Result<Option<FindingRow>> {
         let sql = "SELECT verdict, found_s, seen_s FROM finding WHERE path = ?1";
-        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
-        let found = statement.query_row([path.as_bytes()], |row| {
-            Ok(FindingRow { verdict: row.get(0)?, found_s: row.get(1)?, seen_s: row.get(2)? })
-        });
-        found.optional().map_err(|e| self.blame(&e))
+        self.database.run(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let found = statement.query_row([path.as_bytes()], |row| {
+                Ok(FindingRow { verdict: row.get(0)?, found_s: row.get(1)?, seen_s: row.get(2)? })
+            });
+            found.optional()
+        })
     }
 
     /// Forgets what was found of a file: it is as recorded, or the user accepts
     /// what it is.
-    pub fn forget_finding(&mut self, path: &RelPath) -> Result<()> {
-        self.begin()?;
-        if self.table_totals.of(CountedTable::Finding).rows() == 0 {
+    pub fn forget(&mut self, path: &RelPath) -> Result<()> {
+        self.database.begin()?;
+        if self.database.total(CountedTable::Finding).rows() == 0 {
             return Ok(());
         }
         let sql = "DELETE FROM finding WHERE path = ?1";
-        self.delete_counted(CountedTable::Finding, sql, [path.as_bytes()])
+        self.database.delete_counted(CountedTable::Finding, sql, [path.as_bytes()])
     }
 
     /// Takes what was found of a file to its new name.
-    pub(super) fn move_finding(&mut self, from: &RelPath, to: &RelPath) -> Result<()> {
-        let Some(row) = self.finding_row(from)? else { return Ok(()) };
-        self.forget_finding(from)?;
-        self.insert_finding(to, &row)
+    pub(super) fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<()> {
+        let Some(row) = self.row(from)? else { return Ok(()) };
+        self.forget(from)?;
+        self.insert(to, &row)
     }
 
     /// Gives the rows of a page, in the order of paths, what is known of them.
-    pub(super) fn add_known_damage(&mut self, page: &mut [StoredRow]) -> Result<()> {
+    pub(super) fn add_to(&self, page: &mut [StoredRow]) -> Result<()> {
         let (Some(first), Some(last)) = (page.first(), page.last()) else { return Ok(()) };
-        if !self.has_findings() {
+        if !self.are_any() {
             return Ok(());
         }
         let (first, last) = (first.path().as_bytes().to_vec(), last.path().as_bytes().to_vec());
-        let known = self.known_damage_between(&first, &last)?;
+        let known = self.damage_between(&first, &last)?;
         let mut known = known.into_iter().peekable();
         for stored in page {
             while known.next_if(|(path, _)| path < stored.path()).is_some() {}
@@ -167,31 +178,28 @@ impl Catalog {
         Ok(())
     }
 
-    fn known_damage_between(
-        &self,
-        first: &[u8],
-        last: &[u8],
-    ) -> Result<Vec<(RelPath, KnownDamage)>> {
+    fn damage_between(&self, first: &[u8], last: &[u8]) -> Result<Vec<(RelPath, KnownDamage)>> {
         let sql = "SELECT path, verdict, found_s, seen_s FROM finding \
                    WHERE path >= ?1 AND path <= ?2 ORDER BY path";
-        self.known_damage(sql, [first, last])
+        self.damage(sql, [first, last])
     }
 
     /// Runs a query for path, verdict and both dates, and returns the damage in it.
-    fn known_damage(&self, sql: &str, values: impl Params) -> Result<Vec<(RelPath, KnownDamage)>> {
-        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
-        let rows = statement.query_map(values, |row| {
-            let path = RelPath::from_bytes(row.get::<_, Vec<u8>>(0)?);
-            let (verdict, found_s, seen_s) = (row.get(1)?, row.get(2)?, row.get(3)?);
-            Ok(FindingRow { verdict, found_s, seen_s }.damage().map(|damage| (path, damage)))
-        });
-        let found = rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>);
-        Ok(found.map_err(|e| self.blame(&e))?.into_iter().flatten().collect())
+    fn damage(&self, sql: &str, values: impl Params) -> Result<Vec<(RelPath, KnownDamage)>> {
+        self.database.run(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(values, |row| {
+                let path = RelPath::from_bytes(row.get::<_, Vec<u8>>(0)?);
+                let (verdict, found_s, seen_s) = (row.get(1)?, row.get(2)?, row.get(3)?);
+                Ok(FindingRow { verdict, found_s, seen_s }.damage().map(|damage| (path, damage)))
+            });
+            rows?.filter_map(rusqlite::Result::transpose).collect()
+        })
     }
 
     /// The next files below `scope` that are known to be damaged, in the order of
     /// paths, at most [`PAGE_ROWS`].
-    pub fn known_damage_page(
+    pub fn damage_page(
         &self,
         scope: &RelPath,
         after: Option<&RelPath>,
@@ -207,37 +215,50 @@ impl Catalog {
         );
         let (start, end) = scope.below();
         let after = after.map(RelPath::as_bytes);
-        self.known_damage(&sql, params![scope.as_bytes(), start, end, after])
+        self.damage(&sql, params![scope.as_bytes(), start, end, after])
     }
 
     /// Hands over each file below `scope` that is known to be damaged, in the order of
     /// paths.
-    pub fn each_known_damage(
+    pub fn each_damage(
         &self,
         scope: &RelPath,
         each: &mut dyn FnMut(RelPath, KnownDamage),
     ) -> Result<()> {
         let mut after: Option<RelPath> = None;
         loop {
-            let page = self.known_damage_page(scope, after.as_ref())?;
+            let page = self.damage_page(scope, after.as_ref())?;
             let Some((last, _)) = page.last() else { return Ok(()) };
             after = Some(last.clone());
             page.into_iter().for_each(|(path, known)| each(path, known));
         }
     }
 
-    /// Tells whether anything was found wrong with any file and is not settled.
-    pub(super) fn has_findings(&self) -> bool {
-        self.table_totals.of(CountedTable::Finding).rows() > 0
+    /// Returns true if anything was found of any file that is not as recorded.
+    fn are_any(&self) -> bool {
+        self.database.total(CountedTable::Finding).rows() > 0
     }
 
     /// Forgets files that are not recorded under that name any more.
-    pub fn prune_failed_checks(&mut self) -> Result<()> {
-        self.begin()?;
+    pub fn prune(&mut self) -> Result<()> {
+        self.database.begin()?;
         let is_stranger = "NOT EXISTS (SELECT 1 FROM record WHERE gone_s IS NULL AND record.path =";
         let findings = format!("DELETE FROM finding WHERE {is_stranger} finding.path)");
-        self.delete_counted(CountedTable::Finding, &findings, [])?;
+        self.database.delete_counted(CountedTable::Finding, &findings, [])?;
         let parts = format!("DELETE FROM part WHERE {is_stranger} part.path)");
-        self.connection.execute(&parts, []).map(drop).map_err(|e| self.blame(&e))
+        self.database.execute(&parts, []).map(drop)
+    }
+
+    /// Returns the files of `scope` that took so long the last time that the time was over
+    /// before their end.
+    pub fn cut_off(&self, scope: &RelPath) -> Result<Vec<RelPath>> {
+        let sql = "SELECT path FROM finding WHERE verdict = ?1 ORDER BY path";
+        let mut paths: Vec<_> = self.database.run(|connection| {
+            let mut statement = connection.prepare(sql)?;
+            let paths = statement.query_map([CUT_OFF], |row| row.get::<_, Vec<u8>>(0))?;
+            paths.map(|path| path.map(RelPath::from_bytes)).collect()
+        })?;
+        paths.retain(|path| path.is_within(scope));
+        Ok(paths)
     }
 }

@@ -1,10 +1,11 @@
 //! The generations of a record and what was verified of it. Generations are
 //! bound by the next signature; see `docs/trust.md`.
 
-use rusqlite::{OptionalExtension as _, Row as SqlRow, params};
+use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
+use super::database::Database;
+use super::root_row::MADE_BY;
 use super::row_checksum::RowChecksum;
-use super::store::{Catalog, MADE_BY, draw};
 use super::table_total::CountedTable;
 use crate::model::{Changes, Generation, SignedStatement, Verification};
 use fsure_core::Result;
@@ -19,25 +20,33 @@ const VERIFICATIONS_MAX: i64 = 1_000;
 const GENERATION: &str = "SELECT number, at_s, command, made_by, new, modified, touched, missing, \
                           moved, accepted, bytes, statement, signature FROM generation";
 
-impl Catalog {
+/// The generations and the verifications of a record.
+pub struct History<'a> {
+    database: &'a mut Database,
+}
+
+impl<'a> History<'a> {
+    pub(super) fn new(database: &'a mut Database) -> Self {
+        Self { database }
+    }
+
     /// All generations that are kept, in order; an error if any was lost, or if any
     /// row of what was accepted was.
     pub fn generations(&self) -> Result<Vec<Generation>> {
-        self.require_total(CountedTable::Generation)?;
-        self.require_total(CountedTable::Accepted)?;
-        let read = || -> rusqlite::Result<Vec<Generation>> {
-            let mut statement =
-                self.connection.prepare(&format!("{GENERATION} ORDER BY number"))?;
+        self.database.require_total(CountedTable::Generation)?;
+        self.database.require_total(CountedTable::Accepted)?;
+        self.database.run(|connection| {
+            let mut statement = connection.prepare(&format!("{GENERATION} ORDER BY number"))?;
             statement.query_map([], generation)?.collect()
-        };
-        read().map_err(|error| self.blame(&error))
+        })
     }
 
     /// The number of the newest generation, 0 where there is none.
     pub fn last_generation(&self) -> Result<u64> {
         let sql = "SELECT number FROM generation ORDER BY number DESC LIMIT 1";
-        let last = self.connection.query_row(sql, [], |row| row.get(0)).optional();
-        last.map(|number| number.map_or(0, i64::cast_unsigned)).map_err(|e| self.blame(&e))
+        let last =
+            |connection: &Connection| connection.query_row(sql, [], |row| row.get(0)).optional();
+        Ok(self.database.run(last)?.map_or(0, i64::cast_unsigned))
     }
 
     /// The number of the generation that comes next.
@@ -54,7 +63,7 @@ impl Catalog {
         command: &str,
         changes: Changes,
     ) -> Result<()> {
-        if !self.has_changed_claims() {
+        if !self.database.has_changed_claims() {
             return Ok(());
         }
         let of_this_run = match *number {
@@ -74,7 +83,7 @@ impl Catalog {
 
     /// Writes a generation, in the place of the one of its number.
     pub fn put_generation(&mut self, generation: &Generation) -> Result<()> {
-        self.begin()?;
+        self.database.begin()?;
         let Generation { changes, seal, .. } = generation;
         let number = generation.number.cast_signed();
         let values = params![
@@ -98,30 +107,29 @@ impl Catalog {
                       (SELECT coalesce(max(number), 0) FROM generation \
                        WHERE statement IS NOT NULL)";
         let oldest = number.saturating_sub(UNSIGNED_MAX);
-        self.delete_counted(
+        self.database.delete_counted(
             CountedTable::Generation,
             "DELETE FROM generation WHERE number = ?1",
             [number],
         )?;
-        self.insert_counted(CountedTable::Generation, insert, values)?;
-        self.delete_counted(CountedTable::Generation, forget, [oldest])
+        self.database.insert_counted(CountedTable::Generation, insert, values)?;
+        self.database.delete_counted(CountedTable::Generation, forget, [oldest])
     }
 
     /// All verifications that are kept, in order; an error if any was lost.
     pub fn verifications(&self) -> Result<Vec<Verification>> {
-        self.require_total(CountedTable::Verification)?;
+        self.database.require_total(CountedTable::Verification)?;
         let sql = "SELECT at_s, command, generation, files, bytes, exit_code \
                    FROM verification ORDER BY number";
-        let read = || -> rusqlite::Result<Vec<Verification>> {
-            let mut statement = self.connection.prepare(sql)?;
+        self.database.run(|connection| {
+            let mut statement = connection.prepare(sql)?;
             statement.query_map([], verification)?.collect()
-        };
-        read().map_err(|error| self.blame(&error))
+        })
     }
 
     /// Notes how much was verified.
     pub fn note_verification(&mut self, one: &Verification) -> Result<()> {
-        self.begin()?;
+        self.database.begin()?;
         let insert = "INSERT INTO verification \
                       (at_s, command, generation, files, bytes, exit_code) \
                       VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -135,27 +143,22 @@ impl Catalog {
             one.bytes.cast_signed(),
             one.exit_code,
         ];
-        self.insert_counted(CountedTable::Verification, insert, values)?;
-        self.delete_counted(CountedTable::Verification, forget, [VERIFICATIONS_MAX])
+        self.database.insert_counted(CountedTable::Verification, insert, values)?;
+        self.database.delete_counted(CountedTable::Verification, forget, [VERIFICATIONS_MAX])
     }
 
     /// The number of the newest verification, 0 where there is none.
     pub fn last_verification(&self) -> Result<i64> {
         let sql = "SELECT ifnull(max(number), 0) FROM verification";
-        self.connection.query_row(sql, [], |row| row.get(0)).map_err(|e| self.blame(&e))
+        self.database.run(|connection| connection.query_row(sql, [], |row| row.get(0)))
     }
 
     /// Notes a verification in the place of all after that number.
     pub fn end_verification(&mut self, after: i64, one: &Verification) -> Result<()> {
-        self.begin()?;
+        self.database.begin()?;
         let sql = "DELETE FROM verification WHERE number > ?1";
-        self.delete_counted(CountedTable::Verification, sql, [after])?;
+        self.database.delete_counted(CountedTable::Verification, sql, [after])?;
         self.note_verification(one)
-    }
-
-    /// Draws sixteen random bytes, which have not been drawn before.
-    pub fn draw(&self) -> Result<[u8; 16]> {
-        draw(&self.connection).map_err(|e| self.blame(&e))
     }
 }
 
@@ -232,7 +235,7 @@ mod tests {
     use fsure_os::filesystem_id::Volume;
 
     use super::*;
-    use crate::catalog::RootSettings;
+    use crate::catalog::{Catalog, RootSettings};
     use fsure_core::AlgorithmSet;
 
     fn empty() -> Catalog {
@@ -256,14 +259,14 @@ mod tests {
                 changes: Changes { new: number, ..Changes::default() },
                 seal: (number == SIGNED).then_some(seal),
             };
-            catalog.put_generation(&generation).unwrap();
+            catalog.history().put_generation(&generation).unwrap();
         }
-        let kept = catalog.generations().unwrap();
+        let kept = catalog.history().generations().unwrap();
         let numbers: Vec<_> = kept.iter().map(|one| one.number).collect();
         let expected: Vec<_> = (1..=SIGNED).chain(SIGNED + 6..=last).collect();
         assert_eq!(numbers, expected);
         assert!(kept.iter().all(|one| one.changes.new == one.number), "as they were written");
-        assert_eq!(catalog.next_generation().unwrap(), last + 1);
+        assert_eq!(catalog.history().next_generation().unwrap(), last + 1);
     }
 
     #[test]
@@ -278,9 +281,9 @@ mod tests {
             exit_code: 4,
         };
         for at_s in 0..VERIFICATIONS_MAX + 7 {
-            catalog.note_verification(&one(at_s)).unwrap();
+            catalog.history().note_verification(&one(at_s)).unwrap();
         }
-        let kept = catalog.verifications().unwrap();
+        let kept = catalog.history().verifications().unwrap();
         assert_eq!(kept, (7..VERIFICATIONS_MAX + 7).map(one).collect::<Vec<_>>());
     }
 }

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::row::PAGE_ROWS;
 use super::row::kind_code;
 use super::sqlite_error::map_sqlite_error;
-use super::store::PAGE_ROWS;
 use crate::model::{Entry, EntryKind, Record, folded, nfc};
 use fsure_core::{Algorithm, Digests, RelPath, Result};
 

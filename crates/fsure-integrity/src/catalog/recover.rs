@@ -9,14 +9,13 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, params_from_iter};
 
 use super::backup::{BackupState, Replayed, replay};
-use super::claims::claims_the_same;
-use super::root_row::{self, RecordTotals, RootRow, RootSettings};
+use super::root_row::{self, MADE_BY, RecordTotals, RootRow, RootSettings};
 use super::row::{self, Row, StoredRow};
 use super::row_checksum::RowChecksum;
 use super::salvage::{Pages, RawRow};
 use super::schema;
 use super::sqlite_error::{connect, map_sqlite_error};
-use super::store::{Catalog, MADE_BY, draw};
+use super::store::{Catalog, draw};
 use super::table_total::{CountedTable, TableTotal, TableTotals};
 use super::tables::Table;
 use super::zero_fill_reader::{ReadSeek, ZeroFillReader};
@@ -315,7 +314,7 @@ impl CatalogRecovery {
                 // is an older one, and only dates of verification can be newer.
                 None if is_current => false,
                 Some((StoredRow::Sound(other), _)) if is_current => {
-                    claims_the_same(&other, &row) && date(&row) >= date(&other)
+                    other.claims_same_as(&row) && date(&row) >= date(&other)
                 }
                 Some((StoredRow::Sound(other), _)) => date(&row) >= date(&other),
                 _ => true,
@@ -536,28 +535,26 @@ fn fits_its_seal(values: &[Value], sealer: &mut RowChecksum) -> bool {
     sealer.seal() == seal.cast_unsigned()
 }
 
-impl Catalog {
-    /// Takes from records the lists of block values that `is_proven` does not hold
-    /// for: the pages they were on are lost. How many records had one.
-    pub fn drop_unproven_blocks(
-        &mut self,
-        is_proven: &dyn Fn(&Row, &[[u8; 32]]) -> bool,
-    ) -> Result<u64> {
-        let mut dropped = HashSet::new();
-        let mut after = Vec::new();
-        loop {
-            let page = self.page(&super::PageStart::After(&after), None)?;
-            let Some(last) = page.last() else { return Ok(dropped.len() as u64) };
-            after = last.path().as_bytes().to_vec();
-            for stored in page {
-                let StoredRow::Sound(row) = stored else { continue };
-                if !row.has_blocks() || is_proven(&row, &self.blocks(&row)?) {
-                    continue;
-                }
-                dropped.insert(row.record.path.clone());
-                let record = row.record.clone();
-                self.put(Some(&row), record, &[])?;
+/// Takes from records the lists of block values that `is_proven` does not hold
+/// for: the pages they were on are lost. How many records had one.
+pub fn drop_unproven_blocks(
+    catalog: &mut Catalog,
+    is_proven: &dyn Fn(&Row, &[[u8; 32]]) -> bool,
+) -> Result<u64> {
+    let mut dropped = HashSet::new();
+    let mut after = Vec::new();
+    loop {
+        let page = catalog.page(&super::PageStart::After(&after), None)?;
+        let Some(last) = page.last() else { return Ok(dropped.len() as u64) };
+        after = last.path().as_bytes().to_vec();
+        for stored in page {
+            let StoredRow::Sound(row) = stored else { continue };
+            if !row.has_blocks() || is_proven(&row, &catalog.block_values().of(&row)?) {
+                continue;
             }
+            dropped.insert(row.record.path.clone());
+            let record = row.record.clone();
+            catalog.put(Some(&row), record, &[])?;
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use rusqlite::{Connection, params};
 
+use super::database::Database;
 use super::row_checksum::RowChecksum;
-use super::store::Catalog;
 use super::table_total::CountedTable;
 use crate::model::{MetadataFields, SidecarKind, SidecarKinds};
 use fsure_core::Result;
@@ -54,55 +54,41 @@ impl RootOptions {
     }
 }
 
-/// The choices, or `None` where a row fails its seal or makes no sense.
+/// Reads the options; `None` if a row fails its seal or makes no sense.
 pub(super) fn read(
     connection: &Connection,
     sealer: &mut RowChecksum,
 ) -> rusqlite::Result<Option<RootOptions>> {
     let mut statement = connection.prepare("SELECT name, value, seal FROM choice")?;
     let mut rows = statement.query([])?;
-    let mut choices = RootOptions::default();
+    let mut options = RootOptions::default();
     while let Some(row) = rows.next()? {
         let (name, value): (String, String) = (row.get(0)?, row.get(1)?);
         let is_sound = row.get::<_, i64>(2)?.cast_unsigned() == seal(&name, &value, sealer);
-        if !is_sound || !choices.take(&name, &value) {
+        if !is_sound || !options.take(&name, &value) {
             return Ok(None);
         }
     }
-    Ok(Some(choices))
+    Ok(Some(options))
 }
 
 fn seal(name: &str, value: &str, sealer: &mut RowChecksum) -> u64 {
     sealer.bytes(Some(name.as_bytes())).bytes(Some(value.as_bytes())).seal()
 }
 
-impl Catalog {
-    /// Returns the recording options.
-    pub fn choices(&self) -> RootOptions {
-        self.choices
+/// Stores the options in the place of those there are, in the open transaction. Metadata
+/// that is no longer requested is deleted: it would become outdated unnoticed.
+pub(super) fn store(database: &mut Database, options: RootOptions) -> Result<()> {
+    let mut sealer = RowChecksum::new();
+    database.delete_counted(CountedTable::Choice, "DELETE FROM choice", [])?;
+    for (name, value) in options.rows() {
+        let Some(value) = value else { continue };
+        let seal = seal(name, &value, &mut sealer).cast_signed();
+        let sql = "INSERT INTO choice VALUES (?1, ?2, ?3)";
+        database.insert_counted(CountedTable::Choice, sql, params![name, value, seal])?;
     }
-
-    /// Changes the recording options, durable with the next commit. Metadata that is no
-    /// longer requested is deleted: it would become outdated unnoticed.
-    pub fn set_choices(&mut self, choices: RootOptions) -> Result<()> {
-        if self.choices == choices {
-            return Ok(());
-        }
-        self.begin()?;
-        self.has_changed |= self.choices.claims() != choices.claims();
-        self.choices = choices;
-        let rows = choices.rows().map(|(name, value)| {
-            let seal = value.as_ref().map(|value| seal(name, value, &mut self.sealer));
-            (name, value, seal.map(u64::cast_signed))
-        });
-        self.delete_counted(CountedTable::Choice, "DELETE FROM choice", [])?;
-        for (name, value, seal) in rows.iter().filter(|row| row.1.is_some()) {
-            let sql = "INSERT INTO choice VALUES (?1, ?2, ?3)";
-            self.insert_counted(CountedTable::Choice, sql, params![name, value, seal])?;
-        }
-        if choices.meta.is_empty() {
-            self.delete_counted(CountedTable::Metadata, "DELETE FROM metadata", [])?;
-        }
-        Ok(())
+    if options.meta.is_empty() {
+        database.delete_counted(CountedTable::Metadata, "DELETE FROM metadata", [])?;
     }
+    Ok(())
 }

@@ -5,10 +5,14 @@ use fsure_os::filesystem_id::Volume;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
-use super::row::Row;
+use super::database::Database;
+use super::row::{self, Row, StoredRow};
 use super::row_checksum::RowChecksum;
 use crate::model::FileSystemId;
-use fsure_core::{Algorithm, AlgorithmSet};
+use fsure_core::{Algorithm, AlgorithmSet, Result};
+
+/// The program and its version, as a record tells them.
+pub const MADE_BY: &str = concat!("fsure ", env!("CARGO_PKG_VERSION"));
 
 /// Settings of a root that were last given to `update`, and that it keeps to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +52,33 @@ impl RecordTotals {
             self.files += 1;
             self.bytes = self.bytes.wrapping_add(row.record.entry.size);
         }
+    }
+
+    /// Counts all rows as they are, and calls `each` with each of them and with the number
+    /// of files before it. A row that fails its seal counts as a row, with the seal that is
+    /// stored.
+    pub(super) fn count(
+        database: &Database,
+        each: &mut dyn FnMut(&StoredRow, u64),
+    ) -> Result<Self> {
+        let sql = concat!("SELECT ", row::columns!(), " FROM record ORDER BY path");
+        let (mut totals, mut sealer) = (Self::default(), RowChecksum::new());
+        database.run(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(sql_row) = rows.next()? {
+                let (stored, seal) = row::read(sql_row, &mut sealer)?;
+                each(&stored, totals.files);
+                match &stored {
+                    StoredRow::Sound(row) => totals.add(row),
+                    StoredRow::Bad(_) => {
+                        totals.rows += 1;
+                        totals.root_digest = totals.root_digest.wrapping_add(seal);
+                    }
+                }
+            }
+            Ok(totals)
+        })
     }
 
     /// Counts a row in the place of another one of the same path.

@@ -3,9 +3,8 @@
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Row as SqlRow, ToSql, params_from_iter};
 
-use super::metadata::StoredMetadata;
 use super::row_checksum::RowChecksum;
-use crate::model::{Entry, EntryKind, FileSystemId, KnownDamage, Record};
+use crate::model::{Entry, EntryKind, FileSystemId, KnownDamage, Metadata, Record};
 use fsure_core::{Algorithm, Digests, RelPath};
 
 /// The columns in their stored order, as a literal for statements.
@@ -16,6 +15,11 @@ macro_rules! columns {
     };
 }
 pub(super) use columns;
+
+/// Rows fetched at once: enough to make the call cheap, few enough to stay in
+/// the processor's cache until they are looked at. 2048 rows took memory from
+/// the system and gave it back for every page.
+pub const PAGE_ROWS: usize = 256;
 
 /// Puts a row where there is none of its path.
 pub(super) const INSERT: &str = concat!(
@@ -54,6 +58,15 @@ pub struct Row {
     known_damage: Option<KnownDamage>,
 }
 
+/// Recorded metadata of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredMetadata {
+    /// A row whose seal fits.
+    Sound(Metadata),
+    /// A row that cannot be believed.
+    Bad,
+}
+
 /// Result of reading a row of the catalog.
 // Bad rows are rare: boxing the sound ones would cost all the others.
 #[allow(clippy::large_enum_variant)]
@@ -71,6 +84,14 @@ impl StoredRow {
         match self {
             Self::Sound(row) => &row.record.path,
             Self::Bad(path) => path,
+        }
+    }
+
+    /// Returns the row if its seal fits.
+    pub(super) fn sound(&self) -> Option<&Row> {
+        match self {
+            Self::Sound(row) => Some(row),
+            Self::Bad(_) => None,
         }
     }
 
@@ -111,6 +132,17 @@ impl Row {
     /// Returns true if this row counts as a file of the root: a file that is not a tombstone.
     pub fn is_live_file(&self) -> bool {
         self.record.entry.kind == EntryKind::File && !self.is_gone()
+    }
+
+    /// Returns true if another row of the same path makes the same claim.
+    pub(super) fn claims_same_as(&self, other: &Self) -> bool {
+        let claim = |row: &Self| {
+            let entry = &row.record.entry;
+            (entry.kind, entry.size, entry.mtime_ns, row.record.gone_s)
+        };
+        claim(self) == claim(other)
+            && self.record.entry.target == other.record.entry.target
+            && self.record.digests == other.record.digests
     }
 }
 

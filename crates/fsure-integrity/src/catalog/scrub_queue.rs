@@ -5,9 +5,11 @@
 
 use rusqlite::params;
 
-use super::findings::{CUT_OFF, RecheckPriority};
-use super::row::{self, StoredRow};
-use super::store::{Catalog, PAGE_ROWS};
+use super::database::Database;
+use super::findings::{CUT_OFF, Findings, RecheckPriority};
+use super::metadata::MetadataTable;
+use super::row::{self, PAGE_ROWS, StoredRow};
+use super::row_checksum::RowChecksum;
 use crate::model::Verdict;
 use fsure_core::{RelPath, Result};
 
@@ -38,11 +40,22 @@ pub struct DueTotals {
     pub recorded_bytes: u64,
 }
 
-impl Catalog {
+/// The recorded files that are due, in their order.
+pub struct ScrubQueue<'a> {
+    database: &'a mut Database,
+    /// True if the root's options ask for metadata.
+    has_metadata: bool,
+}
+
+impl<'a> ScrubQueue<'a> {
+    pub(super) fn new(database: &'a mut Database, has_metadata: bool) -> Self {
+        Self { database, has_metadata }
+    }
+
     /// Lists the recorded files of `scope` that are due at `now_s`: first those whose
     /// last check found a problem, then those that were last verified at `until_s` or
     /// before, the oldest first. A date in the future counts as no date.
-    pub fn list_due(&mut self, scope: &RelPath, until_s: i64, now_s: i64) -> Result<DueTotals> {
+    pub fn fill(&mut self, scope: &RelPath, until_s: i64, now_s: i64) -> Result<DueTotals> {
         let by_age =
             |verdict: &Verdict| RecheckPriority::of(*verdict) == Some(RecheckPriority::ByAge);
         let by_age: Vec<_> = Verdict::ALL.into_iter().filter(by_age).map(Verdict::name).collect();
@@ -67,71 +80,57 @@ impl Catalog {
              ORDER BY turn, max(verified, seen), path"
         );
         let (start, end) = scope.below();
-        let run = || {
-            self.connection.execute_batch(
+        self.database.run(|connection| {
+            connection.execute_batch(
                 "DROP TABLE IF EXISTS temp.due;
                  CREATE TEMP TABLE due (number INTEGER PRIMARY KEY, due_path BLOB NOT NULL,
                      due_size INTEGER NOT NULL, is_again INTEGER NOT NULL,
                      was_unreachable INTEGER NOT NULL);",
             )?;
             let values = params![scope.as_bytes(), start, end, until_s, now_s];
-            self.connection.execute(&fill, values)?;
+            connection.execute(&fill, values)?;
             // A sum as a floating number cannot overflow; a size may be anything
             // in a row that fails its seal.
             let due = "SELECT count(*), total(due_size) FROM temp.due";
-            let (files_due, bytes) = self
-                .connection
+            let (files_due, bytes) = connection
                 .query_row(due, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, f64>(1)?)))?;
             let recorded = format!("SELECT total(size) FROM record WHERE {files}");
             let values = params![scope.as_bytes(), start, end];
-            let recorded: f64 = self.connection.query_row(&recorded, values, |row| row.get(0))?;
+            let recorded: f64 = connection.query_row(&recorded, values, |row| row.get(0))?;
             Ok(DueTotals {
                 files: files_due.cast_unsigned(),
                 bytes: bytes as u64,
                 recorded_bytes: recorded as u64,
             })
-        };
-        run().map_err(|error| self.blame(&error))
+        })
     }
 
-    /// Files of `scope` that took so long the last time that the time was over
-    /// before their end.
-    pub fn cut_off(&self, scope: &RelPath) -> Result<Vec<RelPath>> {
-        let read = || {
-            let sql = "SELECT path FROM finding WHERE verdict = ?1 ORDER BY path";
-            let mut statement = self.connection.prepare(sql)?;
-            let paths = statement.query_map([CUT_OFF], |row| row.get::<_, Vec<u8>>(0))?;
-            paths.map(|path| path.map(RelPath::from_bytes)).collect::<rusqlite::Result<Vec<_>>>()
-        };
-        let mut paths = read().map_err(|error| self.blame(&error))?;
-        paths.retain(|path| path.is_within(scope));
-        Ok(paths)
-    }
-
-    /// The next files that are due, at most [`PAGE_ROWS`].
-    pub fn due_page(&mut self, after: i64) -> Result<Vec<DueFile>> {
+    /// Returns the next files that are due, at most [`PAGE_ROWS`].
+    pub fn page(&mut self, after: i64) -> Result<Vec<DueFile>> {
         let sql = format!(
-            "SELECT {}, number, is_again, was_unreachable FROM temp.due CROSS JOIN record ON path = due_path \
+            "SELECT {}, number, is_again, was_unreachable
+             FROM temp.due CROSS JOIN record ON path = due_path
              WHERE number > ?1 ORDER BY number LIMIT {PAGE_ROWS}",
             row::columns!()
         );
-        let blame =
-            |error: &rusqlite::Error| super::sqlite_error::map_sqlite_error(&self.file, error);
-        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| blame(&e))?;
-        let mut rows = statement.query([after]).map_err(|e| blame(&e))?;
-        let mut page = Vec::new();
-        while let Some(sql_row) = rows.next().map_err(|e| blame(&e))? {
-            let (stored, _) = row::read(sql_row, &mut self.sealer).map_err(|e| blame(&e))?;
-            let number = sql_row.get("number").map_err(|e| blame(&e))?;
-            let is_again = sql_row.get("is_again").map_err(|e| blame(&e))?;
-            let was_unreachable = sql_row.get("was_unreachable").map_err(|e| blame(&e))?;
-            page.push(DueFile { number, is_again, was_unreachable, bytes_max: u64::MAX, stored });
-        }
-        drop(rows);
-        drop(statement);
+        let mut sealer = RowChecksum::new();
+        let mut page = self.database.run(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let (mut rows, mut page) = (statement.query([after])?, Vec::new());
+            while let Some(sql_row) = rows.next()? {
+                page.push(DueFile {
+                    number: sql_row.get("number")?,
+                    is_again: sql_row.get("is_again")?,
+                    was_unreachable: sql_row.get("was_unreachable")?,
+                    bytes_max: u64::MAX,
+                    stored: row::read(sql_row, &mut sealer)?.0,
+                });
+            }
+            Ok(page)
+        })?;
         for due in &mut page {
-            self.add_metadata(&mut due.stored)?;
-            self.add_known_damage(std::slice::from_mut(&mut due.stored))?;
+            MetadataTable::new(self.database, self.has_metadata).add_to(&mut due.stored)?;
+            Findings::new(self.database).add_to(std::slice::from_mut(&mut due.stored))?;
         }
         Ok(page)
     }

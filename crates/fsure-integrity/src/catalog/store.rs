@@ -8,69 +8,49 @@ use fsure_os::filesystem_id::Volume;
 use fsure_os::lock::{self, Attempt, Lock};
 use fsure_os::path as os_path;
 use fsure_os::user_file::open_own;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+use rusqlite::{Connection, OpenFlags};
 
 use super::backup::{BackupLog, BackupState};
-use super::claims::claims_the_same;
+use super::block_values::{BlockValues, UnfinishedFiles};
+use super::crc32::Crc32Values;
+use super::database::Database;
+use super::findings::Findings;
+use super::heal_drafts::HealDrafts;
+use super::history::History;
 use super::location::is_lost;
+use super::metadata::MetadataTable;
+use super::nested_roots::NestedRoots;
+use super::own_changes::OwnChanges;
+use super::redated_counts::RedatedCounts;
 use super::reject_special_files::refuse_irregular;
 use super::root_options::{self, RootOptions};
-use super::root_row::{self, FileSystem, RecordTotals, RootRow, RootSettings};
-use super::row::{self, Row, StoredRow};
+use super::root_row::{self, FileSystem, MADE_BY, RecordTotals, RootRow, RootSettings};
 use super::row_checksum::RowChecksum;
 use super::schema::{self, HEAD_BYTES};
-use super::sqlite_error::{
-    CACHE_KIB_TO_WRITE, connect, foreign, lost, map_sqlite_error, not_written, untrusted,
-};
+use super::scrub_queue::ScrubQueue;
+use super::sqlite_error::{connect, foreign, lost, map_sqlite_error, not_written, untrusted};
 use super::table_total::{CountedTable, TableTotals};
-use super::tables::Table;
-use crate::model::{FileSystemId, Record};
-use fsure_core::{Algorithm, Error, IoContext as _, RelPath, Result};
+use super::verified_ranges::VerifiedRanges;
+use crate::model::FileSystemId;
+use fsure_core::{Error, IoContext as _, Result};
 
-/// Rows fetched at once: enough to make the call cheap, few enough to stay in
-/// the processor's cache until they are looked at. 2048 rows took memory from
-/// the system and gave it back for every page.
-pub const PAGE_ROWS: usize = 256;
-
-/// The program and its version, as a record tells them.
-pub const MADE_BY: &str = concat!("fsure ", env!("CARGO_PKG_VERSION"));
+/// The file is made smaller if more than one of so many of its pages is free:
+/// what is left is used again, and a file is not written anew for little.
+const FREE_PAGES_SHARE: i64 = 4;
 
 const UNSEALED: &str = "the description of its root fails its seal";
 
-/// Start of a page of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageStart<'a> {
-    /// At this path or the first one after it.
-    From(&'a [u8]),
-    /// After this path.
-    After(&'a [u8]),
-}
-
 /// An open catalog.
 pub struct Catalog {
-    pub(super) connection: Connection,
-    pub(super) file: PathBuf,
+    pub(super) database: Database,
     pub(super) root: RootRow,
-    file_systems: Vec<FileSystem>,
-    pub(super) sealer: RowChecksum,
-    pub(super) choices: RootOptions,
-    /// Of the tables beside `record`.
-    pub(super) table_totals: TableTotals,
+    pub(super) options: RootOptions,
+    pub(super) crc32: Crc32Values,
     /// Over all sound rows that were fetched page by page.
-    fetched: RecordTotals,
-    is_writing: bool,
+    pub(super) fetched: RecordTotals,
+    pub(super) sealer: RowChecksum,
+    file_systems: Vec<FileSystem>,
     needs_recount: bool,
-    /// True if a row of metadata was replaced that was not as it was written.
-    pub(super) needs_metadata_count: bool,
-    /// True if CRC-32 values are kept beside the records.
-    pub(super) has_crc32: bool,
-    /// True if a claim was changed since the catalog was opened.
-    pub(super) has_changed: bool,
-    /// Receives each change, too, while the catalog may be written.
-    pub(super) backup: Option<BackupLog>,
-    /// True if anything was committed since it was opened.
-    has_committed: bool,
     /// Held for as long as the catalog may be written.
     _lock: Option<Lock>,
 }
@@ -79,6 +59,16 @@ impl Catalog {
     /// The file that is locked by the one process that may write the catalog.
     pub fn lock_file(file: &Path) -> PathBuf {
         os_path::with_suffix(file, ".lock")
+    }
+
+    /// The backup of a catalog.
+    pub fn backup_file(file: &Path) -> PathBuf {
+        os_path::with_suffix(file, ".backup")
+    }
+
+    /// The journal of a file that is being healed in place.
+    pub fn journal_file(file: &Path) -> PathBuf {
+        os_path::with_suffix(file, ".healing")
     }
 
     /// Refuses a file that is there and does not begin as a catalog does, and one that is
@@ -146,15 +136,14 @@ impl Catalog {
     pub fn temporary(list: &Path, settings: RootSettings, root: (Volume, u64)) -> Result<Self> {
         let settings = RootSettings { digests: settings.digests.recordable(), ..settings };
         let mut catalog = Self::make(Path::new(""), settings, root, 0)?;
-        catalog.file = list.to_owned();
+        catalog.database.name_in_errors(list);
         Ok(catalog)
     }
 
     fn make(file: &Path, settings: RootSettings, root: (Volume, u64), now_s: i64) -> Result<Self> {
         let connection = connect(file, OpenFlags::SQLITE_OPEN_CREATE)?;
         let mut catalog = Self {
-            connection,
-            file: file.to_owned(),
+            database: Database::new(connection, file, TableTotals::default(), None),
             root: RootRow {
                 file_system: FileSystemId(0),
                 inode: None,
@@ -163,23 +152,15 @@ impl Catalog {
                 made_s: now_s,
                 totals: RecordTotals::default(),
             },
-            file_systems: Vec::new(),
-            sealer: RowChecksum::new(),
-            choices: RootOptions::default(),
-            table_totals: TableTotals::default(),
+            options: RootOptions::default(),
+            crc32: Crc32Values::default(),
             fetched: RecordTotals::default(),
-            is_writing: false,
+            sealer: RowChecksum::new(),
+            file_systems: Vec::new(),
             needs_recount: false,
-            needs_metadata_count: false,
-            has_crc32: false,
-            has_changed: false,
-            backup: None,
-            has_committed: false,
             _lock: None,
         };
-        catalog.connection.execute_batch("BEGIN").map_err(|e| catalog.blame(&e))?;
-        schema::create(&catalog.connection).map_err(|e| catalog.blame(&e))?;
-        catalog.is_writing = true;
+        catalog.database.begin_new(schema::create)?;
         catalog.bind_root(root.0, root.1)?;
         catalog.commit()?;
         Ok(catalog)
@@ -222,8 +203,8 @@ impl Catalog {
         let file_systems =
             root_row::read_file_systems(&connection, &mut sealer).map_err(|e| blame(&e))?;
         let root = root_row::read_root(&connection, &mut sealer).map_err(|e| blame(&e))?;
-        let choices = root_options::read(&connection, &mut sealer).map_err(|e| blame(&e))?;
-        let (Some(file_systems), Some(root), Some(choices)) = (file_systems, root, choices) else {
+        let options = root_options::read(&connection, &mut sealer).map_err(|e| blame(&e))?;
+        let (Some(file_systems), Some(root), Some(options)) = (file_systems, root, options) else {
             return Err(untrusted(file, UNSEALED.to_owned()));
         };
         let backup = match permanently {
@@ -235,31 +216,23 @@ impl Catalog {
         };
         let backup = backup.transpose().map_err(|e| blame(&e))?;
         Ok(Self {
-            connection,
-            file: file.to_owned(),
-            backup,
-            has_committed: false,
+            database: Database::new(connection, file, table_totals, backup),
             root,
-            file_systems,
-            sealer,
-            choices,
-            table_totals,
+            options,
+            crc32: Crc32Values::default(),
             fetched: RecordTotals::default(),
-            is_writing: false,
+            sealer,
+            file_systems,
             needs_recount: false,
-            needs_metadata_count: false,
-            has_crc32: false,
-            has_changed: false,
             _lock: lock,
         })
     }
 
     /// Reads again what another process may have written meanwhile.
     pub(super) fn read_root_again(&mut self) -> Result<()> {
-        let root = root_row::read_root(&self.connection, &mut self.sealer);
-        self.root = root
-            .map_err(|e| map_sqlite_error(&self.file, &e))?
-            .ok_or_else(|| untrusted(&self.file, UNSEALED.to_owned()))?;
+        let sealer = &mut self.sealer;
+        let root = self.database.run(|connection| root_row::read_root(connection, sealer))?;
+        self.root = root.ok_or_else(|| self.database.untrusted(UNSEALED))?;
         Ok(())
     }
 
@@ -272,8 +245,9 @@ impl Catalog {
     pub fn set_settings(&mut self, settings: RootSettings) -> Result<()> {
         if self.root.settings != settings {
             self.begin()?;
-            self.has_changed |=
-                self.root.settings.cross_file_systems != settings.cross_file_systems;
+            if self.root.settings.cross_file_systems != settings.cross_file_systems {
+                self.database.note_changed_claim();
+            }
             self.root.settings = settings;
         }
         Ok(())
@@ -281,7 +255,35 @@ impl Catalog {
 
     /// Returns true if the file cannot be written at its place.
     pub fn is_read_only(&self) -> bool {
-        self.connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(true)
+        self.database.is_read_only()
+    }
+
+    /// Returns the options beyond the default that `update` keeps to.
+    pub fn options(&self) -> RootOptions {
+        self.options
+    }
+
+    /// Changes the options that `update` keeps to, durable with the next commit.
+    pub fn set_options(&mut self, options: RootOptions) -> Result<()> {
+        if self.options == options {
+            return Ok(());
+        }
+        self.begin()?;
+        if self.options.claims() != options.claims() {
+            self.database.note_changed_claim();
+        }
+        self.options = options;
+        root_options::store(&mut self.database, options)
+    }
+
+    /// Returns the totals of `record`, as recorded.
+    pub(super) fn totals(&self) -> RecordTotals {
+        self.root.totals
+    }
+
+    /// Draws sixteen random bytes, which have not been drawn before.
+    pub fn draw(&self) -> Result<[u8; 16]> {
+        self.database.run(draw)
     }
 
     /// Number of rows, tombstones included.
@@ -345,7 +347,7 @@ impl Catalog {
         })
     }
 
-    /// Tells whether the number is that of a recorded file system.
+    /// Returns true if the number is that of a recorded file system.
     pub(super) fn knows_file_system(&self, id: FileSystemId) -> bool {
         self.file_systems.iter().any(|known| known.id == id)
     }
@@ -361,278 +363,68 @@ impl Catalog {
         self.file_system(id).volume.mtime_granularity_ns
     }
 
-    /// Rows in path order: at most [`PAGE_ROWS`] of those with
-    /// `after < path` (or `first <= path`) and `path < end`.
-    pub fn page(&mut self, from: &PageStart<'_>, end: Option<&[u8]>) -> Result<Vec<StoredRow>> {
-        let (compare, start) = match from {
-            PageStart::From(start) => (">=", *start),
-            PageStart::After(start) => (">", *start),
-        };
-        let sql = format!(
-            "SELECT {} FROM record WHERE path {compare} ?1 AND (?2 IS NULL OR path < ?2) \
-             ORDER BY path LIMIT {PAGE_ROWS}",
-            row::columns!()
-        );
-        let blame = |error: &rusqlite::Error| map_sqlite_error(&self.file, error);
-        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| blame(&e))?;
-        let mut rows = statement.query(params![start, end]).map_err(|e| blame(&e))?;
-        let mut page: Vec<StoredRow> = Vec::with_capacity(PAGE_ROWS);
-        while let Some(sql_row) = rows.next().map_err(|e| blame(&e))? {
-            let (stored, _) = row::read(sql_row, &mut self.sealer).map_err(|e| blame(&e))?;
-            let last = page.last().map_or(start, |last| last.path().as_bytes());
-            if stored.path().as_bytes() < last {
-                return Err(untrusted(&self.file, "its rows are out of order".to_owned()));
-            }
-            if let StoredRow::Sound(row) = &stored {
-                self.fetched.add(row);
-            }
-            page.push(stored);
-        }
-        drop(rows);
-        drop(statement);
-        for stored in &mut page {
-            self.add_crc32(stored)?;
-            self.add_metadata(stored)?;
-        }
-        self.add_known_damage(&mut page)?;
-        Ok(page)
-    }
-
-    /// Returns true if the rows that were fetched page by page are all rows of the
-    /// catalog, each once and sound: they have then passed the checks of an audit. It is
-    /// false if metadata is recorded: metadata is fetched by its key, which does not find
-    /// a row that has lost its own.
-    pub fn has_shown_all(&self) -> bool {
-        self.fetched == self.root.totals && self.choices.meta.is_empty()
-    }
-
-    /// One row.
-    pub fn get(&mut self, path: &RelPath) -> Result<Option<StoredRow>> {
-        let blame = |error: &rusqlite::Error| map_sqlite_error(&self.file, error);
-        let sql = concat!("SELECT ", row::columns!(), " FROM record WHERE path = ?1");
-        let mut statement = self.connection.prepare_cached(sql).map_err(|e| blame(&e))?;
-        let sealer = &mut self.sealer;
-        let found = statement.query_row([path.as_bytes()], |found| Ok(row::read(found, sealer)?.0));
-        let mut found = found.optional().map_err(|e| blame(&e))?;
-        drop(statement);
-        if let Some(stored) = &mut found {
-            self.add_crc32(stored)?;
-            self.add_metadata(stored)?;
-            self.add_known_damage(std::slice::from_mut(stored))?;
-        }
-        Ok(found)
-    }
-
-    /// Writes a record in place of the row `before`, which must be what the
-    /// catalog holds for that path, with the block values if it has any.
-    pub fn put(&mut self, before: Option<&Row>, record: Record, blocks: &[[u8; 32]]) -> Result<()> {
-        self.begin()?;
-        if let Some(list) = before.and_then(|row| row.blocks) {
-            self.delete_blocks(list)?;
-        }
-        let list = if blocks.is_empty() { None } else { Some(self.insert_blocks(blocks)?) };
-        self.replace(before, record, list)
-    }
-
-    /// Writes a record with the same content as the row it replaces, so that
-    /// the block values stay as they are.
-    pub fn put_same_content(&mut self, before: &Row, record: Record) -> Result<()> {
-        self.begin()?;
-        let was = &before.record;
-        let is_seen_again = (&was.entry, &was.digests, was.gone_s)
-            == (&record.entry, &record.digests, record.gone_s);
-        if !is_seen_again {
-            return self.replace(Some(before), record, before.blocks);
-        }
-        let row = Row::new(record, before.blocks, &mut self.sealer);
-        let mut statement =
-            self.connection.prepare_cached(row::SEE_AGAIN).map_err(|e| self.blame(&e))?;
-        let written = row::write_seen_again(&mut statement, &row);
-        match written.map_err(|e| map_sqlite_error(&self.file, &e))? {
-            1 => self.root.totals.replace(before, &row),
-            _ => return Err(untrusted(&self.file, "a row that was read is gone".to_owned())),
-        }
-        Ok(())
-    }
-
-    fn replace(&mut self, before: Option<&Row>, record: Record, blocks: Option<i64>) -> Result<()> {
-        self.keep_crc32(&record)?;
-        let row = Row::new(record, blocks, &mut self.sealer);
-        self.has_changed |= before.is_none_or(|before| !claims_the_same(before, &row));
-        // A row that the caller does not know of is not replaced: it would be
-        // lost, and the totals with it.
-        let sql = if before.is_some() { row::REPLACE } else { row::INSERT };
-        self.write_row(sql, &row)?;
-        match before {
-            Some(before) => self.root.totals.replace(before, &row),
-            None => self.root.totals.add(&row),
-        }
-        Ok(())
-    }
-
-    /// Runs a statement that puts a row, and notes the row for the backup.
-    pub(super) fn write_row(&mut self, sql: &str, row: &Row) -> Result<()> {
-        let values = row::values(row);
-        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
-        row::write(&mut statement, &values).map_err(|e| map_sqlite_error(&self.file, &e))?;
-        if let Some(backup) = &mut self.backup {
-            backup.put_values(Table::Record, &values);
-        }
-        Ok(())
-    }
-
-    /// Notes for the backup that a row is gone.
-    pub(super) fn note_row_deleted(&mut self, path: &RelPath) {
-        if let Some(backup) = &mut self.backup {
-            backup.delete(Table::Record, &[ValueRef::Blob(path.as_bytes())]);
-        }
-    }
-
-    /// Replaces a row that fails its seal.
-    pub fn put_over_bad(&mut self, record: Record, blocks: &[[u8; 32]]) -> Result<()> {
-        self.delete(&record.path)?;
-        self.put(None, record, blocks)
-    }
-
-    /// Removes a row, whatever it is.
-    pub fn delete(&mut self, path: &RelPath) -> Result<()> {
-        self.begin()?;
-        self.needs_recount = true;
-        self.has_changed = true;
-        let sql = "DELETE FROM record WHERE path = ?1";
-        self.connection.execute(sql, [path.as_bytes()]).map_err(|e| self.blame(&e))?;
-        self.note_row_deleted(path);
-        self.forget_own_change(path)?;
-        self.forget_finding(path)?;
-        self.forget_metadata(path)
-    }
-
     /// Takes the rows for the truth with the next commit, whatever the totals
     /// say: rows that fail their seal were replaced, or their loss accepted.
     pub fn recount_at_commit(&mut self) {
         self.needs_recount = true;
     }
 
-    /// Notes what was recorded against advice, in the same transaction.
-    pub fn note_accepted(
-        &mut self,
-        at_s: i64,
-        path: &RelPath,
-        verdict: &str,
-        before: Option<&Record>,
-        after: Option<&Record>,
-    ) -> Result<()> {
-        self.begin()?;
-        let blake3 = |record: Option<&Record>| {
-            record.and_then(|record| record.digests.get(Algorithm::Blake3).map(<[u8]>::to_vec))
-        };
-        let sql = "INSERT INTO accepted VALUES (?1, ?2, ?3, ?4, ?5)";
-        let values = params![at_s, path.as_bytes(), verdict, blake3(before), blake3(after)];
-        self.insert_counted(CountedTable::Accepted, sql, values)
-    }
-
     /// Holds the file open for reading until [`Catalog::release`], so that many
     /// single rows need not each take and give back its locks. Another process
     /// that wants to write waits meanwhile.
     pub fn pin_snapshot(&mut self) -> Result<()> {
-        if !self.is_writing && self.connection.is_autocommit() {
-            self.connection.execute_batch("BEGIN").map_err(|e| self.blame(&e))?;
-        }
-        Ok(())
+        self.database.pin_snapshot()
     }
 
     /// Ends what [`Catalog::pin_snapshot`] began.
     pub fn release(&mut self) {
-        if !self.is_writing && !self.connection.is_autocommit() {
-            // It has only read: that it ends cannot fail in a way that matters.
-            let _ = self.connection.execute_batch("COMMIT");
-        }
+        self.database.release();
     }
 
     /// Starts a transaction unless one is open.
     pub fn begin(&mut self) -> Result<()> {
-        if !self.is_writing {
-            self.release();
-            let begun = self
-                .connection
-                .pragma_update(None, "cache_size", CACHE_KIB_TO_WRITE)
-                .and_then(|()| self.connection.execute_batch("BEGIN IMMEDIATE"));
-            begun.map_err(|e| self.blame(&e))?;
-            self.is_writing = true;
-        }
-        Ok(())
+        self.database.begin()
     }
 
     /// Returns true if the catalog claims anything that it did not claim when it was opened.
     pub fn has_changed_claims(&self) -> bool {
-        self.has_changed
+        self.database.has_changed_claims()
     }
 
     /// Returns true if there is anything to commit.
     pub fn is_writing(&self) -> bool {
-        self.is_writing
+        self.database.is_writing()
     }
 
     /// Makes all that was written since the last commit durable.
     pub fn commit(&mut self) -> Result<()> {
         self.begin()?;
         if std::mem::take(&mut self.needs_recount) {
-            self.recount()?;
-        }
-        if std::mem::take(&mut self.needs_metadata_count) {
-            self.recount_table(CountedTable::Metadata)?;
+            self.root.totals = RecordTotals::count(&self.database, &mut |_, _| {})?;
         }
         let has_new_file_system = self.file_systems.iter().any(|known| !known.is_stored);
-        let stored = root_row::store_file_systems(
-            &self.connection,
-            &mut self.file_systems,
-            &mut self.sealer,
-        );
-        stored.map_err(|e| self.blame(&e))?;
-        self.table_totals.store(&self.connection).map_err(|e| self.blame(&e))?;
-        let stored = root_row::store_root(&self.connection, &self.root, &mut self.sealer);
-        stored.map_err(|e| self.blame(&e))?;
-        self.prepare_backup(has_new_file_system).map_err(|e| self.blame(&e))?;
-        self.connection.execute_batch("COMMIT").map_err(|e| self.blame(&e))?;
-        self.is_writing = false;
-        self.has_committed = true;
-        if let Some(backup) = &mut self.backup {
-            backup.append();
-        }
-        Ok(())
+        let (file_systems, sealer) = (&mut self.file_systems, &mut self.sealer);
+        self.database.run(|connection| {
+            root_row::store_file_systems(connection, file_systems, sealer)?;
+            root_row::store_root(connection, &self.root, sealer)
+        })?;
+        self.database.commit(has_new_file_system)
     }
 
-    fn prepare_backup(&mut self, has_new_file_system: bool) -> rusqlite::Result<()> {
-        let Some(backup) = &mut self.backup else { return Ok(()) };
-        if has_new_file_system {
-            let put = &mut |row: &rusqlite::Row<'_>| backup.put(Table::FileSystem, row);
-            Table::FileSystem.each_row(&self.connection, put)?;
-        }
-        if backup.has_changes() {
-            let put = &mut |row: &rusqlite::Row<'_>| backup.put(Table::Root, row);
-            Table::Root.each_row(&self.connection, put)?;
-        }
-        backup.prepare(&self.connection)
+    /// Takes back all that was written since the last commit. The catalog is
+    /// not to be written after this: its totals are those of the failed run.
+    pub fn rollback(&mut self) {
+        self.database.rollback();
     }
 
-    /// The backup of a catalog.
-    pub fn backup_file(file: &Path) -> PathBuf {
-        os_path::with_suffix(file, ".backup")
-    }
-
-    /// Brings the backup in step with what this run has committed, durably. The
-    /// error of the system, if it refuses: the catalog is as sound without.
+    /// Brings the backup in step with what this run has committed, durably. Returns the
+    /// error of the system if it refuses: the catalog is as sound without.
     pub fn keep_backup(&mut self) -> Result<std::io::Result<()>> {
-        if !self.has_committed || self.backup.is_none() {
-            return Ok(Ok(()));
-        }
-        if !self.backup.as_ref().is_some_and(BackupLog::needs_whole_copy) {
-            return Ok(self.backup.as_mut().map_or(Ok(()), BackupLog::sync));
+        if !self.database.needs_whole_backup() {
+            return Ok(self.database.sync_backup());
         }
         self.begin()?;
-        let Some(backup) = &mut self.backup else { return Ok(Ok(())) };
-        let written = backup.write_whole_copy(&self.connection);
-        let written = written.map_err(|e| map_sqlite_error(&self.file, &e))?;
+        let written = self.database.write_whole_backup()?;
         self.commit()?;
         Ok(written)
     }
@@ -640,27 +432,81 @@ impl Catalog {
     /// Brings a copy of the backup in step that is kept in another folder, under a
     /// name with that of the root and of the catalog in it.
     pub fn copy_backup(&self, folder: &Path, root: &str) -> std::io::Result<()> {
-        let Some(backup) = self.backup.as_ref().filter(|_| self.has_committed) else {
-            return Ok(());
-        };
-        backup.copy_to(folder, root)
+        self.database.copy_backup(folder, root)
     }
 
-    /// Takes back all that was written since the last commit. The catalog is
-    /// not to be written after this: its totals are those of the failed run.
-    pub fn rollback(&mut self) {
-        if self.is_writing {
-            // It fails where SQLite has rolled back by itself (disk full).
-            let _ = self.connection.execute_batch("ROLLBACK");
-            self.is_writing = false;
-            if let Some(backup) = &mut self.backup {
-                backup.roll_back();
-            }
+    /// Gives free pages back to the disk if there are many, in a transaction of SQLite's
+    /// that is as safe as any other. Returns true if there were.
+    pub fn shrink(&mut self) -> Result<bool> {
+        let (free, all): (i64, i64) = self.database.run(|connection| {
+            let pages = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
+            Ok((pages("freelist_count")?, pages("page_count")?))
+        })?;
+        if free * FREE_PAGES_SHARE <= all {
+            return Ok(false);
         }
+        self.database.vacuum()?;
+        Ok(true)
     }
 
-    pub(super) fn blame(&self, error: &rusqlite::Error) -> Error {
-        map_sqlite_error(&self.file, error)
+    /// Returns the database below the catalog, for queries over its tables.
+    pub(super) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Returns the generations and verifications.
+    pub fn history(&mut self) -> History<'_> {
+        History::new(&mut self.database)
+    }
+
+    /// Returns the findings of earlier runs.
+    pub fn findings(&mut self) -> Findings<'_> {
+        Findings::new(&mut self.database)
+    }
+
+    /// Returns the recorded metadata.
+    pub fn metadata(&mut self) -> MetadataTable<'_> {
+        MetadataTable::new(&mut self.database, !self.options.meta.is_empty())
+    }
+
+    /// Returns the lists of block values.
+    pub fn block_values(&mut self) -> BlockValues<'_> {
+        BlockValues::new(&mut self.database)
+    }
+
+    /// Returns the block values of files that no run has read to their end.
+    pub fn unfinished_files(&mut self) -> UnfinishedFiles<'_> {
+        UnfinishedFiles::new(&mut self.database)
+    }
+
+    /// Returns the parts of files that were verified.
+    pub fn verified_ranges(&mut self) -> VerifiedRanges<'_> {
+        VerifiedRanges::new(&mut self.database)
+    }
+
+    /// Returns the files that a scrub has to read.
+    pub fn scrub_queue(&mut self) -> ScrubQueue<'_> {
+        ScrubQueue::new(&mut self.database, !self.options.meta.is_empty())
+    }
+
+    /// Returns the change times that fsure itself has caused.
+    pub fn own_changes(&mut self) -> OwnChanges<'_> {
+        OwnChanges::new(&mut self.database)
+    }
+
+    /// Returns the folders below the root that have a record of their own.
+    pub fn nested_roots(&mut self) -> NestedRoots<'_> {
+        NestedRoots::new(&mut self.database)
+    }
+
+    /// Returns the counts of redated files that updates left behind which were cut off.
+    pub fn redated_counts(&mut self) -> RedatedCounts<'_> {
+        RedatedCounts::new(&mut self.database)
+    }
+
+    /// Returns the drafts of an interrupted heal.
+    pub fn heal_drafts(&mut self) -> HealDrafts<'_> {
+        HealDrafts::new(&mut self.database)
     }
 }
 

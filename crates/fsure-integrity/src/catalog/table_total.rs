@@ -3,15 +3,11 @@
 //! bit hides from every look-up. `docs/catalog.md` is the format.
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, Params, Row as SqlRow, params};
+use rusqlite::{Connection, Row as SqlRow, params};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::backup::BackupLog;
 use super::row_checksum::RowChecksum;
-use super::sqlite_error::untrusted;
-use super::store::Catalog;
 use super::tables::{Table, encode};
-use fsure_core::Result;
 
 /// A table whose rows are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +52,7 @@ impl CountedTable {
     }
 
     /// Counts the rows as they are.
-    fn count(self, connection: &Connection) -> rusqlite::Result<TableTotal> {
+    pub(super) fn count(self, connection: &Connection) -> rusqlite::Result<TableTotal> {
         self.count_in(connection, self.name())
     }
 
@@ -94,12 +90,6 @@ impl CountedTable {
     }
 }
 
-/// Receives each row that was inserted or deleted, and its checksum.
-type EachChanged<'a> =
-    dyn FnMut(&mut TableTotal, Option<&mut BackupLog>, u64, &SqlRow<'_>) -> SqlResult + 'a;
-
-type SqlResult = rusqlite::Result<()>;
-
 /// Number of rows of a table, and the sum of their checksums modulo 2^64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TableTotal {
@@ -108,12 +98,12 @@ pub(super) struct TableTotal {
 }
 
 impl TableTotal {
-    fn add(&mut self, checksum: u64) {
+    pub(super) fn add(&mut self, checksum: u64) {
         self.rows = self.rows.wrapping_add(1);
         self.digest = self.digest.wrapping_add(checksum);
     }
 
-    fn remove(&mut self, checksum: u64) {
+    pub(super) fn remove(&mut self, checksum: u64) {
         self.rows = self.rows.wrapping_sub(1);
         self.digest = self.digest.wrapping_sub(checksum);
     }
@@ -130,6 +120,10 @@ pub(super) struct TableTotals([TableTotal; CountedTable::ALL.len()]);
 impl TableTotals {
     pub(super) fn of(&self, table: CountedTable) -> TableTotal {
         self.0[table as usize]
+    }
+
+    pub(super) fn of_mut(&mut self, table: CountedTable) -> &mut TableTotal {
+        &mut self.0[table as usize]
     }
 
     /// True if none of the tables has a row.
@@ -209,84 +203,14 @@ fn seal(table: CountedTable, total: TableTotal, sealer: &mut RowChecksum) -> u64
 
 /// The checksum of all columns of a row, each with its type: SQLite compares
 /// text and bytes of the same content as different, and so does this.
-fn checksum(row: &SqlRow<'_>, columns: usize, bytes: &mut Vec<u8>) -> rusqlite::Result<u64> {
+pub(super) fn checksum(
+    row: &SqlRow<'_>,
+    columns: usize,
+    bytes: &mut Vec<u8>,
+) -> rusqlite::Result<u64> {
     bytes.clear();
     for column in 0..columns {
         encode(row.get_ref(column)?, bytes);
     }
     Ok(xxh3_64(bytes))
-}
-
-impl Catalog {
-    /// Inserts rows into a counted table, in the open transaction. `sql` must
-    /// not replace rows: those have to be deleted first, to leave the total.
-    pub(super) fn insert_counted(
-        &mut self,
-        table: CountedTable,
-        sql: &str,
-        values: impl Params,
-    ) -> Result<()> {
-        self.change_counted(table, sql, values, &mut |total, backup, checksum, row| {
-            total.add(checksum);
-            backup.map_or(Ok(()), |backup| backup.put(table.table(), row))
-        })
-    }
-
-    /// Deletes rows from a counted table, in the open transaction.
-    pub(super) fn delete_counted(
-        &mut self,
-        table: CountedTable,
-        sql: &str,
-        values: impl Params,
-    ) -> Result<()> {
-        self.change_counted(table, sql, values, &mut |total, backup, checksum, row| {
-            total.remove(checksum);
-            let Some(backup) = backup else { return Ok(()) };
-            let (_, key) = table.table().columns();
-            let key = (0..key).map(|column| row.get_ref(column));
-            let key = key.collect::<rusqlite::Result<Vec<_>>>()?;
-            backup.delete(table.table(), &key);
-            Ok(())
-        })
-    }
-
-    fn change_counted(
-        &mut self,
-        table: CountedTable,
-        sql: &str,
-        values: impl Params,
-        each: &mut EachChanged<'_>,
-    ) -> Result<()> {
-        let sql = format!("{sql} RETURNING *");
-        let total = &mut self.table_totals.0[table as usize];
-        let (connection, backup) = (&self.connection, &mut self.backup);
-        let change = || -> rusqlite::Result<()> {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let columns = statement.column_count();
-            let (mut rows, mut bytes) = (statement.query(values)?, Vec::new());
-            while let Some(row) = rows.next()? {
-                let checksum = checksum(row, columns, &mut bytes)?;
-                each(total, backup.as_mut(), checksum, row)?;
-            }
-            Ok(())
-        };
-        let changed = change();
-        changed.map_err(|e| self.blame(&e))
-    }
-
-    /// Takes the rows of a table as they are for the truth.
-    pub(super) fn recount_table(&mut self, table: CountedTable) -> Result<()> {
-        let counted = table.count(&self.connection).map_err(|e| self.blame(&e))?;
-        self.table_totals.0[table as usize] = counted;
-        Ok(())
-    }
-
-    /// Refuses a catalog of which this table is not as it was written.
-    pub(super) fn require_total(&self, table: CountedTable) -> Result<()> {
-        let objection = table.objection(&self.connection, self.table_totals.of(table));
-        match objection.map_err(|e| self.blame(&e))? {
-            None => Ok(()),
-            Some(why) => Err(untrusted(&self.file, why)),
-        }
-    }
 }

@@ -4,8 +4,8 @@
 
 use rusqlite::params;
 
+use super::database::Database;
 use super::row_checksum::RowChecksum;
-use super::store::Catalog;
 use crate::model::Entry;
 use fsure_core::{RelPath, Result};
 
@@ -36,75 +36,75 @@ pub fn add_part(parts: &mut Vec<VerifiedRange>, part: VerifiedRange) {
     });
 }
 
-impl Catalog {
-    /// The parts of a file that were verified, if the file is still as it was
-    /// and its record says the same.
-    pub fn parts(
-        &mut self,
-        path: &RelPath,
-        entry: &Entry,
-        blake3: &[u8],
-    ) -> Result<Vec<VerifiedRange>> {
-        let sql = "SELECT first_block, blocks, verified_s, seal FROM part \
-                   WHERE path = ?1 ORDER BY first_block";
-        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
-        let rows = statement.query_map([path.as_bytes()], |row| {
-            let number = |column| row.get::<_, i64>(column);
-            let (first_block, blocks) = (number(0)?.cast_unsigned(), number(1)?.cast_unsigned());
-            let part = VerifiedRange { first_block, blocks, verified_s: number(2)? };
-            Ok((part, number(3)?.cast_unsigned()))
-        });
-        let rows = rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>);
-        let rows = rows.map_err(|e| self.blame(&e))?;
-        drop(statement);
-        let mut parts = Vec::new();
-        for (part, stored) in rows {
-            if seal(path, entry, blake3, part, &mut self.sealer) == stored {
-                add_part(&mut parts, part);
-            }
-        }
-        Ok(parts)
+/// The parts of files that were verified.
+pub struct VerifiedRanges<'a> {
+    database: &'a mut Database,
+}
+
+impl<'a> VerifiedRanges<'a> {
+    pub(super) fn new(database: &'a mut Database) -> Self {
+        Self { database }
     }
 
-    /// Tells whether any file is verified in part.
-    pub fn has_parts(&self) -> Result<bool> {
+    /// The parts of a file that were verified, if the file is still as it was
+    /// and its record says the same.
+    pub fn of(&self, path: &RelPath, entry: &Entry, blake3: &[u8]) -> Result<Vec<VerifiedRange>> {
+        let sql = "SELECT first_block, blocks, verified_s, seal FROM part \
+                   WHERE path = ?1 ORDER BY first_block";
+        let (mut parts, mut sealer) = (Vec::new(), RowChecksum::new());
+        self.database.run(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query([path.as_bytes()])?;
+            while let Some(row) = rows.next()? {
+                let number = |column| row.get::<_, i64>(column);
+                let (first_block, blocks) =
+                    (number(0)?.cast_unsigned(), number(1)?.cast_unsigned());
+                let part = VerifiedRange { first_block, blocks, verified_s: number(2)? };
+                let stored = number(3)?.cast_unsigned();
+                if seal(path, entry, blake3, part, &mut sealer) == stored {
+                    add_part(&mut parts, part);
+                }
+            }
+            Ok(parts)
+        })
+    }
+
+    /// Returns true if any file is verified in part.
+    pub fn are_any(&self) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM part)";
-        self.connection.query_row(sql, [], |row| row.get(0)).map_err(|e| self.blame(&e))
+        self.database.run(|connection| connection.query_row(sql, [], |row| row.get(0)))
     }
 
     /// Puts these parts of a file in the place of those there are.
-    pub fn set_parts(
+    pub fn set(
         &mut self,
         path: &RelPath,
         entry: &Entry,
         blake3: &[u8],
         parts: &[VerifiedRange],
     ) -> Result<()> {
-        self.begin()?;
-        let mut delete = self
-            .connection
-            .prepare_cached("DELETE FROM part WHERE path = ?1")
-            .map_err(|e| self.blame(&e))?;
-        delete.execute([path.as_bytes()]).map_err(|e| self.blame(&e))?;
-        let sql = "INSERT INTO part VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-        let mut insert = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
-        for part in parts {
-            let values = params![
-                path.as_bytes(),
-                entry.size.cast_signed(),
-                entry.mtime_ns,
-                entry.ctime_ns,
-                entry.inode.map(u64::cast_signed),
-                part.first_block.cast_signed(),
-                part.blocks.cast_signed(),
-                part.verified_s,
-                seal(path, entry, blake3, *part, &mut self.sealer).cast_signed(),
-            ];
-            insert
-                .execute(values)
-                .map_err(|e| super::sqlite_error::map_sqlite_error(&self.file, &e))?;
-        }
-        Ok(())
+        self.database.begin()?;
+        let delete = "DELETE FROM part WHERE path = ?1";
+        let insert = "INSERT INTO part VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let mut sealer = RowChecksum::new();
+        self.database.run(|connection| {
+            connection.prepare_cached(delete)?.execute([path.as_bytes()])?;
+            let mut insert = connection.prepare_cached(insert)?;
+            for part in parts {
+                insert.execute(params![
+                    path.as_bytes(),
+                    entry.size.cast_signed(),
+                    entry.mtime_ns,
+                    entry.ctime_ns,
+                    entry.inode.map(u64::cast_signed),
+                    part.first_block.cast_signed(),
+                    part.blocks.cast_signed(),
+                    part.verified_s,
+                    seal(path, entry, blake3, *part, &mut sealer).cast_signed(),
+                ])?;
+            }
+            Ok(())
+        })
     }
 }
 

@@ -78,7 +78,7 @@ pub(crate) use linux_only::io_trace;
 pub(crate) use linux_only::{
     batch_read, block_stats, change_watch, detached_process, freeze, kernel_features, loop_device,
     mapped_write, memory_info, mlock, mount_sandbox, overmount, private_mounts, storage_stack,
-    tree_copy,
+    tree_copy, zram,
 };
 #[cfg(feature = "fuse")]
 pub(crate) use linux_only::{fuse_disk, fuse_files, passthrough};

@@ -48,7 +48,7 @@ mod signal_forward;
 pub(crate) mod storage_stack;
 pub(crate) mod tree_copy;
 mod write_cache;
-mod zram;
+pub(crate) mod zram;
 
 pub(crate) use file::File;
 #[cfg(test)]

@@ -24,7 +24,6 @@ use rustix::net::{
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::mount_sandbox::copy;
-use super::private_mounts::escape;
 use super::process_tree::keep_only;
 use crate::overmount::Ram;
 use crate::private_mounts::MountKind;
@@ -245,4 +244,15 @@ fn say(socket: &OwnedFd, done: Result<i32, Errno>, opened: Option<&OwnedFd>) {
         Some(_) => pass(socket, &bytes, opened),
         None => send(socket, &bytes, SendFlags::NOSIGNAL).map(drop).map_err(io::Error::from),
     };
+}
+
+/// Appends a path to the options of an overlay, and escapes the bytes that have another
+/// meaning there.
+pub(super) fn escape(path: &[u8], options: &mut Vec<u8>) {
+    for byte in path {
+        if b"\\:,".contains(byte) {
+            options.push(b'\\');
+        }
+        options.push(*byte);
+    }
 }

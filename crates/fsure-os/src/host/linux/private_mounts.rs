@@ -18,10 +18,9 @@ use rustix::mount::{
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 pub use super::memory_cgroup::Group;
-use super::mounter::{self, Mounter};
+use super::mounter::{self, Mounter, escape};
 use super::overmount::Detached;
 pub use super::process_tree::{first, outer};
-pub use super::zram::Zram;
 use crate::overmount::Ram;
 use crate::private_mounts::{MountKind, retry_while_busy};
 
@@ -249,17 +248,6 @@ fn failed(what: &MountKind, at: &Path, error: &io::Error) -> io::Error {
 
 fn plainly(done: rustix::io::Result<()>) -> io::Result<()> {
     Ok(done?)
-}
-
-/// Appends a path to the options of an overlay, and escapes the bytes that have another
-/// meaning there.
-pub(super) fn escape(path: &[u8], options: &mut Vec<u8>) {
-    for byte in path {
-        if b"\\:,".contains(byte) {
-            options.push(b'\\');
-        }
-        options.push(*byte);
-    }
 }
 
 fn c_string(text: &OsStr) -> io::Result<CString> {

@@ -26,3 +26,4 @@ pub(crate) mod passthrough;
 pub(crate) mod private_mounts;
 pub(crate) mod storage_stack;
 pub(crate) mod tree_copy;
+pub(crate) mod zram;

@@ -12,7 +12,7 @@ use crate::scratch_dir::Scratch;
 
 /// A mount namespace: there is none.
 #[derive(Clone, Debug)]
-pub struct Namespace(Never);
+pub struct Namespace(pub(super) Never);
 
 /// Something mounted: nothing is.
 #[derive(Debug)]
@@ -49,37 +49,6 @@ impl Mount {
 
     /// Never called.
     pub fn unmount(self) -> io::Result<()> {
-        match self.0 {}
-    }
-}
-
-/// A zram device: there is none.
-#[derive(Debug)]
-pub struct Zram(Never);
-
-impl Zram {
-    /// Never called: there is no namespace.
-    pub fn create(
-        _: &Arc<Scratch>,
-        space: &Namespace,
-        _: (u64, u64),
-        _: &Path,
-    ) -> io::Result<Self> {
-        match space.0 {}
-    }
-
-    /// Never called.
-    pub fn path(&self) -> PathBuf {
-        match self.0 {}
-    }
-
-    /// Never called.
-    pub fn algorithm(&self) -> Option<String> {
-        match self.0 {}
-    }
-
-    /// Never called.
-    pub fn memory_bytes(&self) -> Option<u64> {
         match self.0 {}
     }
 }

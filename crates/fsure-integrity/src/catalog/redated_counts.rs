@@ -2,9 +2,9 @@
 //! with their recorded content. The one that goes on must know: to it they look
 //! as if they had never had another date.
 
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::store::Catalog;
+use super::database::Database;
 use super::table_total::CountedTable;
 use fsure_core::{RelPath, Result};
 
@@ -19,14 +19,23 @@ pub struct RedatedFiles {
     pub around: u64,
 }
 
-impl Catalog {
+/// The counts of redated files that updates left behind which were cut off, by their scope.
+pub struct RedatedCounts<'a> {
+    database: &'a mut Database,
+}
+
+impl<'a> RedatedCounts<'a> {
+    pub(super) fn new(database: &'a mut Database) -> Self {
+        Self { database }
+    }
+
     /// The number that updates which were cut off left behind for a run over a scope.
-    pub fn redated_files(&self, scope: &RelPath) -> Result<RedatedFiles> {
-        let within = sum(&self.redated_rows(scope)?);
+    pub fn of(&self, scope: &RelPath) -> Result<RedatedFiles> {
+        let within = sum(&self.rows(scope)?);
         let mut around = 0_u64;
         let mut next = Some(scope.clone());
         while let Some(folder) = next {
-            let files = self.redated_row(&folder)?;
+            let files = self.row(&folder)?;
             if files == Some(0) {
                 break;
             }
@@ -40,87 +49,89 @@ impl Catalog {
 
     /// Notes the number for the case that the update of a scope is cut off. It includes
     /// what updates of parts of it left behind.
-    pub fn set_redated_files(&mut self, scope: &RelPath, files: u64) -> Result<()> {
+    pub fn set(&mut self, scope: &RelPath, files: u64) -> Result<()> {
         if files == 0 {
             return Ok(());
         }
-        self.replace_redated(scope, Some(files))
+        self.replace(scope, Some(files))
     }
 
     /// Notes that an update of a scope came to its end, with so many such files: nothing
     /// in it is to be gone on with. An update of what it is a part of that was cut
     /// off still has to count them, and those that updates of it left behind.
-    pub fn settle_redated_files(&mut self, scope: &RelPath, files: u64) -> Result<()> {
+    pub fn finish(&mut self, scope: &RelPath, files: u64) -> Result<()> {
         // A run that had nothing to write has not counted what was left behind.
-        let files = files.max(sum(&self.redated_rows(scope)?));
+        let files = files.max(sum(&self.rows(scope)?));
         let mut around = None;
         let mut next = scope.parent();
         while let Some(folder) = next {
-            let there = self.redated_row(&folder)?.filter(|files| *files > 0);
+            let there = self.row(&folder)?.filter(|files| *files > 0);
             if let Some(there) = there {
                 around = Some((folder, there));
                 break;
             }
             next = folder.parent();
         }
-        self.replace_redated(scope, around.is_some().then_some(0))?;
+        self.replace(scope, around.is_some().then_some(0))?;
         match around {
             Some((folder, there)) if files > 0 => {
-                self.begin()?;
-                self.delete_redated_row(&folder)?;
-                self.insert_redated_row(&folder, there.saturating_add(files))
+                self.database.begin()?;
+                self.delete(&folder)?;
+                self.insert(&folder, there.saturating_add(files))
             }
             _ => Ok(()),
         }
     }
 
     /// Leaves one row at or below a scope, or none. Writes only what differs.
-    fn replace_redated(&mut self, scope: &RelPath, files: Option<u64>) -> Result<()> {
-        let rows = self.redated_rows(scope)?;
+    fn replace(&mut self, scope: &RelPath, files: Option<u64>) -> Result<()> {
+        let rows = self.rows(scope)?;
         let wanted: Vec<_> = files.map(|files| (scope.clone(), files)).into_iter().collect();
         if rows == wanted {
             return Ok(());
         }
-        self.begin()?;
+        self.database.begin()?;
         for (path, _) in rows {
-            self.delete_redated_row(&path)?;
+            self.delete(&path)?;
         }
         match files {
-            Some(files) => self.insert_redated_row(scope, files),
+            Some(files) => self.insert(scope, files),
             None => Ok(()),
         }
     }
 
-    fn insert_redated_row(&mut self, scope: &RelPath, files: u64) -> Result<()> {
+    fn insert(&mut self, scope: &RelPath, files: u64) -> Result<()> {
         let sql = "INSERT INTO redated VALUES (?1, ?2)";
         let files = i64::try_from(files).unwrap_or(i64::MAX);
-        self.insert_counted(CountedTable::Redated, sql, params![scope.as_bytes(), files])
+        self.database.insert_counted(CountedTable::Redated, sql, params![scope.as_bytes(), files])
     }
 
-    fn delete_redated_row(&mut self, scope: &RelPath) -> Result<()> {
+    fn delete(&mut self, scope: &RelPath) -> Result<()> {
         let sql = "DELETE FROM redated WHERE scope = ?1";
-        self.delete_counted(CountedTable::Redated, sql, [scope.as_bytes()])
+        self.database.delete_counted(CountedTable::Redated, sql, [scope.as_bytes()])
     }
 
-    fn redated_row(&self, scope: &RelPath) -> Result<Option<u64>> {
+    fn row(&self, scope: &RelPath) -> Result<Option<u64>> {
         let sql = "SELECT files FROM redated WHERE scope = ?1";
-        let found = self.connection.query_row(sql, [scope.as_bytes()], |row| row.get(0));
-        let files: Option<i64> = found.optional().map_err(|e| self.blame(&e))?;
-        Ok(files.map(i64::cast_unsigned))
+        let found = |connection: &Connection| {
+            connection.query_row(sql, [scope.as_bytes()], |row| row.get(0)).optional()
+        };
+        Ok(self.database.run(found)?.map(i64::cast_unsigned))
     }
 
     /// The rows at or below a scope.
-    fn redated_rows(&self, scope: &RelPath) -> Result<Vec<(RelPath, u64)>> {
+    fn rows(&self, scope: &RelPath) -> Result<Vec<(RelPath, u64)>> {
         let sql = "SELECT scope, files FROM redated
                    WHERE scope = ?1 OR (scope >= ?2 AND (?3 IS NULL OR scope < ?3))";
         let (start, end) = scope.below();
-        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.blame(&e))?;
-        let rows = statement.query_map(params![scope.as_bytes(), start, end], |row| {
-            let files: i64 = row.get(1)?;
-            Ok((RelPath::from_bytes(row.get::<_, Vec<u8>>(0)?), files.cast_unsigned()))
-        });
-        let rows = rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>);
-        rows.map_err(|e| self.blame(&e))
+        self.database.run(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(params![scope.as_bytes(), start, end], |row| {
+                let files: i64 = row.get(1)?;
+                Ok((RelPath::from_bytes(row.get::<_, Vec<u8>>(0)?), files.cast_unsigned()))
+            });
+            rows?.collect()
+        })
     }
 }
 
