@@ -1,6 +1,8 @@
 //! Block values of files over one block, and how far a run came inside files
 //! it could not finish.
 
+use std::ops::{Deref, DerefMut};
+
 use rusqlite::params;
 use rusqlite::types::ValueRef;
 
@@ -26,12 +28,12 @@ pub struct UnfinishedBlocks {
 }
 
 /// The lists of block values of recorded files.
-pub struct BlockValues<'a> {
-    database: &'a mut Database,
+pub struct BlockValues<D> {
+    database: D,
 }
 
-impl<'a> BlockValues<'a> {
-    pub(super) fn new(database: &'a mut Database) -> Self {
+impl<D: Deref<Target = Database>> BlockValues<D> {
+    pub(super) fn new(database: D) -> Self {
         Self { database }
     }
 
@@ -53,7 +55,9 @@ impl<'a> BlockValues<'a> {
             Ok(values)
         })
     }
+}
 
+impl<D: DerefMut<Target = Database>> BlockValues<D> {
     /// Writes a list of block values, in the open transaction, and returns its number.
     pub(super) fn insert(&mut self, values: &[[u8; 32]]) -> Result<i64> {
         let next = "SELECT coalesce(max(list), 0) + 1 FROM block";
@@ -86,33 +90,13 @@ impl<'a> BlockValues<'a> {
 }
 
 /// The block values of files that no run has read to their end.
-pub struct UnfinishedFiles<'a> {
-    database: &'a mut Database,
+pub struct UnfinishedFiles<D> {
+    database: D,
 }
 
-impl<'a> UnfinishedFiles<'a> {
-    pub(super) fn new(database: &'a mut Database) -> Self {
+impl<D: Deref<Target = Database>> UnfinishedFiles<D> {
+    pub(super) fn new(database: D) -> Self {
         Self { database }
-    }
-
-    /// Keeps block values of a file that is being read, for a run that has to
-    /// go on where this one ended.
-    pub fn put(&mut self, path: &RelPath, entry: &Entry, blocks: &UnfinishedBlocks) -> Result<()> {
-        self.database.begin()?;
-        let seal = seal(path, entry, blocks, &mut RowChecksum::new());
-        let sql = "INSERT OR REPLACE INTO unfinished VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-        let values = params![
-            path.as_bytes(),
-            entry.size.cast_signed(),
-            entry.mtime_ns,
-            entry.ctime_ns,
-            entry.inode.map(u64::cast_signed),
-            blocks.first_block.cast_signed(),
-            blocks.hashed_ns,
-            blocks.values.as_flattened(),
-            seal.cast_signed(),
-        ];
-        self.database.execute(sql, values).map(drop)
     }
 
     /// Returns the block values that earlier runs kept of an unfinished file. Values are
@@ -138,6 +122,28 @@ impl<'a> UnfinishedFiles<'a> {
             }
             Ok(kept)
         })
+    }
+}
+
+impl<D: DerefMut<Target = Database>> UnfinishedFiles<D> {
+    /// Keeps block values of a file that is being read, for a run that has to
+    /// go on where this one ended.
+    pub fn put(&mut self, path: &RelPath, entry: &Entry, blocks: &UnfinishedBlocks) -> Result<()> {
+        self.database.begin()?;
+        let seal = seal(path, entry, blocks, &mut RowChecksum::new());
+        let sql = "INSERT OR REPLACE INTO unfinished VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let values = params![
+            path.as_bytes(),
+            entry.size.cast_signed(),
+            entry.mtime_ns,
+            entry.ctime_ns,
+            entry.inode.map(u64::cast_signed),
+            blocks.first_block.cast_signed(),
+            blocks.hashed_ns,
+            blocks.values.as_flattened(),
+            seal.cast_signed(),
+        ];
+        self.database.execute(sql, values).map(drop)
     }
 
     /// Forgets what was kept of a file, because it is finished.

@@ -18,7 +18,7 @@ type EachChanged<'a> = dyn FnMut(&mut TableTotal, Option<&mut BackupLog>, u64, &
     + 'a;
 
 /// An open database with its transaction.
-pub(super) struct Database {
+pub struct Database {
     connection: Connection,
     /// The file that errors name.
     file: PathBuf,

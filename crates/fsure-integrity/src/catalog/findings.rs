@@ -2,6 +2,8 @@
 //! recorded, the user accepts it, or the record goes. Known damage is reported
 //! from here by every later command, and `scrub` takes its order from here.
 
+use std::ops::{Deref, DerefMut};
+
 use rusqlite::{Connection, OptionalExtension as _, Params, params};
 
 use super::database::Database;
@@ -80,55 +82,13 @@ pub(super) fn adopt_looked(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// The findings of runs about recorded files.
-pub struct Findings<'a> {
-    database: &'a mut Database,
+pub struct Findings<D> {
+    database: D,
 }
 
-impl<'a> Findings<'a> {
-    pub(super) fn new(database: &'a mut Database) -> Self {
+impl<D: Deref<Target = Database>> Findings<D> {
+    pub(super) fn new(database: D) -> Self {
         Self { database }
-    }
-
-    /// Notes that a file was looked at, and how it differs from its record. Known
-    /// damage keeps its date, and neither an edit nor a lack of permission ends it.
-    pub fn note(&mut self, path: &RelPath, at_s: i64, verdict: Verdict) -> Result<()> {
-        let before = self.row(path)?.and_then(|before| before.damage());
-        let found_s = match before {
-            Some(_) if !verdict.is_damage() => return Ok(()),
-            Some(known) => known.found_s,
-            None => at_s,
-        };
-        let verdict = verdict.name().to_owned();
-        self.insert(path, &FindingRow { verdict, found_s, seen_s: at_s })
-    }
-
-    /// Notes that a file took so long that the time was over before its end.
-    pub fn note_cut_off(&mut self, path: &RelPath, at_s: i64) -> Result<()> {
-        self.put_marker(path, at_s, CUT_OFF)
-    }
-
-    /// Notes that a file differed at a first look, and that no time was left for
-    /// a second one.
-    pub fn note_undecided(&mut self, path: &RelPath, at_s: i64) -> Result<()> {
-        self.put_marker(path, at_s, UNDECIDED)
-    }
-
-    /// Writes a marker, which is not a verdict, unless a verdict of damage says more.
-    fn put_marker(&mut self, path: &RelPath, at_s: i64, marker: &str) -> Result<()> {
-        if self.row(path)?.is_some_and(|row| row.damage().is_some()) {
-            return Ok(());
-        }
-        let row = FindingRow { verdict: marker.to_owned(), found_s: at_s, seen_s: at_s };
-        self.insert(path, &row)
-    }
-
-    fn insert(&mut self, path: &RelPath, row: &FindingRow) -> Result<()> {
-        self.forget(path)?;
-        let path = path.as_bytes();
-        let seal = row.seal(path, &mut RowChecksum::new());
-        let sql = "INSERT INTO finding VALUES (?1, ?2, ?3, ?4, ?5)";
-        let values = params![path, row.verdict, row.found_s, row.seen_s, seal];
-        self.database.insert_counted(CountedTable::Finding, sql, values)
     }
 
     fn row(&self, path: &RelPath) -> Result<Option<FindingRow>> {
@@ -140,24 +100,6 @@ impl<'a> Findings<'a> {
             });
             found.optional()
         })
-    }
-
-    /// Forgets what was found of a file: it is as recorded, or the user accepts
-    /// what it is.
-    pub fn forget(&mut self, path: &RelPath) -> Result<()> {
-        self.database.begin()?;
-        if self.database.total(CountedTable::Finding).rows() == 0 {
-            return Ok(());
-        }
-        let sql = "DELETE FROM finding WHERE path = ?1";
-        self.database.delete_counted(CountedTable::Finding, sql, [path.as_bytes()])
-    }
-
-    /// Takes what was found of a file to its new name.
-    pub(super) fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<()> {
-        let Some(row) = self.row(from)? else { return Ok(()) };
-        self.forget(from)?;
-        self.insert(to, &row)
     }
 
     /// Gives the rows of a page, in the order of paths, what is known of them.
@@ -239,16 +181,6 @@ impl<'a> Findings<'a> {
         self.database.total(CountedTable::Finding).rows() > 0
     }
 
-    /// Forgets files that are not recorded under that name any more.
-    pub fn prune(&mut self) -> Result<()> {
-        self.database.begin()?;
-        let is_stranger = "NOT EXISTS (SELECT 1 FROM record WHERE gone_s IS NULL AND record.path =";
-        let findings = format!("DELETE FROM finding WHERE {is_stranger} finding.path)");
-        self.database.delete_counted(CountedTable::Finding, &findings, [])?;
-        let parts = format!("DELETE FROM part WHERE {is_stranger} part.path)");
-        self.database.execute(&parts, []).map(drop)
-    }
-
     /// Returns the files of `scope` that took so long the last time that the time was over
     /// before their end.
     pub fn cut_off(&self, scope: &RelPath) -> Result<Vec<RelPath>> {
@@ -260,5 +192,77 @@ impl<'a> Findings<'a> {
         })?;
         paths.retain(|path| path.is_within(scope));
         Ok(paths)
+    }
+}
+
+impl<D: DerefMut<Target = Database>> Findings<D> {
+    /// Notes that a file was looked at, and how it differs from its record. Known
+    /// damage keeps its date, and neither an edit nor a lack of permission ends it.
+    pub fn note(&mut self, path: &RelPath, at_s: i64, verdict: Verdict) -> Result<()> {
+        let before = self.row(path)?.and_then(|before| before.damage());
+        let found_s = match before {
+            Some(_) if !verdict.is_damage() => return Ok(()),
+            Some(known) => known.found_s,
+            None => at_s,
+        };
+        let verdict = verdict.name().to_owned();
+        self.insert(path, &FindingRow { verdict, found_s, seen_s: at_s })
+    }
+
+    /// Notes that a file took so long that the time was over before its end.
+    pub fn note_cut_off(&mut self, path: &RelPath, at_s: i64) -> Result<()> {
+        self.put_marker(path, at_s, CUT_OFF)
+    }
+
+    /// Notes that a file differed at a first look, and that no time was left for
+    /// a second one.
+    pub fn note_undecided(&mut self, path: &RelPath, at_s: i64) -> Result<()> {
+        self.put_marker(path, at_s, UNDECIDED)
+    }
+
+    /// Writes a marker, which is not a verdict, unless a verdict of damage says more.
+    fn put_marker(&mut self, path: &RelPath, at_s: i64, marker: &str) -> Result<()> {
+        if self.row(path)?.is_some_and(|row| row.damage().is_some()) {
+            return Ok(());
+        }
+        let row = FindingRow { verdict: marker.to_owned(), found_s: at_s, seen_s: at_s };
+        self.insert(path, &row)
+    }
+
+    fn insert(&mut self, path: &RelPath, row: &FindingRow) -> Result<()> {
+        self.forget(path)?;
+        let path = path.as_bytes();
+        let seal = row.seal(path, &mut RowChecksum::new());
+        let sql = "INSERT INTO finding VALUES (?1, ?2, ?3, ?4, ?5)";
+        let values = params![path, row.verdict, row.found_s, row.seen_s, seal];
+        self.database.insert_counted(CountedTable::Finding, sql, values)
+    }
+
+    /// Forgets what was found of a file: it is as recorded, or the user accepts
+    /// what it is.
+    pub fn forget(&mut self, path: &RelPath) -> Result<()> {
+        self.database.begin()?;
+        if self.database.total(CountedTable::Finding).rows() == 0 {
+            return Ok(());
+        }
+        let sql = "DELETE FROM finding WHERE path = ?1";
+        self.database.delete_counted(CountedTable::Finding, sql, [path.as_bytes()])
+    }
+
+    /// Takes what was found of a file to its new name.
+    pub(super) fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<()> {
+        let Some(row) = self.row(from)? else { return Ok(()) };
+        self.forget(from)?;
+        self.insert(to, &row)
+    }
+
+    /// Forgets files that are not recorded under that name any more.
+    pub fn prune(&mut self) -> Result<()> {
+        self.database.begin()?;
+        let is_stranger = "NOT EXISTS (SELECT 1 FROM record WHERE gone_s IS NULL AND record.path =";
+        let findings = format!("DELETE FROM finding WHERE {is_stranger} finding.path)");
+        self.database.delete_counted(CountedTable::Finding, &findings, [])?;
+        let parts = format!("DELETE FROM part WHERE {is_stranger} part.path)");
+        self.database.execute(&parts, []).map(drop)
     }
 }

@@ -1,6 +1,8 @@
 //! Remains of a heal that was interrupted: the names of its drafts, recorded before the
 //! drafts are made, and the path of its journal. `docs/heal.md` specifies the format.
 
+use std::ops::{Deref, DerefMut};
+
 use rusqlite::params;
 
 use super::database::Database;
@@ -14,12 +16,12 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS healing (
 ) WITHOUT ROWID";
 
 /// The drafts of an interrupted heal.
-pub struct HealDrafts<'a> {
-    database: &'a mut Database,
+pub struct HealDrafts<D> {
+    database: D,
 }
 
-impl<'a> HealDrafts<'a> {
-    pub(super) fn new(database: &'a mut Database) -> Self {
+impl<D: Deref<Target = Database>> HealDrafts<D> {
+    pub(super) fn new(database: D) -> Self {
         Self { database }
     }
 
@@ -37,7 +39,9 @@ impl<'a> HealDrafts<'a> {
             all.query_map([], |row| Ok((path(row, 0)?, path(row, 1)?)))?.collect()
         })
     }
+}
 
+impl<D: DerefMut<Target = Database>> HealDrafts<D> {
     /// Notes a draft that is going to be made, durable with the next commit.
     pub fn put(&mut self, path: &RelPath, draft: &RelPath) -> Result<()> {
         self.database.begin()?;

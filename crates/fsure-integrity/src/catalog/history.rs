@@ -1,6 +1,8 @@
 //! The generations of a record and what was verified of it. Generations are
 //! bound by the next signature; see `docs/trust.md`.
 
+use std::ops::{Deref, DerefMut};
+
 use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
 use super::database::Database;
@@ -21,12 +23,12 @@ const GENERATION: &str = "SELECT number, at_s, command, made_by, new, modified, 
                           moved, accepted, bytes, statement, signature FROM generation";
 
 /// The generations and the verifications of a record.
-pub struct History<'a> {
-    database: &'a mut Database,
+pub struct History<D> {
+    database: D,
 }
 
-impl<'a> History<'a> {
-    pub(super) fn new(database: &'a mut Database) -> Self {
+impl<D: Deref<Target = Database>> History<D> {
+    pub(super) fn new(database: D) -> Self {
         Self { database }
     }
 
@@ -54,6 +56,25 @@ impl<'a> History<'a> {
         Ok(self.last_generation()?.saturating_add(1))
     }
 
+    /// All verifications that are kept, in order; an error if any was lost.
+    pub fn verifications(&self) -> Result<Vec<Verification>> {
+        self.database.require_total(CountedTable::Verification)?;
+        let sql = "SELECT at_s, command, generation, files, bytes, exit_code \
+                   FROM verification ORDER BY number";
+        self.database.run(|connection| {
+            let mut statement = connection.prepare(sql)?;
+            statement.query_map([], verification)?.collect()
+        })
+    }
+
+    /// The number of the newest verification, 0 where there is none.
+    pub fn last_verification(&self) -> Result<i64> {
+        let sql = "SELECT ifnull(max(number), 0) FROM verification";
+        self.database.run(|connection| connection.query_row(sql, [], |row| row.get(0)))
+    }
+}
+
+impl<D: DerefMut<Target = Database>> History<D> {
     /// Notes what a run has changed, if it has changed a claim: under the number
     /// that it has got before, else under the next one.
     pub fn note_changes(
@@ -116,17 +137,6 @@ impl<'a> History<'a> {
         self.database.delete_counted(CountedTable::Generation, forget, [oldest])
     }
 
-    /// All verifications that are kept, in order; an error if any was lost.
-    pub fn verifications(&self) -> Result<Vec<Verification>> {
-        self.database.require_total(CountedTable::Verification)?;
-        let sql = "SELECT at_s, command, generation, files, bytes, exit_code \
-                   FROM verification ORDER BY number";
-        self.database.run(|connection| {
-            let mut statement = connection.prepare(sql)?;
-            statement.query_map([], verification)?.collect()
-        })
-    }
-
     /// Notes how much was verified.
     pub fn note_verification(&mut self, one: &Verification) -> Result<()> {
         self.database.begin()?;
@@ -145,12 +155,6 @@ impl<'a> History<'a> {
         ];
         self.database.insert_counted(CountedTable::Verification, insert, values)?;
         self.database.delete_counted(CountedTable::Verification, forget, [VERIFICATIONS_MAX])
-    }
-
-    /// The number of the newest verification, 0 where there is none.
-    pub fn last_verification(&self) -> Result<i64> {
-        let sql = "SELECT ifnull(max(number), 0) FROM verification";
-        self.database.run(|connection| connection.query_row(sql, [], |row| row.get(0)))
     }
 
     /// Notes a verification in the place of all after that number.
@@ -259,7 +263,7 @@ mod tests {
                 changes: Changes { new: number, ..Changes::default() },
                 seal: (number == SIGNED).then_some(seal),
             };
-            catalog.history().put_generation(&generation).unwrap();
+            catalog.history_mut().put_generation(&generation).unwrap();
         }
         let kept = catalog.history().generations().unwrap();
         let numbers: Vec<_> = kept.iter().map(|one| one.number).collect();
@@ -281,7 +285,7 @@ mod tests {
             exit_code: 4,
         };
         for at_s in 0..VERIFICATIONS_MAX + 7 {
-            catalog.history().note_verification(&one(at_s)).unwrap();
+            catalog.history_mut().note_verification(&one(at_s)).unwrap();
         }
         let kept = catalog.history().verifications().unwrap();
         assert_eq!(kept, (7..VERIFICATIONS_MAX + 7).map(one).collect::<Vec<_>>());

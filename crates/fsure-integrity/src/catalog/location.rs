@@ -4,16 +4,9 @@ use std::path::{Path, PathBuf};
 
 use fsure_os::path as os_path;
 
+use super::own_names::{OWN_CATALOG, OWN_FOLDER, RECOVERED};
 use super::reject_special_files::refuse_irregular;
 use fsure_core::{Error, IoContext as _, RelPath, Result, shell_quoted};
-
-/// The folder in a root that belongs to fsure.
-pub const OWN_FOLDER: &str = ".fsure";
-/// The catalog's place in a root.
-pub const OWN_CATALOG: &str = ".fsure/catalog.db";
-
-/// Folder below a root in which `heal` keeps what it has replaced.
-pub const REPLACED: &str = ".fsure/replaced";
 
 /// A root, its catalog, and the part of it that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,9 +47,6 @@ impl RootLocation {
 /// Name endings of the files that remain of a catalog that is gone: its backup, and the
 /// file that an interrupted `recover` has put together.
 const LEFT: [&str; 2] = [".backup", RECOVERED];
-
-/// The end of the name of a catalog that is put together and not in its place yet.
-pub const RECOVERED: &str = ".recovered";
 
 /// Returns true if a catalog is gone of which something is left. It is a damaged record, and
 /// not a folder that was never recorded.

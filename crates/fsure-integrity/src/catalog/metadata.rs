@@ -1,6 +1,8 @@
 //! The metadata of names, where it is asked for: a table of its own, that goes
 //! where the records go.
 
+use std::ops::{Deref, DerefMut};
+
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::database::Database;
@@ -11,14 +13,14 @@ use crate::model::Metadata;
 use fsure_core::{RelPath, Result};
 
 /// The recorded metadata of names.
-pub struct MetadataTable<'a> {
-    database: &'a mut Database,
+pub struct MetadataTable<D> {
+    database: D,
     /// True if the root's options ask for metadata.
     is_recorded: bool,
 }
 
-impl<'a> MetadataTable<'a> {
-    pub(super) fn new(database: &'a mut Database, is_recorded: bool) -> Self {
+impl<D: Deref<Target = Database>> MetadataTable<D> {
+    pub(super) fn new(database: D, is_recorded: bool) -> Self {
         Self { database, is_recorded }
     }
 
@@ -57,7 +59,9 @@ impl<'a> MetadataTable<'a> {
         let bad = self.database.run(bad_rows)?;
         Ok(Some((why, bad)))
     }
+}
 
+impl<D: DerefMut<Target = Database>> MetadataTable<D> {
     /// Records the metadata of a name.
     pub fn put(&mut self, path: &RelPath, metadata: &Metadata) -> Result<()> {
         self.put_value(path, &metadata.encode())
@@ -159,7 +163,7 @@ mod tests {
         let value = MetadataValue::of(b"0755".to_vec());
         let metadata =
             Metadata { aspects, values: [((MetadataField::Mode, Vec::new()), value)].into() };
-        catalog.metadata().put(&path("a"), &metadata).unwrap();
+        catalog.metadata_mut().put(&path("a"), &metadata).unwrap();
         let Some(crate::catalog::StoredRow::Sound(row)) = catalog.get(&path("a")).unwrap() else {
             panic!("a row");
         };

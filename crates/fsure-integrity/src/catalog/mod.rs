@@ -18,6 +18,7 @@ mod move_candidates;
 mod nested_roots;
 mod normalization_pairs;
 mod own_changes;
+mod own_names;
 mod records;
 mod recover;
 mod redated_counts;
@@ -41,19 +42,19 @@ mod zero_fill_reader;
 pub use audit::{Audit, SampledFile, check_pages};
 pub use block_values::{BlockValues, UnfinishedBlocks, UnfinishedFiles};
 pub use claims::{Claimed, Claims};
+pub use database::Database;
 pub use duplicates::each_equal;
 pub use findings::{Findings, RecheckPriority};
 pub use heal_drafts::HealDrafts;
 pub use history::{History, digest_of};
-pub use location::{
-    OWN_CATALOG, OWN_FOLDER, RECOVERED, REPLACED, RootLocation, is_recorded, locate, locate_folder,
-};
+pub use location::{RootLocation, is_recorded, locate, locate_folder};
 pub use metadata::MetadataTable;
 pub use move_candidates::{
     Ambiguity, AppearedName, MissingName, MoveCandidates, content_key, is_same_inode,
 };
 pub use nested_roots::NestedRoots;
 pub use own_changes::OwnChanges;
+pub use own_names::{OWN_CATALOG, OWN_FOLDER, RECOVERED, REPLACED};
 pub use records::PageStart;
 pub use recover::{Recovered, Sources, drop_unproven_blocks, recover};
 pub use redated_counts::{RedatedCounts, RedatedFiles};

@@ -1,17 +1,19 @@
 //! Folders below the root that have a record of their own: if one is gone, a
 //! disk might not be mounted.
 
+use std::ops::{Deref, DerefMut};
+
 use super::database::Database;
 use super::table_total::CountedTable;
 use fsure_core::{RelPath, Result};
 
 /// The folders below the root that have a record of their own.
-pub struct NestedRoots<'a> {
-    database: &'a mut Database,
+pub struct NestedRoots<D> {
+    database: D,
 }
 
-impl<'a> NestedRoots<'a> {
-    pub(super) fn new(database: &'a mut Database) -> Self {
+impl<D: Deref<Target = Database>> NestedRoots<D> {
+    pub(super) fn new(database: D) -> Self {
         Self { database }
     }
 
@@ -23,7 +25,9 @@ impl<'a> NestedRoots<'a> {
             paths.map(|path| path.map(RelPath::from_bytes)).collect()
         })
     }
+}
 
+impl<D: DerefMut<Target = Database>> NestedRoots<D> {
     /// Remembers or forgets that a folder has a record of its own.
     pub fn set(&mut self, path: &RelPath, is_one: bool) -> Result<()> {
         self.database.begin()?;

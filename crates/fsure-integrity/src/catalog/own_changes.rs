@@ -2,6 +2,8 @@
 //! come after the reading, as those of a file that was written meanwhile do,
 //! and would have each such file read again by every `update`.
 
+use std::ops::{Deref, DerefMut};
+
 use rusqlite::params;
 
 use super::database::Database;
@@ -9,20 +11,13 @@ use crate::model::Entry;
 use fsure_core::{RelPath, Result};
 
 /// The change times that fsure itself has caused.
-pub struct OwnChanges<'a> {
-    database: &'a mut Database,
+pub struct OwnChanges<D> {
+    database: D,
 }
 
-impl<'a> OwnChanges<'a> {
-    pub(super) fn new(database: &'a mut Database) -> Self {
+impl<D: Deref<Target = Database>> OwnChanges<D> {
+    pub(super) fn new(database: D) -> Self {
         Self { database }
-    }
-
-    /// Records that fsure itself caused this change time of a name.
-    pub fn note(&mut self, path: &RelPath, ctime_ns: i64) -> Result<()> {
-        self.database.begin()?;
-        let sql = "INSERT OR REPLACE INTO own_change VALUES (?1, ?2)";
-        self.database.execute(sql, params![path.as_bytes(), ctime_ns]).map(drop)
     }
 
     /// Returns true if fsure itself caused the change time of an entry.
@@ -32,6 +27,15 @@ impl<'a> OwnChanges<'a> {
         self.database.run(|connection| {
             connection.prepare_cached(sql)?.exists(params![path.as_bytes(), ctime_ns])
         })
+    }
+}
+
+impl<D: DerefMut<Target = Database>> OwnChanges<D> {
+    /// Records that fsure itself caused this change time of a name.
+    pub fn note(&mut self, path: &RelPath, ctime_ns: i64) -> Result<()> {
+        self.database.begin()?;
+        let sql = "INSERT OR REPLACE INTO own_change VALUES (?1, ?2)";
+        self.database.execute(sql, params![path.as_bytes(), ctime_ns]).map(drop)
     }
 
     /// Forgets what was noted of a name whose record goes.

@@ -91,11 +91,11 @@ impl Catalog {
     pub fn put(&mut self, before: Option<&Row>, record: Record, blocks: &[[u8; 32]]) -> Result<()> {
         self.begin()?;
         if let Some(list) = before.and_then(|row| row.blocks) {
-            self.block_values().delete(list)?;
+            self.block_values_mut().delete(list)?;
         }
         let list = match blocks.is_empty() {
             true => None,
-            false => Some(self.block_values().insert(blocks)?),
+            false => Some(self.block_values_mut().insert(blocks)?),
         };
         self.replace(before, record, list)
     }
@@ -163,8 +163,8 @@ impl Catalog {
             Some(StoredRow::Bad(path)) => self.delete(&path)?,
             None => {}
         }
-        self.metadata().rename(&before.record.path, &record.path)?;
-        self.findings().rename(&before.record.path, &record.path)?;
+        self.metadata_mut().rename(&before.record.path, &record.path)?;
+        self.findings_mut().rename(&before.record.path, &record.path)?;
         match blocks {
             Some(blocks) => {
                 self.remove(before)?;
@@ -184,7 +184,7 @@ impl Catalog {
     pub fn remove(&mut self, row: &Row) -> Result<()> {
         self.remove_row(row)?;
         match row.blocks {
-            Some(list) => self.block_values().delete(list),
+            Some(list) => self.block_values_mut().delete(list),
             None => Ok(()),
         }
     }
@@ -209,9 +209,9 @@ impl Catalog {
         let sql = "DELETE FROM record WHERE path = ?1";
         let deleted = self.database.execute(sql, [path.as_bytes()])?;
         self.database.back_up_delete(Table::Record, &[ValueRef::Blob(path.as_bytes())]);
-        self.own_changes().forget(path)?;
-        self.findings().forget(path)?;
-        self.metadata().forget(path)?;
+        self.own_changes_mut().forget(path)?;
+        self.findings_mut().forget(path)?;
+        self.metadata_mut().forget(path)?;
         Ok(deleted)
     }
 

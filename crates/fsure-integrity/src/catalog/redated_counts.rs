@@ -2,6 +2,8 @@
 //! with their recorded content. The one that goes on must know: to it they look
 //! as if they had never had another date.
 
+use std::ops::{Deref, DerefMut};
+
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::database::Database;
@@ -20,12 +22,12 @@ pub struct RedatedFiles {
 }
 
 /// The counts of redated files that updates left behind which were cut off, by their scope.
-pub struct RedatedCounts<'a> {
-    database: &'a mut Database,
+pub struct RedatedCounts<D> {
+    database: D,
 }
 
-impl<'a> RedatedCounts<'a> {
-    pub(super) fn new(database: &'a mut Database) -> Self {
+impl<D: Deref<Target = Database>> RedatedCounts<D> {
+    pub(super) fn new(database: D) -> Self {
         Self { database }
     }
 
@@ -47,6 +49,31 @@ impl<'a> RedatedCounts<'a> {
         Ok(RedatedFiles { within, around })
     }
 
+    fn row(&self, scope: &RelPath) -> Result<Option<u64>> {
+        let sql = "SELECT files FROM redated WHERE scope = ?1";
+        let found = |connection: &Connection| {
+            connection.query_row(sql, [scope.as_bytes()], |row| row.get(0)).optional()
+        };
+        Ok(self.database.run(found)?.map(i64::cast_unsigned))
+    }
+
+    /// The rows at or below a scope.
+    fn rows(&self, scope: &RelPath) -> Result<Vec<(RelPath, u64)>> {
+        let sql = "SELECT scope, files FROM redated
+                   WHERE scope = ?1 OR (scope >= ?2 AND (?3 IS NULL OR scope < ?3))";
+        let (start, end) = scope.below();
+        self.database.run(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(params![scope.as_bytes(), start, end], |row| {
+                let files: i64 = row.get(1)?;
+                Ok((RelPath::from_bytes(row.get::<_, Vec<u8>>(0)?), files.cast_unsigned()))
+            });
+            rows?.collect()
+        })
+    }
+}
+
+impl<D: DerefMut<Target = Database>> RedatedCounts<D> {
     /// Notes the number for the case that the update of a scope is cut off. It includes
     /// what updates of parts of it left behind.
     pub fn set(&mut self, scope: &RelPath, files: u64) -> Result<()> {
@@ -109,29 +136,6 @@ impl<'a> RedatedCounts<'a> {
     fn delete(&mut self, scope: &RelPath) -> Result<()> {
         let sql = "DELETE FROM redated WHERE scope = ?1";
         self.database.delete_counted(CountedTable::Redated, sql, [scope.as_bytes()])
-    }
-
-    fn row(&self, scope: &RelPath) -> Result<Option<u64>> {
-        let sql = "SELECT files FROM redated WHERE scope = ?1";
-        let found = |connection: &Connection| {
-            connection.query_row(sql, [scope.as_bytes()], |row| row.get(0)).optional()
-        };
-        Ok(self.database.run(found)?.map(i64::cast_unsigned))
-    }
-
-    /// The rows at or below a scope.
-    fn rows(&self, scope: &RelPath) -> Result<Vec<(RelPath, u64)>> {
-        let sql = "SELECT scope, files FROM redated
-                   WHERE scope = ?1 OR (scope >= ?2 AND (?3 IS NULL OR scope < ?3))";
-        let (start, end) = scope.below();
-        self.database.run(|connection| {
-            let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map(params![scope.as_bytes(), start, end], |row| {
-                let files: i64 = row.get(1)?;
-                Ok((RelPath::from_bytes(row.get::<_, Vec<u8>>(0)?), files.cast_unsigned()))
-            });
-            rows?.collect()
-        })
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 use fsure_os::path::{self as os_path, FileKind};
 use fsure_os::user_file;
 
-use super::location::{OWN_CATALOG, OWN_FOLDER, RECOVERED};
+use super::own_names::{OWN_CATALOG, OWN_FOLDER, RECOVERED};
 use fsure_core::{Error, IoContext as _, Result, shell_quoted};
 
 /// The end of the name of the folder with the recovery data.

@@ -4,6 +4,7 @@
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::findings;
+use super::sqlite_error::FOREIGN;
 use super::table_total::TableTotals;
 
 /// `fsur` in ASCII: tells a catalog from any other SQLite file.
@@ -247,9 +248,6 @@ fn has_later_tables(connection: &Connection) -> rusqlite::Result<bool> {
 
 /// Bytes of the header of an SQLite database.
 pub(super) const HEAD_BYTES: usize = 100;
-
-/// The objection to a file of something else.
-pub(super) const FOREIGN: &str = "it is not a catalog of fsure, or its first page is damaged";
 
 /// Tells a catalog by the header of its database: SQLite's magic and the application's number
 /// (SQLite, "Database File Format", 1.3).

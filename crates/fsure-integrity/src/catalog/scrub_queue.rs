@@ -42,20 +42,20 @@ pub struct DueTotals {
 
 /// The recorded files that are due, in their order.
 pub struct ScrubQueue<'a> {
-    database: &'a mut Database,
+    database: &'a Database,
     /// True if the root's options ask for metadata.
     has_metadata: bool,
 }
 
 impl<'a> ScrubQueue<'a> {
-    pub(super) fn new(database: &'a mut Database, has_metadata: bool) -> Self {
+    pub(super) fn new(database: &'a Database, has_metadata: bool) -> Self {
         Self { database, has_metadata }
     }
 
     /// Lists the recorded files of `scope` that are due at `now_s`: first those whose
     /// last check found a problem, then those that were last verified at `until_s` or
     /// before, the oldest first. A date in the future counts as no date.
-    pub fn fill(&mut self, scope: &RelPath, until_s: i64, now_s: i64) -> Result<DueTotals> {
+    pub fn fill(&self, scope: &RelPath, until_s: i64, now_s: i64) -> Result<DueTotals> {
         let by_age =
             |verdict: &Verdict| RecheckPriority::of(*verdict) == Some(RecheckPriority::ByAge);
         let by_age: Vec<_> = Verdict::ALL.into_iter().filter(by_age).map(Verdict::name).collect();
@@ -106,7 +106,7 @@ impl<'a> ScrubQueue<'a> {
     }
 
     /// Returns the next files that are due, at most [`PAGE_ROWS`].
-    pub fn page(&mut self, after: i64) -> Result<Vec<DueFile>> {
+    pub fn page(&self, after: i64) -> Result<Vec<DueFile>> {
         let sql = format!(
             "SELECT {}, number, is_again, was_unreachable
              FROM temp.due CROSS JOIN record ON path = due_path

@@ -8,10 +8,12 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use fsure_os::path as os_path;
 
-use super::location::OWN_CATALOG;
+use super::own_names::OWN_CATALOG;
 use super::reject_special_files::refuse_irregular;
-use super::schema::FOREIGN;
 use fsure_core::{Error, Result, shell_quoted};
+
+/// The objection to a file of something else.
+pub(super) const FOREIGN: &str = "it is not a catalog of fsure, or its first page is damaged";
 
 /// Memory for pages, as SQLite takes it: KiB, negative. Rows are read from one
 /// end to the other, so that a page that was left behind is not wanted again;

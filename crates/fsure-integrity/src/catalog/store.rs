@@ -454,59 +454,109 @@ impl Catalog {
         &self.database
     }
 
-    /// Returns the generations and verifications.
-    pub fn history(&mut self) -> History<'_> {
+    /// Returns the generations and verifications, to read.
+    pub fn history(&self) -> History<&Database> {
+        History::new(&self.database)
+    }
+
+    /// Returns the generations and verifications, to write.
+    pub fn history_mut(&mut self) -> History<&mut Database> {
         History::new(&mut self.database)
     }
 
-    /// Returns the findings of earlier runs.
-    pub fn findings(&mut self) -> Findings<'_> {
+    /// Returns the findings of earlier runs, to read.
+    pub fn findings(&self) -> Findings<&Database> {
+        Findings::new(&self.database)
+    }
+
+    /// Returns the findings of earlier runs, to write.
+    pub fn findings_mut(&mut self) -> Findings<&mut Database> {
         Findings::new(&mut self.database)
     }
 
-    /// Returns the recorded metadata.
-    pub fn metadata(&mut self) -> MetadataTable<'_> {
-        MetadataTable::new(&mut self.database, !self.options.meta.is_empty())
+    /// Returns the lists of block values, to read.
+    pub fn block_values(&self) -> BlockValues<&Database> {
+        BlockValues::new(&self.database)
     }
 
-    /// Returns the lists of block values.
-    pub fn block_values(&mut self) -> BlockValues<'_> {
+    /// Returns the lists of block values, to write.
+    pub fn block_values_mut(&mut self) -> BlockValues<&mut Database> {
         BlockValues::new(&mut self.database)
     }
 
-    /// Returns the block values of files that no run has read to their end.
-    pub fn unfinished_files(&mut self) -> UnfinishedFiles<'_> {
+    /// Returns the block values of files that no run has read to their end, to read.
+    pub fn unfinished_files(&self) -> UnfinishedFiles<&Database> {
+        UnfinishedFiles::new(&self.database)
+    }
+
+    /// Returns the block values of files that no run has read to their end, to write.
+    pub fn unfinished_files_mut(&mut self) -> UnfinishedFiles<&mut Database> {
         UnfinishedFiles::new(&mut self.database)
     }
 
-    /// Returns the parts of files that were verified.
-    pub fn verified_ranges(&mut self) -> VerifiedRanges<'_> {
+    /// Returns the parts of files that were verified, to read.
+    pub fn verified_ranges(&self) -> VerifiedRanges<&Database> {
+        VerifiedRanges::new(&self.database)
+    }
+
+    /// Returns the parts of files that were verified, to write.
+    pub fn verified_ranges_mut(&mut self) -> VerifiedRanges<&mut Database> {
         VerifiedRanges::new(&mut self.database)
     }
 
-    /// Returns the files that a scrub has to read.
-    pub fn scrub_queue(&mut self) -> ScrubQueue<'_> {
-        ScrubQueue::new(&mut self.database, !self.options.meta.is_empty())
+    /// Returns the change times that fsure itself has caused, to read.
+    pub fn own_changes(&self) -> OwnChanges<&Database> {
+        OwnChanges::new(&self.database)
     }
 
-    /// Returns the change times that fsure itself has caused.
-    pub fn own_changes(&mut self) -> OwnChanges<'_> {
+    /// Returns the change times that fsure itself has caused, to write.
+    pub fn own_changes_mut(&mut self) -> OwnChanges<&mut Database> {
         OwnChanges::new(&mut self.database)
     }
 
-    /// Returns the folders below the root that have a record of their own.
-    pub fn nested_roots(&mut self) -> NestedRoots<'_> {
+    /// Returns the folders below the root that have a record of their own, to read.
+    pub fn nested_roots(&self) -> NestedRoots<&Database> {
+        NestedRoots::new(&self.database)
+    }
+
+    /// Returns the folders below the root that have a record of their own, to write.
+    pub fn nested_roots_mut(&mut self) -> NestedRoots<&mut Database> {
         NestedRoots::new(&mut self.database)
     }
 
-    /// Returns the counts of redated files that updates left behind which were cut off.
-    pub fn redated_counts(&mut self) -> RedatedCounts<'_> {
+    /// Returns the counts of redated files that updates left behind which were cut off, to read.
+    pub fn redated_counts(&self) -> RedatedCounts<&Database> {
+        RedatedCounts::new(&self.database)
+    }
+
+    /// Returns the counts of redated files that updates left behind which were cut off, to write.
+    pub fn redated_counts_mut(&mut self) -> RedatedCounts<&mut Database> {
         RedatedCounts::new(&mut self.database)
     }
 
-    /// Returns the drafts of an interrupted heal.
-    pub fn heal_drafts(&mut self) -> HealDrafts<'_> {
+    /// Returns the drafts of an interrupted heal, to read.
+    pub fn heal_drafts(&self) -> HealDrafts<&Database> {
+        HealDrafts::new(&self.database)
+    }
+
+    /// Returns the drafts of an interrupted heal, to write.
+    pub fn heal_drafts_mut(&mut self) -> HealDrafts<&mut Database> {
         HealDrafts::new(&mut self.database)
+    }
+
+    /// Returns the recorded metadata, to read.
+    pub fn metadata(&self) -> MetadataTable<&Database> {
+        MetadataTable::new(&self.database, !self.options.meta.is_empty())
+    }
+
+    /// Returns the recorded metadata, to write.
+    pub fn metadata_mut(&mut self) -> MetadataTable<&mut Database> {
+        MetadataTable::new(&mut self.database, !self.options.meta.is_empty())
+    }
+
+    /// Returns the files that a scrub has to read.
+    pub fn scrub_queue(&self) -> ScrubQueue<'_> {
+        ScrubQueue::new(&self.database, !self.options.meta.is_empty())
     }
 }
 

@@ -2,6 +2,8 @@
 //! verified: a scrub with a budget continues inside the file. A part counts only for the
 //! recorded content and for the stat under which it was read; its seal covers both.
 
+use std::ops::{Deref, DerefMut};
+
 use rusqlite::params;
 
 use super::database::Database;
@@ -37,12 +39,12 @@ pub fn add_part(parts: &mut Vec<VerifiedRange>, part: VerifiedRange) {
 }
 
 /// The parts of files that were verified.
-pub struct VerifiedRanges<'a> {
-    database: &'a mut Database,
+pub struct VerifiedRanges<D> {
+    database: D,
 }
 
-impl<'a> VerifiedRanges<'a> {
-    pub(super) fn new(database: &'a mut Database) -> Self {
+impl<D: Deref<Target = Database>> VerifiedRanges<D> {
+    pub(super) fn new(database: D) -> Self {
         Self { database }
     }
 
@@ -74,7 +76,9 @@ impl<'a> VerifiedRanges<'a> {
         let sql = "SELECT EXISTS (SELECT 1 FROM part)";
         self.database.run(|connection| connection.query_row(sql, [], |row| row.get(0)))
     }
+}
 
+impl<D: DerefMut<Target = Database>> VerifiedRanges<D> {
     /// Puts these parts of a file in the place of those there are.
     pub fn set(
         &mut self,

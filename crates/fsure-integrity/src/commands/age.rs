@@ -2,7 +2,7 @@
 //! the record is read and not the tree, so that it works while the medium is elsewhere.
 
 use super::open_root::require_record;
-use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow};
+use crate::catalog::{Audit, Catalog, PageStart, RootLocation, StoredRow};
 use crate::model::{AgeHistogram, ScanMonitor};
 use fsure_core::{Clock, Error, Result};
 
@@ -13,7 +13,7 @@ pub fn age(place: &RootLocation, clock: &Clock, monitor: &dyn ScanMonitor) -> Re
     let now_s = clock.now_s();
     let (first, end) = place.scope.below();
     let mut ages =
-        AgeHistogram { nested_roots: catalog.nested_roots()?, ..AgeHistogram::default() };
+        AgeHistogram { nested_roots: catalog.nested_roots().all()?, ..AgeHistogram::default() };
     ages.nested_roots.retain(|path| path.is_within(&place.scope));
     let mut add = |stored: &StoredRow| match stored {
         StoredRow::Sound(row) if row.is_live_file() => {
@@ -36,6 +36,6 @@ pub fn age(place: &RootLocation, clock: &Clock, monitor: &dyn ScanMonitor) -> Re
         }
         page = catalog.page(&PageStart::After(&after), end.as_deref())?;
     }
-    ages.bad_records = ages.bad_records.max(catalog.audit_unless_shown()?.faults());
+    ages.bad_records = ages.bad_records.max(Audit::unless_shown(&mut catalog)?.faults());
     Ok(ages)
 }

@@ -13,7 +13,7 @@ use super::list_records::ResolvedEntry;
 use super::open_root::{open_root, require_record};
 use super::snapshot::{look, warn_of_known_damage};
 use super::{Options, list_records};
-use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow, locate};
+use crate::catalog::{Audit, Catalog, PageStart, RootLocation, StoredRow, locate};
 use crate::manifest::{ManifestEntry, ManifestFormat, ManifestSource};
 use crate::model::{KnownDamage, Record, ScanMonitor, VerdictCounts};
 use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, NullMonitor, RelPath, Result};
@@ -159,10 +159,10 @@ impl OpenedSide {
     /// Opens the tree as a catalog has it, whatever is there now.
     fn recorded(place: RootLocation, monitor: &dyn ScanMonitor) -> Result<Self> {
         let mut catalog = Catalog::open(&place.catalog, None)?;
-        let faults = catalog.audit()?.faults();
+        let faults = Audit::of(&mut catalog)?.faults();
         let mut known_damage = VerdictCounts::default();
         let mut add = |_, known: KnownDamage| known_damage.add(known.verdict);
-        catalog.each_known_damage(&place.scope, &mut add)?;
+        catalog.findings().each_damage(&place.scope, &mut add)?;
         warn_of_known_damage(&place, &known_damage, monitor);
         Ok(Self { faults, known_damage, ..Self::of(catalog, place.scope) })
     }

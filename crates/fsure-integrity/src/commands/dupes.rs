@@ -8,7 +8,7 @@ use fsure_os::{Kind, Stat};
 use super::Options;
 use super::open_root::{detect_offline, open_root, require_scope};
 use super::snapshot::{TreeSnapshot, look};
-use crate::catalog::{Catalog, RootLocation, StoredRow};
+use crate::catalog::{Catalog, RootLocation, StoredRow, each_equal};
 use crate::model::{Duplicate, Duplicates, Entry, ScanMonitor};
 use fsure_core::{Algorithm, AlgorithmSet, RelPath, Result};
 
@@ -40,7 +40,7 @@ pub fn dupes(
     groups.found.known_damage = looked.known_damage;
     groups.found.files_read = looked.files_read;
     groups.found.bytes_read = looked.bytes_read;
-    looked.catalog.each_equal(algorithm, &place.scope, &mut |stored| {
+    each_equal(&looked.catalog, algorithm, &place.scope, &mut |stored| {
         if let StoredRow::Sound(row) = stored
             && !looked.unread.contains(&row.record.path)
         {

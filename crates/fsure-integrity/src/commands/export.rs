@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha512};
 use super::open_root::require_record;
 use super::snapshot::warn_of_known_damage;
 use super::{Options, UpdateOptions, update};
-use crate::catalog::{Catalog, PageStart, RootLocation, StoredRow};
+use crate::catalog::{Audit, Catalog, PageStart, RootLocation, StoredRow};
 use crate::manifest::{
     ListedMtime, ManifestEntry, ManifestFormat, ManifestHeader, bag_files, mhl_chain, writer,
 };
@@ -106,7 +106,7 @@ pub fn export(
     }
     let mut exported = export.exported;
     warn_of_known_damage(place, &exported.known_damage, monitor);
-    let faults = catalog.audit_unless_shown()?.faults();
+    let faults = Audit::unless_shown(catalog)?.faults();
     if faults > exported.bad {
         monitor.warn("the list is not whole: rows of the record are damaged or lost");
         exported.bad = faults;

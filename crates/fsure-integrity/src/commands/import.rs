@@ -12,7 +12,7 @@ use super::Options;
 use super::list_catalog::broken_rules;
 use super::list_records::{self, ListProblem, ListProblems, named, record};
 use super::open_root::{OpenRoot, keep_backup, lock, open_root, root_identity};
-use crate::catalog::{Catalog, OWN_FOLDER, RootLocation, RootSettings, Row, StoredRow};
+use crate::catalog::{Audit, Catalog, OWN_FOLDER, RootLocation, RootSettings, Row, StoredRow};
 use crate::manifest::{ManifestEntry, ManifestFormat, ManifestSource, ProblemKind};
 use crate::model::{Changes, Entry, EntryKind, Record, ScanMonitor};
 use fsure_core::{Algorithm, AlgorithmSet, Clock, Digests, Error, ExitCode, RelPath, Result};
@@ -78,7 +78,7 @@ pub fn import(
         return nothing(source, monitor);
     }
     let mut catalog = open_or_create(place, &open, monitor)?;
-    let audit = catalog.audit()?;
+    let audit = Audit::of(&mut catalog)?;
     if !audit.is_clean() {
         return Err(Error::RecordUntrusted {
             catalog: place.catalog.clone(),
@@ -100,7 +100,7 @@ pub fn import(
     }
     let imported = import.imported;
     let changes = Changes { new: imported.recorded, ..Changes::default() };
-    catalog.note_changes(&mut None, options.clock.now_s(), "import", changes)?;
+    catalog.history_mut().note_changes(&mut None, options.clock.now_s(), "import", changes)?;
     catalog.commit()?;
     keep_backup(place, &mut catalog, &options.backup_folders, monitor)?;
     Ok(imported)

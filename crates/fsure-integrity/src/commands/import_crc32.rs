@@ -90,7 +90,7 @@ impl Import<'_> {
                     let anchor = known.anchor_inode.unwrap_or_default();
                     self.catalog.file_system_of(known.volume.clone(), anchor)
                 });
-                let blocks = proven.blocks(&row)?;
+                let blocks = proven.block_values().of(&row)?;
                 if let Err(refusal) = self.take_proven(&row, now, &blocks)? {
                     monitor.warn(&refusal.reason);
                 }

@@ -56,8 +56,8 @@ impl History {
 pub fn log(place: &RootLocation, key: Option<&Verifier>) -> Result<History> {
     require_record(place)?;
     let catalog = Catalog::open(&place.catalog, None)?;
-    let generations = catalog.generations()?;
-    let verifications = catalog.verifications()?;
+    let generations = catalog.history().generations()?;
+    let verifications = catalog.history().verifications()?;
     let chain = match key {
         Some(key) => check(&generations, key).map(Some),
         None => Chain::follow(&generations).transpose(),
@@ -89,7 +89,7 @@ fn known_damage(
     scope: &RelPath,
 ) -> Result<(Vec<(RelPath, KnownDamage)>, VerdictCounts)> {
     let (mut listed, mut files) = (Vec::new(), VerdictCounts::default());
-    catalog.each_known_damage(scope, &mut |path, known| {
+    catalog.findings().each_damage(scope, &mut |path, known| {
         files.add(known.verdict);
         if listed.len() < GRAVE_FINDINGS_MAX {
             listed.push((path, known));

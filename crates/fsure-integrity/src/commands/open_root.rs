@@ -315,7 +315,7 @@ pub(super) fn plan(
         may_write,
         binds_claims: false,
         is_list: false,
-        meta: catalog.choices().meta,
+        meta: catalog.options().meta,
         force: options.force,
         tell_ok: options.tell_ok,
         clock: options.clock.clone(),
@@ -343,7 +343,7 @@ pub(super) fn warn_interrupted_heal(
     monitor: &dyn ScanMonitor,
 ) -> Result<()> {
     let has_journal = os_path::exists(&Catalog::journal_file(&place.catalog));
-    if has_journal || !catalog.drafts()?.is_empty() {
+    if has_journal || !catalog.heal_drafts().all()?.is_empty() {
         let heal = place.command("heal");
         monitor.warn(&format!("a heal was cut off; '{heal} --yes' finishes it and clears up"));
     }
@@ -357,7 +357,7 @@ fn drafts(catalog: &Catalog, options: &Options) -> Result<Vec<RelPath>> {
     if options.signed_by.is_some() {
         return Ok(Vec::new());
     }
-    let drafts = catalog.drafts()?.into_iter().map(|(_, draft)| draft);
+    let drafts = catalog.heal_drafts().all()?.into_iter().map(|(_, draft)| draft);
     Ok(drafts.filter(|draft| is_draft_name(draft.name())).collect())
 }
 

@@ -13,8 +13,8 @@ use super::damaged_catalogs::kept_name;
 use super::open_root::{OpenRoot, keep_backup, lock_any, open_root, plan, root_identity};
 use super::{Options, verify_sidecars};
 use crate::catalog::{
-    Catalog, OWN_CATALOG, PageStart, RECOVERED, ReadSeek, Recovered, RootLocation, RootSettings,
-    Row, Sources, StoredRow, is_recorded,
+    Audit, Catalog, OWN_CATALOG, PageStart, RECOVERED, ReadSeek, Recovered, RootLocation,
+    RootSettings, Row, Sources, StoredRow, check_pages, drop_unproven_blocks, is_recorded,
 };
 use crate::model::{Changes, Generation, ScanMonitor, Verdict};
 use crate::scan::{Purpose, are_proven};
@@ -148,13 +148,13 @@ fn damage(place: &RootLocation) -> Result<Option<String>> {
     }
     let look = || -> Result<Option<String>> {
         let mut catalog = Catalog::open(&place.catalog, None)?;
-        let audit = catalog.audit()?;
+        let audit = Audit::of(&mut catalog)?;
         let bad = audit.bad_rows.len();
         let bad = (bad > 0).then(|| format!("{bad} of its rows fail their own seal"));
-        let pages = catalog.check_pages()?;
+        let pages = check_pages(&catalog)?;
         // Their totals are checked when they are read.
-        catalog.generations()?;
-        catalog.verifications()?;
+        catalog.history().generations()?;
+        catalog.history().verifications()?;
         Ok(pages.or(audit.objection).or(bad))
     };
     match look() {
@@ -198,7 +198,7 @@ fn put_together(
         Catalog::refuse_foreign(&damaged)?;
     }
     let mut catalog = Catalog::open(making, None)?;
-    recovery.without_blocks = catalog.drop_unproven_blocks(&is_proven)?;
+    recovery.without_blocks = drop_unproven_blocks(&mut catalog, &is_proven)?;
     if !recovery.recovered.has_all_rows {
         recovery.from_sidecars = take_sidecars(place, open, &mut catalog, monitor)?;
     }
@@ -206,7 +206,7 @@ fn put_together(
         note_losses(&mut catalog, now_s)?;
     }
     catalog.commit()?;
-    let audit = catalog.audit()?;
+    let audit = Audit::of(&mut catalog)?;
     if !audit.is_clean() {
         let why = format!("the record that was put together is not sound: {audit:?}");
         return Err(Error::Internal(why));
@@ -275,8 +275,8 @@ fn take_sidecars(
 fn note_losses(catalog: &mut Catalog, now_s: i64) -> Result<()> {
     let (none, name) = (RelPath::root(), Verdict::RecordBad.name());
     catalog.note_accepted(now_s, &none, name, None, None)?;
-    let number = catalog.next_generation()?;
-    catalog.put_generation(&Generation {
+    let number = catalog.history().next_generation()?;
+    catalog.history_mut().put_generation(&Generation {
         number,
         at_s: now_s,
         command: "recover".to_owned(),

@@ -76,7 +76,7 @@ fn rules(
             && nested_place(place, path).is_recorded()
             && open.root.stat(path.as_bytes()).is_ok()
     };
-    let nested_roots: Vec<_> = catalog.nested_roots()?.into_iter().filter(is_there).collect();
+    let nested_roots: Vec<_> = catalog.nested_roots().all()?.into_iter().filter(is_there).collect();
     let below = u32::try_from(nested_roots.len()).unwrap_or(u32::MAX);
     let roots = options.roots.max(1).saturating_add(below);
     let budget = match options.budget {

@@ -79,7 +79,7 @@ type Visit<'a> = dyn FnMut(&mut Catalog, &RelPath, Vec<ManifestEntry>) -> Result
 /// Folders come after those below them. Roots below this one are left out,
 /// and so is what was recorded of them before they were roots.
 pub(super) fn each_folder(catalog: &mut Catalog, visit: &mut Visit<'_>) -> Result<()> {
-    let nested: HashSet<RelPath> = catalog.nested_roots()?.into_iter().collect();
+    let nested: HashSet<RelPath> = catalog.nested_roots().all()?.into_iter().collect();
     let frame = |folder, is_another_s| {
         let (files, unvisited) = Default::default();
         Frame { folder, files, unvisited, is_another_s }

@@ -8,7 +8,7 @@ use fsure_os::path as os_path;
 use fsure_os::user_file::AtomicFile;
 
 use super::open_root::{keep_backup, lock, open_root, require_record};
-use crate::catalog::{Catalog, MADE_BY, RootLocation, digest_of};
+use crate::catalog::{Audit, Catalog, Claimed, MADE_BY, RootLocation, digest_of};
 use crate::model::{Changes, Generation, ScanMonitor, SignatureInfo, SignedStatement};
 use crate::trust::{
     Chain, SeenChains, Signer, Statement, forgetful, head, place_of, remember, signed, weak,
@@ -60,26 +60,26 @@ pub fn seal(
     let config = open_root(place)?.config.digest;
     let mut catalog = Catalog::open(&place.catalog, Some(lock(&place.catalog, monitor)?))?;
     let refuse = |why: String| Err(refused(place, why));
-    let audit = catalog.audit()?;
+    let audit = Audit::of(&mut catalog)?;
     if !audit.is_clean() {
         let bad_rows = || "rows of it fail their own seal".to_owned();
         return refuse(audit.objection.unwrap_or_else(bad_rows));
     }
     // One transaction from here on, so that exactly what is there is signed.
     catalog.begin()?;
-    let claimed = catalog.claimed()?;
+    let claimed = Claimed::of(&mut catalog)?;
     if claimed.bad > 0 {
         return refuse("rows of it fail their own seal".to_owned());
     }
     if claimed.weak > 0 {
         return refuse(weak(claimed.weak));
     }
-    let generations = catalog.generations()?;
+    let generations = catalog.history().generations()?;
     let before = previous(place, options, &generations)?;
     let since = before.as_ref().map_or(0, |chain| chain.newest.generation);
     let first = generations.partition_point(|one| one.number <= since);
     let between = &generations[first..];
-    let number = catalog.next_generation()?;
+    let number = catalog.history().next_generation()?;
     let statement = Statement {
         root: escape(place.root.file_name().map_or(b"/", |name| name.as_encoded_bytes())),
         chain: before.as_ref().map_or_else(|| catalog.draw(), |chain| Ok(chain.newest.chain))?,
@@ -106,7 +106,7 @@ pub fn seal(
         bytes: claimed.bytes,
         changes,
         file,
-        nested: catalog.nested_roots()?,
+        nested: catalog.nested_roots().all()?,
     })
 }
 
@@ -153,7 +153,7 @@ fn write(
         hint: None,
     })?;
     let chain = Chain { heads: vec![(number, head(&seal))], newest: statement };
-    catalog.put_generation(&Generation {
+    catalog.history_mut().put_generation(&Generation {
         number,
         at_s: chain.newest.at_s,
         command: "seal".to_owned(),

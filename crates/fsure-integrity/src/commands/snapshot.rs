@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Options;
 use super::open_root::{OpenRoot, plan};
-use crate::catalog::{Catalog, RootLocation, RootSettings};
+use crate::catalog::{Audit, Catalog, RootLocation, RootSettings, temporary_copy};
 use crate::model::{Finding, Progress, ScanMonitor, StopReason, Verdict, VerdictCounts};
 use crate::scan::{Accept, Forget, Purpose, SizeFilter, UpdateRules, scan};
 use fsure_core::{AlgorithmSet, Error, ExitCode, Monitor, RelPath, Result, timeout_error};
@@ -47,8 +47,8 @@ pub(super) fn look(
     let options = &Options { force: true, ..options.clone() };
     let mut faults = 0;
     let mut catalog = if place.is_recorded() {
-        faults = Catalog::open(&place.catalog, None)?.audit()?.faults();
-        Catalog::temporary_copy(&place.catalog)?
+        faults = Audit::of(&mut Catalog::open(&place.catalog, None)?)?.faults();
+        temporary_copy(&place.catalog)?
     } else {
         let settings = RootSettings { digests, cross_file_systems: false };
         Catalog::temporary(&place.root, settings, (open.volume.clone(), open.inode))?

@@ -11,7 +11,7 @@ use fsure_os::root_dir::{Root, is_gone};
 use super::sidecar_io::{
     FOLDER_FILE_MAX, ProblemReporter, each_folder, read_carrier, read_folder_file,
 };
-use crate::catalog::{Catalog, PageStart, RootOptions, Row, StoredRow};
+use crate::catalog::{Audit, Catalog, PageStart, RootOptions, Row, StoredRow};
 use crate::manifest::{
     ManifestEntry, carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute,
     read_folder, says_more, write_attribute, write_folder,
@@ -44,14 +44,14 @@ pub(super) fn bring_in_line(
     monitor: &dyn ScanMonitor,
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let RootOptions { layout, leaving, .. } = catalog.choices();
+    let RootOptions { layout, leaving, .. } = catalog.options();
     let mut run = SidecarSync::new(root, Some((accept, started_ns)), monitor);
     let carriers = &mut outcome.carriers;
     for left in leaving.iter() {
         run.go(left, SidecarAction::TakeAway, catalog)?;
         if run.found.refused == 0 && run.is_going_on() {
-            let leaving = catalog.choices().leaving.without(left);
-            catalog.set_choices(RootOptions { leaving, ..catalog.choices() })?;
+            let leaving = catalog.options().leaving.without(left);
+            catalog.set_options(RootOptions { leaving, ..catalog.options() })?;
         }
     }
     if layout != SidecarKind::Tree && run.is_going_on() {
@@ -72,7 +72,7 @@ pub(super) fn look(
     monitor: &dyn ScanMonitor,
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let layout = catalog.choices().layout;
+    let layout = catalog.options().layout;
     if layout != SidecarKind::Tree {
         let mut run = SidecarSync::new(root, None, monitor);
         run.go(layout, SidecarAction::Write, catalog)?;
@@ -161,7 +161,7 @@ impl<'a> SidecarSync<'a> {
             return Ok(false);
         }
         if self.objection.is_none() {
-            let audit = catalog.audit()?;
+            let audit = Audit::of(catalog)?;
             let is_clean = audit.is_clean();
             let why = || audit.objection.unwrap_or_else(|| "rows fail their seal".to_owned());
             self.objection = Some((!is_clean).then(why));
@@ -326,7 +326,7 @@ impl<'a> SidecarSync<'a> {
     }
 
     fn each_file(&mut self, catalog: &mut Catalog, aim: SidecarAction) -> Result<()> {
-        let nested: HashSet<RelPath> = catalog.nested_roots()?.into_iter().collect();
+        let nested: HashSet<RelPath> = catalog.nested_roots().all()?.into_iter().collect();
         let mut after: Option<Vec<u8>> = None;
         while self.is_going_on() {
             let from = after.as_deref().map_or(PageStart::From(b""), PageStart::After);
@@ -475,10 +475,10 @@ fn take_change(
     }
     let granularity_ns = catalog.granularity_ns(row.record.entry.file_system);
     let was_racy = row.record.is_racy(granularity_ns)
-        && !catalog.is_own_change(&row.record.path, &row.record.entry)?;
+        && !catalog.own_changes().contains(&row.record.path, &row.record.entry)?;
     let mut record = row.record.clone();
     record.entry.ctime_ns = Some(after.ctime_ns);
     let path = record.path.clone();
     catalog.put_same_content(row, record)?;
-    if was_racy { Ok(()) } else { catalog.note_own_change(&path, after.ctime_ns) }
+    if was_racy { Ok(()) } else { catalog.own_changes_mut().note(&path, after.ctime_ns) }
 }

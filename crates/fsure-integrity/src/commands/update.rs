@@ -87,8 +87,8 @@ pub fn update(
     let settings = settings(Some(catalog.settings()), options);
     if !options.only_completes {
         catalog.set_settings(settings)?;
-        let before = catalog.choices();
-        catalog.set_choices(choices(before, options))?;
+        let before = catalog.options();
+        catalog.set_options(choices(before, options))?;
     }
     let rules = UpdateRules {
         full: options.full,

@@ -74,7 +74,12 @@ pub(super) fn adopt(
     if carriers.used > 0 {
         let (new, bytes) = (carriers.used, catalog.bytes());
         let changes = Changes { new, bytes, ..Changes::default() };
-        catalog.note_changes(&mut None, Clock::default().now_s(), "adopt", changes)?;
+        catalog.history_mut().note_changes(
+            &mut None,
+            Clock::default().now_s(),
+            "adopt",
+            changes,
+        )?;
     }
     catalog.commit()?;
     Ok(carriers)

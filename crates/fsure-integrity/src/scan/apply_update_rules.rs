@@ -48,7 +48,7 @@ impl CatalogChange {
             }
         }
         if settled.size() >= KEEP_PARTS_MIN {
-            catalog.forget_unfinished(&settled.path)?;
+            catalog.unfinished_files_mut().forget(&settled.path)?;
         }
         Ok(())
     }
@@ -127,7 +127,7 @@ fn same_content(
 ) -> CatalogChange {
     let values = content.values();
     // A list that was damaged is written anew.
-    let is_intact = catalog.blocks(row).is_ok_and(|kept| kept == values);
+    let is_intact = catalog.block_values().of(row).is_ok_and(|kept| kept == values);
     let mut digests = row.record.digests.clone();
     for algorithm in content.digests.algorithms().iter() {
         let value = content.digests.get(algorithm).expect("it is in the set");

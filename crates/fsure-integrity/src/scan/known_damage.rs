@@ -26,9 +26,9 @@ pub(super) fn note_found(catalog: &mut Catalog, settled: &PathResult, clock: &Cl
         _ if !was_looked_at => Ok(()),
         Some(_) => {
             let at_s = clock.now_s();
-            catalog.note_finding(path, at_s, settled.verdict)
+            catalog.findings_mut().note(path, at_s, settled.verdict)
         }
-        None if settled.was_read => catalog.forget_finding(path),
+        None if settled.was_read => catalog.findings_mut().forget(path),
         None => Ok(()),
     }
 }
@@ -52,7 +52,7 @@ impl JudgedDamage {
         scope: &RelPath,
         after: Option<&RelPath>,
     ) -> Result<Option<(RelPath, Vec<PathResult>)>> {
-        let page = catalog.known_damage_page(scope, after)?;
+        let page = catalog.findings().damage_page(scope, after)?;
         let Some((last, _)) = page.last() else { return Ok(None) };
         let (last, mut unjudged) = (last.clone(), Vec::new());
         for (path, _) in page {

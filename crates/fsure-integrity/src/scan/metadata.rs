@@ -68,7 +68,7 @@ pub(super) fn compare_moved(
         return Ok(Vec::new());
     }
     let Some(mut now) = ask(&plan.root, to, plan.meta) else { return Ok(Vec::new()) };
-    let was = catalog.metadata(from)?;
+    let was = catalog.metadata().of(from)?;
     Ok(compare(&plan.purpose, was, &mut now))
 }
 

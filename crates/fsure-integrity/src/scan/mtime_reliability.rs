@@ -77,7 +77,7 @@ impl MtimeReliability {
         are_many: bool,
     ) -> Result<()> {
         let carried = match self.is_update {
-            true => catalog.redated_files(scope)?,
+            true => catalog.redated_counts().of(scope)?,
             false => RedatedFiles::default(),
         };
         self.redated.same_content += carried.within;
@@ -93,7 +93,7 @@ impl MtimeReliability {
         if !self.is_update || self.new_dates == NewDates::Explain {
             return Ok(());
         }
-        catalog.set_redated_files(scope, self.redated.same_content)
+        catalog.redated_counts_mut().set(scope, self.redated.same_content)
     }
 
     /// Ends the counting: nothing is left that an update could go on with.
@@ -102,7 +102,7 @@ impl MtimeReliability {
         if !self.is_update {
             return Ok(());
         }
-        catalog.settle_redated_files(scope, self.redated.same_content)
+        catalog.redated_counts_mut().finish(scope, self.redated.same_content)
     }
 
     /// Counts a file for the rule, which may decide it. `files` is the number of files

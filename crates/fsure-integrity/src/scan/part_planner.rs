@@ -110,7 +110,7 @@ impl PartPlanner {
         is_again: bool,
     ) -> Result<Vec<VerifiedRange>> {
         let (record, now_s) = (&row.record, self.now_s);
-        let mut parts = catalog.parts(&record.path, entry, blake3)?;
+        let mut parts = catalog.verified_ranges().of(&record.path, entry, blake3)?;
         let oldest_s = if is_again { now_s.saturating_sub(self.good_for_s) } else { i64::MIN };
         let is_dated = record.verified_s <= now_s;
         let oldest_s = oldest_s.max(if is_dated { record.verified_s } else { i64::MIN });

@@ -45,8 +45,8 @@ pub(super) fn digests_to_compute(
         }
         (Purpose::Update(rules), RecordState::Sound(record)) => {
             let has = record.digests.algorithms();
-            let is_racy =
-                record.is_racy(granularity_ns) && !catalog.is_own_change(path, &record.entry)?;
+            let is_racy = record.is_racy(granularity_ns)
+                && !catalog.own_changes().contains(path, &record.entry)?;
             let is_as_recorded = record.entry.same_stat(entry)
                 && !is_racy
                 && record.gone_s.is_none()

@@ -20,6 +20,7 @@ use super::tombstones::TombstoneSweep;
 use super::{Purpose, ScanPlan};
 use crate::catalog::{
     Audit, Catalog, Claims, Row, StoredMetadata, StoredRow, UnfinishedBlocks, VerifiedRange,
+    check_pages, forget_tombstones,
 };
 use crate::model::{
     Basis, Entry, EntryKind, Metadata, MetadataChange, Offline, Outcome, Record, ScanMonitor,
@@ -183,7 +184,7 @@ impl<'a> ResultRecorder<'a> {
     /// Returns the block values of a row; none if the catalog cannot give them,
     /// which makes the record doubtful and not the run impossible.
     pub(super) fn blocks(&mut self, row: &Row) -> Result<Vec<BlockValue>> {
-        match self.catalog.blocks(row) {
+        match self.catalog.block_values().of(row) {
             Err(Error::RecordUntrusted { why, .. }) => {
                 self.report.distrust(why);
                 self.may_write = false;
@@ -304,8 +305,8 @@ impl<'a> ResultRecorder<'a> {
             return Ok(!self.is_halted);
         }
         self.is_prechecked = true;
-        let mut audit = self.catalog.audit()?;
-        let damaged_pages = if self.may_write { self.catalog.check_pages()? } else { None };
+        let mut audit = Audit::of(self.catalog)?;
+        let damaged_pages = if self.may_write { check_pages(self.catalog)? } else { None };
         if damaged_pages.is_some() {
             audit.objection = damaged_pages;
             self.reject_record(&audit);
@@ -314,7 +315,7 @@ impl<'a> ResultRecorder<'a> {
         } else if audit.objection.is_some() {
             self.accept_losses(&audit)?;
         }
-        self.has_parts = self.catalog.has_parts()?;
+        self.has_parts = self.catalog.verified_ranges().are_any()?;
         let sample = Sample::look(self.plan, self.catalog, &audit.sample);
         if !self.is_halted && !self.plan.force {
             let missing = match self.missing.gone() {
@@ -410,7 +411,12 @@ impl<'a> ResultRecorder<'a> {
         let written = self.catalog.put_same_content(row, record);
         self.stop_on_write_error(written)?;
         if row.has_blocks() && self.has_parts && self.may_write {
-            let forgotten = self.catalog.set_parts(&row.record.path, &row.record.entry, &[], &[]);
+            let forgotten = self.catalog.verified_ranges_mut().set(
+                &row.record.path,
+                &row.record.entry,
+                &[],
+                &[],
+            );
             self.stop_on_write_error(forgotten)?;
         }
         Ok(())
@@ -443,7 +449,7 @@ impl<'a> ResultRecorder<'a> {
         let after = change.record().filter(|_| accepts).cloned();
         let is_settled = settled.was_read || settled.entry.is_none();
         let written = change.write(self.catalog, settled).and_then(|()| match is_settled {
-            true => self.catalog.forget_finding(&settled.path),
+            true => self.catalog.findings_mut().forget(&settled.path),
             false => Ok(()),
         });
         self.stop_on_write_error(written)?;
@@ -470,13 +476,13 @@ impl<'a> ResultRecorder<'a> {
             return Ok(false);
         }
         let is_as_recorded = matches!(
-            self.catalog.metadata(&settled.path)?,
+            self.catalog.metadata().of(&settled.path)?,
             Some(StoredMetadata::Sound(was)) if was == now
         );
         if is_as_recorded || !self.precheck_once()? {
             return Ok(false);
         }
-        let written = self.catalog.put_metadata(&settled.path, &now);
+        let written = self.catalog.metadata_mut().put(&settled.path, &now);
         self.stop_on_write_error(written)?;
         Ok(!self.is_stopped())
     }
@@ -517,7 +523,7 @@ impl<'a> ResultRecorder<'a> {
         if !is_update || !self.may_write || !self.precheck_once()? {
             return Ok(());
         }
-        let kept = self.catalog.put_unfinished(path, entry, blocks);
+        let kept = self.catalog.unfinished_files_mut().put(path, entry, blocks);
         self.stop_on_write_error(kept)
     }
 
@@ -533,7 +539,7 @@ impl<'a> ResultRecorder<'a> {
             return Ok(());
         }
         self.has_parts = true;
-        let kept = self.catalog.set_parts(path, entry, blake3, parts);
+        let kept = self.catalog.verified_ranges_mut().set(path, entry, blake3, parts);
         self.stop_on_write_error(kept)
     }
 
@@ -543,13 +549,14 @@ impl<'a> ResultRecorder<'a> {
         if !self.may_write {
             return Ok(());
         }
-        let noted = self.catalog.note_undecided(path, self.plan.clock.now_s());
+        let noted = self.catalog.findings_mut().note_undecided(path, self.plan.clock.now_s());
         self.stop_on_write_error(noted)
     }
 
     /// Takes the files that earlier scrubs had not enough time for.
     pub(super) fn load_cut_off(&mut self) -> Result<()> {
-        self.cut_off = self.catalog.cut_off(&self.plan.walk.scope)?.into_iter().collect();
+        self.cut_off =
+            self.catalog.findings().cut_off(&self.plan.walk.scope)?.into_iter().collect();
         Ok(())
     }
 
@@ -560,7 +567,7 @@ impl<'a> ResultRecorder<'a> {
             return Ok(());
         }
         let at_s = self.plan.clock.now_s();
-        let noted = self.catalog.note_cut_off(path, at_s);
+        let noted = self.catalog.findings_mut().note_cut_off(path, at_s);
         self.stop_on_write_error(noted)
     }
 
@@ -593,7 +600,12 @@ impl<'a> ResultRecorder<'a> {
             return Ok(());
         }
         let (at_s, command) = (self.time.now_s(), self.plan.command);
-        self.catalog.note_changes(&mut self.generation, at_s, command, self.report.changes())
+        self.catalog.history_mut().note_changes(
+            &mut self.generation,
+            at_s,
+            command,
+            self.report.changes(),
+        )
     }
 
     /// A record that cannot be written is as it was at the last commit. It ends a
@@ -637,12 +649,12 @@ impl<'a> ResultRecorder<'a> {
             if let Some(why) = self.patterns.check_unjudged() {
                 self.report.distrust(why);
             }
-            let choices = self.catalog.choices();
+            let choices = self.catalog.options();
             let claims = claims.map(|claims| claims.finish(&known_roots, choices));
             self.report.outcome_mut().claims = claims.map(|claimed| claimed.digest);
         }
         if self.report.outcome().scrub.is_some() && self.may_write && self.catalog.is_writing() {
-            let forgotten = self.catalog.prune_failed_checks();
+            let forgotten = self.catalog.findings_mut().prune();
             self.stop_on_write_error(forgotten)?;
         }
         if self.report.outcome().stopped.is_some() && judges_all(self.plan) {
@@ -652,7 +664,7 @@ impl<'a> ResultRecorder<'a> {
         let is_complete = !self.is_stopped() && self.plan.walk.scope.is_root();
         let is_update = self.report.outcome().is_update;
         if is_complete && self.may_write && is_update && self.catalog.is_writing() {
-            let forgotten = self.catalog.forget_all_unfinished();
+            let forgotten = self.catalog.unfinished_files_mut().forget_all();
             self.stop_on_write_error(forgotten)?;
         }
         if self.plan.scrub.is_some() && !self.is_halted {
@@ -678,7 +690,7 @@ impl<'a> ResultRecorder<'a> {
     /// Reports and records the nested roots that came and went. Returns those that had been
     /// recorded.
     fn finish_nested_roots(&mut self) -> Result<Vec<RelPath>> {
-        let known = self.catalog.nested_roots()?;
+        let known = self.catalog.nested_roots().all()?;
         let found = self.report.outcome().nested_roots.clone();
         let roots = NestedRoots { known, found };
         for path in roots.absent(&self.plan.walk.scope) {
@@ -687,7 +699,7 @@ impl<'a> ResultRecorder<'a> {
                 _ => false,
             };
             if forgets {
-                let forgotten = self.catalog.set_nested_root(path, false);
+                let forgotten = self.catalog.nested_roots_mut().set(path, false);
                 self.stop_on_write_error(forgotten)?;
             } else {
                 self.report.outcome_mut().absent_roots.push(path.clone());
@@ -700,7 +712,7 @@ impl<'a> ResultRecorder<'a> {
         }
         for path in roots.unrecorded() {
             if self.report.outcome().is_update && self.may_write {
-                let remembered = self.catalog.set_nested_root(path, true);
+                let remembered = self.catalog.nested_roots_mut().set(path, true);
                 self.stop_on_write_error(remembered)?;
             }
         }
@@ -727,7 +739,7 @@ impl<'a> ResultRecorder<'a> {
         if self.is_stopped() || !self.may_write || !self.precheck_once()? {
             return Ok(());
         }
-        let forgotten = self.catalog.forget_gone(&self.plan.walk.scope, until_s);
+        let forgotten = forget_tombstones(self.catalog, &self.plan.walk.scope, until_s);
         self.report.outcome_mut().forgotten = *forgotten.as_ref().unwrap_or(&0);
         self.stop_on_write_error(forgotten.map(drop))
     }
@@ -739,8 +751,8 @@ impl<'a> ResultRecorder<'a> {
         if !is_of_use || !self.may_write || self.is_halted || !self.precheck_once()? {
             return Ok(());
         }
-        let noted = self.catalog.last_generation().and_then(|generation| {
-            self.catalog.note_verification(&Verification {
+        let noted = self.catalog.history().last_generation().and_then(|generation| {
+            self.catalog.history_mut().note_verification(&Verification {
                 at_s: self.time.now_s(),
                 command: self.plan.command.to_owned(),
                 generation,

@@ -77,7 +77,8 @@ impl ScrubQueue {
         let recorder = evaluator.recorder_mut();
         let now_s = recorder.time().now_s();
         let age_s = rules.max_age.map_or(0, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
-        let due = recorder.catalog_mut().list_due(scope, now_s.saturating_sub(age_s), now_s)?;
+        let due =
+            recorder.catalog().scrub_queue().fill(scope, now_s.saturating_sub(age_s), now_s)?;
         let outcome = recorder.report_mut().outcome_mut();
         outcome.nested_roots.clone_from(&rules.nested_roots);
         outcome.scrub = Some(ScrubSummary {
@@ -206,7 +207,7 @@ impl ScrubQueue {
     fn fetch(&mut self, evaluator: &mut Evaluator<'_>) -> Result<()> {
         loop {
             if self.page.is_empty() && !self.is_fetched {
-                self.page = evaluator.recorder_mut().catalog_mut().due_page(self.after)?.into();
+                self.page = evaluator.recorder().catalog().scrub_queue().page(self.after)?.into();
                 self.is_fetched = self.page.is_empty();
                 self.after = self.page.back().map_or(self.after, |last| last.number);
             }

@@ -17,7 +17,7 @@ pub use key::{LockedKey, Signer, Verifier};
 pub(crate) use seen_chains::SeenChains;
 pub(crate) use statement::{Statement, head, statement, unhex};
 
-use crate::catalog::{Catalog, RootLocation};
+use crate::catalog::{Catalog, Claimed, RootLocation};
 use crate::model::{Outcome, SignatureInfo};
 use fsure_core::digest::hex;
 use fsure_core::{Error, Result};
@@ -66,7 +66,7 @@ impl SignedBy {
         config: Option<[u8; 32]>,
     ) -> Result<Trusted<'a>> {
         let refuse = |why: String| Err(refused(place, why));
-        let chain = match check(&catalog.generations()?, &self.key) {
+        let chain = match check(&catalog.history().generations()?, &self.key) {
             Ok(chain) => chain,
             Err(why) => return refuse(why),
         };
@@ -80,7 +80,7 @@ impl SignedBy {
         if let Some(why) = self.is_old(place, &chain)? {
             return refuse(why);
         }
-        let claimed = catalog.claimed()?;
+        let claimed = Claimed::of(catalog)?;
         if claimed.bad > 0 {
             return refuse(format!("{} of its rows fail their own seal", claimed.bad));
         }
@@ -119,7 +119,7 @@ impl Trusted<'_> {
     /// A run that does not come by every row has the record looked at once more,
     /// with the rows as they are in `again`.
     pub(crate) fn conclude_again(self, outcome: &mut Outcome, again: &mut Catalog) -> Result<()> {
-        outcome.claims = Some(again.claimed()?.digest);
+        outcome.claims = Some(Claimed::of(again)?.digest);
         self.conclude(outcome)
     }
 

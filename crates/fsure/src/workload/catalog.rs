@@ -25,7 +25,7 @@ use fsure_os::path as os_path;
 
 use super::{AckWriter, LastIntact, payload, sqlite};
 use fsure_core::{Error, ExitCode, IoContext as _, Monitor, RelPath, Result};
-use fsure_integrity::catalog::{Catalog, OWN_CATALOG, RootLocation};
+use fsure_integrity::catalog::{Audit, Catalog, OWN_CATALOG, RootLocation};
 use fsure_integrity::model::{Finding, Outcome, ScanMonitor, StopReason, Verdict};
 use fsure_integrity::scan::{IoOptions, RateLimiter};
 use fsure_integrity::{Options, UpdateOptions, update, verify};
@@ -237,7 +237,7 @@ fn look(place: &RootLocation) -> Result<LastIntact> {
         return Ok(Err(strange));
     }
     let mut catalog = Catalog::open(&place.catalog, None)?;
-    let audit = catalog.audit()?;
+    let audit = Audit::of(&mut catalog)?;
     if !audit.is_clean() {
         return Ok(Err(format!("the record fails its audit: {audit:?}")));
     }

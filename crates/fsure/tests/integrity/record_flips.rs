@@ -20,7 +20,7 @@ use std::sync::Mutex;
 use crate::support::signable::Signable;
 use crate::support::{Recorded, Tree, campaign, content, fsure};
 use fsure_core::{ExitCode, Monitor, RelPath};
-use fsure_integrity::catalog::{Catalog, PageStart, StoredRow, locate};
+use fsure_integrity::catalog::{Audit, Catalog, PageStart, StoredRow, locate};
 use fsure_integrity::manifest::ManifestFormat;
 use fsure_integrity::model::{Duplicate, Finding, ScanMonitor};
 use fsure_integrity::scan::{Budget, are_proven};
@@ -68,7 +68,7 @@ fn sample() -> (Tree, Recorded) {
 fn content_of(file: &Path) -> Result<String, String> {
     let read = || -> fsure_core::Result<Result<String, String>> {
         let mut catalog = Catalog::open(file, None)?;
-        let audit = catalog.audit()?;
+        let audit = Audit::of(&mut catalog)?;
         if !audit.is_clean() {
             return Ok(Err(format!("{audit:?}")));
         }
@@ -87,14 +87,14 @@ fn content_of(file: &Path) -> Result<String, String> {
                 return Ok(Err("a row that no look-up finds".to_owned()));
             }
             // A list of block values proves itself, and is not used otherwise.
-            let blocks = catalog.blocks(row)?;
+            let blocks = catalog.block_values().of(row)?;
             let is_large = row.record.entry.size > 1 << 20;
             let proven = are_proven(&row.record, &blocks) || !is_large;
             writeln!(all, "{row:?} {}", proven || blocks.len() < 4).expect("a string");
         }
-        let known = catalog.known_damage_page(&RelPath::root(), None)?;
-        let settings = (catalog.settings(), catalog.choices(), catalog.nested_roots()?);
-        let history = (catalog.generations()?, catalog.verifications()?);
+        let known = catalog.findings().damage_page(&RelPath::root(), None)?;
+        let settings = (catalog.settings(), catalog.options(), catalog.nested_roots().all()?);
+        let history = (catalog.history().generations()?, catalog.history().verifications()?);
         write!(all, "{settings:?} {history:?} {known:?}").expect("a string");
         Ok(Ok(all))
     };

@@ -60,10 +60,10 @@ impl HealRecorder {
         let verified_s = Clock::default().now_s();
         let record = Record { entry, hashed_ns, verified_s, gone_s: None, ..was.clone() };
         catalog.put_same_content(row, record)?;
-        catalog.forget_finding(path)?;
+        catalog.findings_mut().forget(path)?;
         // Where dates are coarser than the recorded ones, what was healed has
         // another one, and the record claims something new.
         let (number, changes) = (&mut self.generation, Changes::default());
-        Ok(catalog.note_changes(number, verified_s, HEAL, changes)?)
+        Ok(catalog.history_mut().note_changes(number, verified_s, HEAL, changes)?)
     }
 }

@@ -312,7 +312,7 @@ impl<'a> Healer<'a> {
             self.restorer.make_parents(catalog, &folder)?;
         }
         let draft = folder.join(&draft_name());
-        catalog.note_draft(path, &draft)?;
+        catalog.heal_drafts_mut().put(path, &draft)?;
         catalog.commit()?;
         let replacement = Replacement { opener: &self.opener, task, draft: &draft };
         let placed = replacement.make_and_place(&mut self.reader, &mut self.replaced, remedy);
@@ -321,7 +321,7 @@ impl<'a> Healer<'a> {
         });
         // Noted for as long as there is anything to be removed.
         if self.opener.root().stat(draft.as_bytes()).is_err_and(|error| is_gone(&error)) {
-            catalog.forget_draft(path)?;
+            catalog.heal_drafts_mut().forget(path)?;
             catalog.commit()?;
         }
         recorded

@@ -87,12 +87,12 @@ pub fn heal(
     let mut healer = Healer::new(place, &open.root, options, (replicas, parity), monitor)?;
     healer.clear_up(&mut catalog)?;
     let purpose = Purpose::Verify;
-    let mut plan = plan(place, &open, &mut catalog, &options.common, purpose, options.does)?;
+    let mut plan = plan(place, &open, &catalog, &options.common, purpose, options.does)?;
     plan.command = HEAL;
     plan.must_write = options.does;
     plan.force = force;
     let ward = FindingFilter::new(monitor);
-    let noted = catalog.last_verification()?;
+    let noted = catalog.history().last_verification()?;
     let mut outcome = scan(&plan, &mut catalog, &ward)?;
     let may_go_on = outcome.offline.is_none()
         && outcome.stopped.is_none()
@@ -132,12 +132,12 @@ fn note_healed(catalog: &mut Catalog, noted: i64, outcome: &Outcome) -> Result<(
     let ended = Verification {
         at_s: Clock::default().now_s(),
         command: HEAL.to_owned(),
-        generation: catalog.last_generation()?,
+        generation: catalog.history().last_generation()?,
         files: outcome.hashed,
         bytes: outcome.bytes_judged,
         exit_code: outcome.exit_code().number(),
     };
-    catalog.end_verification(noted, &ended)?;
+    catalog.history_mut().end_verification(noted, &ended)?;
     catalog.commit()
 }
 

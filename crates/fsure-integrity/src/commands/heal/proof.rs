@@ -22,7 +22,7 @@ pub(super) struct RecordProof {
 
 impl RecordProof {
     pub(super) fn of(row: Row, catalog: &mut Catalog) -> Result<Self> {
-        let values = catalog.blocks(&row)?;
+        let values = catalog.block_values().of(&row)?;
         let is_by_blocks = are_proven(&row.record, &values);
         let proof = if is_by_blocks { Proof::Blocks(values) } else { Proof::Whole };
         Ok(Self { row, proof })

@@ -10,7 +10,9 @@ use fsure_os::root_dir::Root;
 use super::parity_pools::Pools;
 use super::parity_writer::{ParityWriter, is_wanted, not_kept};
 use super::source_reader::{HealAttempt, HealFailure, OrUnhealed as _};
-use crate::catalog::{Catalog, PageStart, RootLocation, Row, StoredRow, refuse_irregular_parity};
+use crate::catalog::{
+    Audit, Catalog, PageStart, RootLocation, Row, StoredRow, refuse_irregular_parity,
+};
 use crate::commands::Options;
 use crate::commands::open_root::{
     detect_offline, lock, open_root, reject_interrupted_heal, require_record,
@@ -48,7 +50,7 @@ pub fn protect(
     let open = open_root(place)?;
     let mut catalog = Catalog::open(&place.catalog, Some(lock(&place.catalog, monitor)?))?;
     reject_interrupted_heal(place)?;
-    let audit = catalog.audit()?;
+    let audit = Audit::of(&mut catalog)?;
     if !audit.is_clean() {
         return Err(Error::RecordUntrusted {
             catalog: place.catalog.clone(),

@@ -20,7 +20,8 @@ use fsure_core::Result;
 
 /// Returns true if there is anything to be cleared up.
 pub(super) fn is_any(place: &RootLocation, catalog: &Catalog) -> Result<bool> {
-    Ok(os_path::exists(&Catalog::journal_file(&place.catalog)) || !catalog.drafts()?.is_empty())
+    Ok(os_path::exists(&Catalog::journal_file(&place.catalog))
+        || !catalog.heal_drafts().all()?.is_empty())
 }
 
 /// Removes the drafts that are noted, and forgets those that are gone.
@@ -29,7 +30,7 @@ pub(super) fn remove_drafts(
     catalog: &mut Catalog,
     monitor: &dyn ScanMonitor,
 ) -> Result<()> {
-    for (path, draft) in catalog.drafts()? {
+    for (path, draft) in catalog.heal_drafts().all()? {
         let is_one = is_draft_name(draft.name()) && draft.parent() == path.parent();
         let removed = match is_one {
             true => repair_write::remove_file(root, draft.as_bytes()),
@@ -37,7 +38,7 @@ pub(super) fn remove_drafts(
             false => Ok(()),
         };
         match removed {
-            Ok(()) => catalog.forget_draft(&path)?,
+            Ok(()) => catalog.heal_drafts_mut().forget(&path)?,
             Err(error) => monitor.warn(&format!("{}: {error}", draft.display())),
         }
     }

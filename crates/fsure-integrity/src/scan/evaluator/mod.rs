@@ -267,7 +267,7 @@ impl<'a> Evaluator<'a> {
 
     fn kept_parts(&mut self, pending: &PendingRead) -> Result<Vec<UnfinishedBlocks>> {
         if self.reads.keeps_parts(pending) && pending.part.is_none() {
-            return self.recorder.catalog_mut().unfinished(&pending.path, &pending.entry);
+            return self.recorder.catalog().unfinished_files().of(&pending.path, &pending.entry);
         }
         Ok(Vec::new())
     }
