@@ -5,17 +5,18 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
-    Generation, INodeNo, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty,
-    ReplyEntry, ReplyOpen, ReplyWrite, Request, Session, SessionACL, WriteFlags,
+    INodeNo, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry,
+    ReplyOpen, ReplyWrite, Request, Session, SessionACL, WriteFlags,
 };
 
 use rustix::mount::{UnmountFlags, unmount};
 
 use super::fuse_files::{Kind, Public, mount_by_right, refused, require_unused};
+use super::fuse_reply::{self, FOR_EVER};
 use super::private_mounts::Namespace;
 use crate::fuse_disk::VirtualDisk;
 
@@ -23,8 +24,6 @@ use crate::fuse_disk::VirtualDisk;
 const NAME: &str = "disk";
 const FOLDER: INodeNo = INodeNo(1);
 const DISK: INodeNo = INodeNo(2);
-/// Nothing changes here but content, and that only through this process.
-const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
 const KIND: Kind = Kind { name: "drive", options: "" };
 
@@ -119,11 +118,9 @@ impl Disk {
 
 impl Filesystem for Disk {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        if parent == FOLDER && name == NAME {
-            reply.entry(&FOR_EVER, &self.attributes(DISK), Generation(0));
-        } else {
-            reply.error(Errno::ENOENT);
-        }
+        let is_disk = parent == FOLDER && name == NAME;
+        let found = is_disk.then(|| self.attributes(DISK)).ok_or(Errno::ENOENT);
+        fuse_reply::entry(found, FOR_EVER, reply);
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
@@ -151,10 +148,8 @@ impl Filesystem for Disk {
     ) {
         let end = (offset + u64::from(size)).min(self.0.size());
         let mut data = vec![0; usize::try_from(end.saturating_sub(offset)).unwrap_or(0)];
-        match self.0.read(offset, &mut data) {
-            Ok(()) => reply.data(&data),
-            Err(error) => reply.error(error.into()),
-        }
+        let read = self.0.read(offset, &mut data);
+        fuse_reply::data(read.map(|()| data), reply);
     }
 
     fn write(
@@ -169,10 +164,7 @@ impl Filesystem for Disk {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        match self.0.write(offset, data) {
-            Ok(()) => reply.written(u32::try_from(data.len()).unwrap_or(u32::MAX)),
-            Err(error) => reply.error(error.into()),
-        }
+        fuse_reply::written(self.0.write(offset, data), data.len(), reply);
     }
 
     /// On closing: nothing is promised there.
@@ -181,24 +173,11 @@ impl Filesystem for Disk {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        match self.0.flush() {
-            Ok(()) => reply.ok(),
-            Err(error) => reply.error(error.into()),
-        }
+        fuse_reply::empty(self.0.flush(), reply);
     }
 
-    fn readdir(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: FileHandle,
-        from: u64,
-        mut reply: ReplyDirectory,
-    ) {
-        if from == 0 {
-            // One name always fits.
-            let _ = reply.add(DISK, 1, FileType::RegularFile, NAME);
-        }
-        reply.ok();
+    fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, from: u64, reply: ReplyDirectory) {
+        let names = [(DISK, FileType::RegularFile, OsStr::new(NAME))];
+        fuse_reply::listing(names.into_iter(), from, reply);
     }
 }

@@ -19,6 +19,8 @@ pub(crate) mod freeze;
 pub(crate) mod fuse_disk;
 #[cfg(feature = "fuse")]
 pub(crate) mod fuse_files;
+#[cfg(feature = "fuse")]
+mod fuse_reply;
 #[cfg(feature = "io-trace")]
 pub(crate) mod io_trace;
 pub(crate) mod kernel_features;

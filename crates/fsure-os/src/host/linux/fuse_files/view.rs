@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
@@ -13,13 +13,12 @@ use fuser::{
     ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
+use super::super::fuse_reply::{self, FOR_EVER};
 use crate::fuse_files::{
     Attributes, Clocked, FsResult, FuseDirEntry, FuseError, New, Ranging, Renaming, Setting, Sort,
     VirtualFs, When,
 };
 
-/// Nothing changes here but through the kernel.
-const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 const BLOCK: u32 = 4096;
 
 /// A file system, as it is served.
@@ -33,7 +32,7 @@ pub(super) struct FuseView<F> {
 #[derive(Default)]
 struct KnownInode {
     /// Number of lookups of each inode that the kernel has not forgotten.
-    told: HashMap<u64, u64>,
+    lookups: HashMap<u64, u64>,
     /// Folders being listed, as they were when that began.
     listings: HashMap<u64, Arc<Vec<FuseDirEntry>>>,
 }
@@ -47,14 +46,12 @@ impl<F: VirtualFs> FuseView<F> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn say_entry(&self, answer: FsResult<Attributes>, reply: ReplyEntry) {
-        match answer {
-            Ok(found) => {
-                *self.known().told.entry(found.inode).or_default() += 1;
-                reply.entry(&FOR_EVER, &attributes(&found), Generation(0));
-            }
-            Err(refusal) => reply.error(number(refusal)),
+    /// Answers with an inode, which the kernel knows of from then on.
+    fn answer_entry(&self, result: FsResult<Attributes>, reply: ReplyEntry) {
+        if let Ok(found) = &result {
+            *self.known().lookups.entry(found.inode).or_default() += 1;
         }
+        fuse_reply::entry(result.map(|found| attributes(&found)), FOR_EVER, reply);
     }
 
     fn make(&self, parent: INodeNo, name: &OsStr, new: &New<'_>) -> FsResult<Attributes> {
@@ -76,22 +73,24 @@ impl<F: VirtualFs> FuseView<F> {
 
     fn sync(&self, inode: INodeNo, reply: ReplyEmpty) {
         let answer = self.files.with(|files, now| files.sync(now, inode.0));
-        say(answer.map(std::thread::sleep), reply);
+        fuse_reply::empty(answer.map(std::thread::sleep), reply);
     }
 }
 
-fn number(refusal: FuseError) -> Errno {
-    match refusal {
-        FuseError::NotFound => Errno::ENOENT,
-        FuseError::Exists => Errno::EEXIST,
-        FuseError::NotEmpty => Errno::ENOTEMPTY,
-        FuseError::NotAFolder => Errno::ENOTDIR,
-        FuseError::IsAFolder => Errno::EISDIR,
-        FuseError::NoRoom => Errno::ENOSPC,
-        FuseError::TooLarge => Errno::EFBIG,
-        FuseError::NameTooLong => Errno::ENAMETOOLONG,
-        FuseError::Invalid => Errno::EINVAL,
-        FuseError::Failed => Errno::EIO,
+impl From<FuseError> for Errno {
+    fn from(error: FuseError) -> Self {
+        match error {
+            FuseError::NotFound => Errno::ENOENT,
+            FuseError::Exists => Errno::EEXIST,
+            FuseError::NotEmpty => Errno::ENOTEMPTY,
+            FuseError::NotAFolder => Errno::ENOTDIR,
+            FuseError::IsAFolder => Errno::EISDIR,
+            FuseError::NoRoom => Errno::ENOSPC,
+            FuseError::TooLarge => Errno::EFBIG,
+            FuseError::NameTooLong => Errno::ENAMETOOLONG,
+            FuseError::Invalid => Errno::EINVAL,
+            FuseError::Failed => Errno::EIO,
+        }
     }
 }
 
@@ -136,37 +135,27 @@ fn new<'a>(sort: Sort, request: &Request, mode: u32, target: &'a OsStr) -> New<'
     New { sort, mode: mode & 0o7777, uid: request.uid(), gid: request.gid(), target }
 }
 
-fn say(answer: FsResult<()>, reply: ReplyEmpty) {
-    match answer {
-        Ok(()) => reply.ok(),
-        Err(refusal) => reply.error(number(refusal)),
-    }
-}
-
-fn say_attributes(answer: FsResult<Attributes>, reply: ReplyAttr) {
-    match answer {
-        Ok(found) => reply.attr(&FOR_EVER, &attributes(&found)),
-        Err(refusal) => reply.error(number(refusal)),
-    }
+fn answer_attributes(result: FsResult<Attributes>, reply: ReplyAttr) {
+    fuse_reply::attributes(result.map(|found| attributes(&found)), FOR_EVER, reply);
 }
 
 impl<F: VirtualFs> Filesystem for FuseView<F> {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        self.say_entry(self.files.with(|files, _| files.look_up(parent.0, name)), reply);
+        self.answer_entry(self.files.with(|files, _| files.look_up(parent.0, name)), reply);
     }
 
     fn forget(&self, _: &Request, inode: INodeNo, times: u64) {
         let mut known = self.known();
-        let Some(told) = known.told.get_mut(&inode.0) else { return };
-        *told = told.saturating_sub(times);
-        if *told == 0 {
-            known.told.remove(&inode.0);
+        let Some(lookups) = known.lookups.get_mut(&inode.0) else { return };
+        *lookups = lookups.saturating_sub(times);
+        if *lookups == 0 {
+            known.lookups.remove(&inode.0);
             self.files.with(|files, _| files.forget(inode.0));
         }
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        say_attributes(self.files.with(|files, _| files.attributes(inode.0)), reply);
+        answer_attributes(self.files.with(|files, _| files.attributes(inode.0)), reply);
     }
 
     fn setattr(
@@ -191,14 +180,12 @@ impl<F: VirtualFs> Filesystem for FuseView<F> {
         let mode = mode.map(|mode| mode & 0o7777);
         let setting = Setting { mode, uid, gid, size, accessed, modified };
         let answer = self.files.with(|files, now| files.set(now, inode.0, &setting));
-        say_attributes(answer, reply);
+        answer_attributes(answer, reply);
     }
 
     fn readlink(&self, _: &Request, inode: INodeNo, reply: ReplyData) {
-        match self.files.with(|files, _| files.target(inode.0)) {
-            Ok(target) => reply.data(target.as_encoded_bytes()),
-            Err(refusal) => reply.error(number(refusal)),
-        }
+        let target = self.files.with(|files, _| files.target(inode.0));
+        fuse_reply::data(target.map(|target| target.into_encoded_bytes()), reply);
     }
 
     fn mknod(
@@ -218,7 +205,7 @@ impl<F: VirtualFs> Filesystem for FuseView<F> {
             _ => return reply.error(Errno::EPERM),
         };
         let new = new(sort, request, mode, OsStr::new(""));
-        self.say_entry(self.make(parent, name, &new), reply);
+        self.answer_entry(self.make(parent, name, &new), reply);
     }
 
     fn mkdir(
@@ -231,7 +218,7 @@ impl<F: VirtualFs> Filesystem for FuseView<F> {
         reply: ReplyEntry,
     ) {
         let new = new(Sort::Folder, request, mode, OsStr::new(""));
-        self.say_entry(self.make(parent, name, &new), reply);
+        self.answer_entry(self.make(parent, name, &new), reply);
     }
 
     fn symlink(
@@ -243,15 +230,21 @@ impl<F: VirtualFs> Filesystem for FuseView<F> {
         reply: ReplyEntry,
     ) {
         let new = new(Sort::Link, request, 0o777, target.as_os_str());
-        self.say_entry(self.make(parent, name, &new), reply);
+        self.answer_entry(self.make(parent, name, &new), reply);
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        say(self.files.with(|files, now| files.remove(now, (parent.0, name), false)), reply);
+        fuse_reply::empty(
+            self.files.with(|files, now| files.remove(now, (parent.0, name), false)),
+            reply,
+        );
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        say(self.files.with(|files, now| files.remove(now, (parent.0, name), true)), reply);
+        fuse_reply::empty(
+            self.files.with(|files, now| files.remove(now, (parent.0, name), true)),
+            reply,
+        );
     }
 
     fn rename(
@@ -271,12 +264,15 @@ impl<F: VirtualFs> Filesystem for FuseView<F> {
             _ => return reply.error(Errno::EINVAL),
         };
         let (from, to) = ((parent.0, name), (new_parent.0, new_name));
-        say(self.files.with(|files, now| files.rename(now, from, to, renaming)), reply);
+        fuse_reply::empty(
+            self.files.with(|files, now| files.rename(now, from, to, renaming)),
+            reply,
+        );
     }
 
     fn link(&self, _: &Request, inode: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let answer = self.files.with(|files, now| files.link(now, inode.0, (parent.0, name)));
-        self.say_entry(answer, reply);
+        self.answer_entry(answer, reply);
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -295,12 +291,12 @@ impl<F: VirtualFs> Filesystem for FuseView<F> {
     ) {
         match self.make(parent, name, &new(Sort::File, request, mode, OsStr::new(""))) {
             Ok(made) => {
-                *self.known().told.entry(made.inode).or_default() += 1;
+                *self.known().lookups.entry(made.inode).or_default() += 1;
                 let flags = FopenFlags::FOPEN_KEEP_CACHE;
                 let made = attributes(&made);
                 reply.created(&FOR_EVER, &made, Generation(0), FileHandle(0), flags);
             }
-            Err(refusal) => reply.error(number(refusal)),
+            Err(refusal) => reply.error(refusal.into()),
         }
     }
 
@@ -315,10 +311,8 @@ impl<F: VirtualFs> Filesystem for FuseView<F> {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        match self.files.with(|files, _| files.read(inode.0, offset, size as usize)) {
-            Ok(data) => reply.data(&data),
-            Err(refusal) => reply.error(number(refusal)),
-        }
+        let read = self.files.with(|files, _| files.read(inode.0, offset, size as usize));
+        fuse_reply::data(read, reply);
     }
 
     fn write(
@@ -333,10 +327,8 @@ impl<F: VirtualFs> Filesystem for FuseView<F> {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        match self.files.with(|files, now| files.write(now, inode.0, offset, data)) {
-            Ok(()) => reply.written(u32::try_from(data.len()).unwrap_or(u32::MAX)),
-            Err(refusal) => reply.error(number(refusal)),
-        }
+        let written = self.files.with(|files, now| files.write(now, inode.0, offset, data));
+        fuse_reply::written(written, data.len(), reply);
     }
 
     /// On closing: nothing is promised there.
@@ -372,7 +364,10 @@ impl<F: VirtualFs> Filesystem for FuseView<F> {
             _ => return reply.error(Errno::EOPNOTSUPP),
         };
         let range = (offset, length);
-        say(self.files.with(|files, now| files.range(now, inode.0, range, ranging)), reply);
+        fuse_reply::empty(
+            self.files.with(|files, now| files.range(now, inode.0, range, ranging)),
+            reply,
+        );
     }
 
     fn opendir(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -386,23 +381,19 @@ impl<F: VirtualFs> Filesystem for FuseView<F> {
         inode: INodeNo,
         handle: FileHandle,
         from: u64,
-        mut reply: ReplyDirectory,
+        reply: ReplyDirectory,
     ) {
         // Begun or rewound, it shows what is there now.
         if from == 0
             && let Err(refusal) = self.list(inode, handle.0)
         {
-            return reply.error(number(refusal));
+            return reply.error(refusal.into());
         }
         let listing = self.known().listings.get(&handle.0).cloned();
         let Some(listing) = listing else { return reply.error(Errno::EBADF) };
-        let from = usize::try_from(from).unwrap_or(usize::MAX);
-        for (name, next) in listing.iter().skip(from).zip(from as u64 + 1..) {
-            if reply.add(INodeNo(name.inode), next, sort(name.sort), &name.name) {
-                break;
-            }
-        }
-        reply.ok();
+        let names = listing.iter();
+        let names = names.map(|name| (INodeNo(name.inode), sort(name.sort), &*name.name));
+        fuse_reply::listing(names, from, reply);
     }
 
     fn releasedir(

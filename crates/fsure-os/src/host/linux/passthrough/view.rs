@@ -1,6 +1,6 @@
 //! The file system itself: every request becomes the same call below.
 
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
@@ -16,11 +16,12 @@ use fuser::{
 };
 use rustix::fs::{AtFlags, CWD, Dir, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
 
+use super::super::fuse_reply;
 use super::counts::{RequestCounters, count};
 use super::nodes::{InodeEntry, NameEntry, Nodes, attributes, no};
 
 /// Time for which the kernel can cache a response: as with libfuse.
-const BELIEVED: Duration = Duration::from_secs(1);
+const CACHED: Duration = Duration::from_secs(1);
 
 /// A folder, passed on.
 pub(super) struct PassthroughFs {
@@ -120,27 +121,6 @@ fn mode(bits: u32) -> Mode {
     Mode::from_raw_mode(bits & 0o7777)
 }
 
-fn say(answer: FuseResult<()>, reply: ReplyEmpty) {
-    match answer {
-        Ok(()) => reply.ok(),
-        Err(error) => reply.error(error),
-    }
-}
-
-fn say_entry(answer: FuseResult<FileAttr>, reply: ReplyEntry) {
-    match answer {
-        Ok(found) => reply.entry(&BELIEVED, &found, Generation(0)),
-        Err(error) => reply.error(error),
-    }
-}
-
-fn say_attributes(answer: FuseResult<FileAttr>, reply: ReplyAttr) {
-    match answer {
-        Ok(found) => reply.attr(&BELIEVED, &found),
-        Err(error) => reply.error(error),
-    }
-}
-
 impl Filesystem for PassthroughFs {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         // One file system below: the RAM disk, or the disk.
@@ -151,7 +131,7 @@ impl Filesystem for PassthroughFs {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        say_entry(self.entry(parent, name), reply);
+        fuse_reply::entry(self.entry(parent, name), CACHED, reply);
     }
 
     fn forget(&self, _: &Request, number: INodeNo, times: u64) {
@@ -159,7 +139,11 @@ impl Filesystem for PassthroughFs {
     }
 
     fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        say_attributes(self.nodes.get(number).and_then(|node| attributes(&node.at)), reply);
+        fuse_reply::attributes(
+            self.nodes.get(number).and_then(|node| attributes(&node.at)),
+            CACHED,
+            reply,
+        );
     }
 
     fn setattr(
@@ -201,7 +185,7 @@ impl Filesystem for PassthroughFs {
             }
             attributes(&node.at)
         };
-        say_attributes(self.nodes.get(number).and_then(set), reply);
+        fuse_reply::attributes(self.nodes.get(number).and_then(set), CACHED, reply);
     }
 
     fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
@@ -209,10 +193,7 @@ impl Filesystem for PassthroughFs {
             .nodes
             .get(number)
             .and_then(|node| rustix::fs::readlinkat(&node.at, c"", Vec::new()).map_err(no));
-        match target {
-            Ok(target) => reply.data(target.as_bytes()),
-            Err(error) => reply.error(error),
-        }
+        fuse_reply::data(target.map(CString::into_bytes), reply);
     }
 
     fn mkdir(
@@ -227,7 +208,7 @@ impl Filesystem for PassthroughFs {
         let made = self.nodes.get(parent).and_then(|parent| {
             rustix::fs::mkdirat(&parent.at, name, mode(bits & !umask)).map_err(no)
         });
-        say_entry(made.and_then(|()| self.entry(parent, name)), reply);
+        fuse_reply::entry(made.and_then(|()| self.entry(parent, name)), CACHED, reply);
     }
 
     fn symlink(
@@ -242,21 +223,21 @@ impl Filesystem for PassthroughFs {
             .nodes
             .get(parent)
             .and_then(|parent| rustix::fs::symlinkat(target, &parent.at, name).map_err(no));
-        say_entry(made.and_then(|()| self.entry(parent, name)), reply);
+        fuse_reply::entry(made.and_then(|()| self.entry(parent, name)), CACHED, reply);
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let gone = self.nodes.get(parent).and_then(|parent| {
             rustix::fs::unlinkat(&parent.at, name, AtFlags::empty()).map_err(no)
         });
-        say(gone, reply);
+        fuse_reply::empty(gone, reply);
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let gone = self.nodes.get(parent).and_then(|parent| {
             rustix::fs::unlinkat(&parent.at, name, AtFlags::REMOVEDIR).map_err(no)
         });
-        say(gone, reply);
+        fuse_reply::empty(gone, reply);
     }
 
     fn rename(
@@ -273,7 +254,7 @@ impl Filesystem for PassthroughFs {
             let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
             rustix::fs::renameat_with(&from.at, name, &to.at, new, flags).map_err(no)
         });
-        say(renamed, reply);
+        fuse_reply::empty(renamed, reply);
     }
 
     fn link(&self, _: &Request, number: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
@@ -281,7 +262,7 @@ impl Filesystem for PassthroughFs {
             let follow = AtFlags::SYMLINK_FOLLOW;
             rustix::fs::linkat(CWD, node.path(), &parent.at, name, follow).map_err(no)
         });
-        say_entry(linked.and_then(|()| self.entry(parent, name)), reply);
+        fuse_reply::entry(linked.and_then(|()| self.entry(parent, name)), CACHED, reply);
     }
 
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
@@ -328,8 +309,8 @@ impl Filesystem for PassthroughFs {
         let handle = self.nodes.keep_file(file, backing.clone());
         let (new, plain) = (Generation(0), FopenFlags::empty());
         match backing {
-            Some(id) => reply.created_passthrough(&BELIEVED, &found, new, handle, plain, &id),
-            None => reply.created(&BELIEVED, &found, new, handle, plain),
+            Some(id) => reply.created_passthrough(&CACHED, &found, new, handle, plain, &id),
+            None => reply.created(&CACHED, &found, new, handle, plain),
         }
     }
 
@@ -353,10 +334,7 @@ impl Filesystem for PassthroughFs {
             })
             .map_err(no)
         });
-        match read {
-            Ok(data) => reply.data(&data),
-            Err(error) => reply.error(error),
-        }
+        fuse_reply::data(read, reply);
     }
 
     fn write(
@@ -373,10 +351,8 @@ impl Filesystem for PassthroughFs {
     ) {
         count(&self.counts.writes);
         let open = self.nodes.file(handle);
-        match open.and_then(|open| open.file.write_all_at(data, offset).map_err(no)) {
-            Ok(()) => reply.written(data.len() as u32),
-            Err(error) => reply.error(error),
-        }
+        let written = open.and_then(|open| open.file.write_all_at(data, offset).map_err(no));
+        fuse_reply::written(written, data.len(), reply);
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
@@ -411,7 +387,7 @@ impl Filesystem for PassthroughFs {
             let file = &open.file;
             if data_only { file.sync_data() } else { file.sync_all() }.map_err(no)
         });
-        say(flushed, reply);
+        fuse_reply::empty(flushed, reply);
     }
 
     fn opendir(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -427,18 +403,15 @@ impl Filesystem for PassthroughFs {
         _: INodeNo,
         handle: FileHandle,
         offset: u64,
-        mut reply: ReplyDirectory,
+        reply: ReplyDirectory,
     ) {
-        let names = match self.nodes.names(handle) {
-            Ok(names) => names,
-            Err(error) => return reply.error(error),
-        };
-        for (next, (number, kind, name)) in (1..).zip(names.iter()).skip(offset as usize) {
-            if reply.add(*number, next, *kind, name) {
-                break;
+        match self.nodes.names(handle) {
+            Ok(names) => {
+                let names = names.iter().map(|(number, kind, name)| (*number, *kind, &**name));
+                fuse_reply::listing(names, offset, reply);
             }
+            Err(error) => reply.error(error),
         }
-        reply.ok();
     }
 
     fn releasedir(
@@ -458,7 +431,7 @@ impl Filesystem for PassthroughFs {
         let folder = self.nodes.get(number);
         let opened =
             folder.and_then(|node| node.open(libc::O_RDONLY | libc::O_DIRECTORY).map_err(no));
-        say(opened.and_then(|folder| folder.sync_all().map_err(no)), reply);
+        fuse_reply::empty(opened.and_then(|folder| folder.sync_all().map_err(no)), reply);
     }
 
     fn statfs(&self, _: &Request, number: INodeNo, reply: ReplyStatfs) {
