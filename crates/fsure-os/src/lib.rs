@@ -76,6 +76,7 @@
 //! system knows stands in `host`, in a folder of its name.
 
 pub mod append_file;
+mod attributes_copied;
 pub mod batch_read;
 pub mod block_stats;
 pub mod buffer;
@@ -110,6 +111,7 @@ pub mod mlock;
 pub mod mount_sandbox;
 pub mod opener;
 pub mod output;
+mod output_destination;
 pub mod overmount;
 pub mod page_cache;
 #[cfg(feature = "fuse")]
@@ -122,10 +124,12 @@ pub mod process_tree;
 pub mod pv;
 pub mod ramdisk;
 pub mod read;
+mod read_mode;
 pub mod repair_write;
 pub mod rlimit;
 pub mod root_dir;
 pub mod scratch_dir;
+mod scratch_registry;
 pub mod shell_command;
 mod stat;
 pub mod storage_stack;

@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::host::{File, Handle, OpenedFile};
-use crate::read::{GRAIN_MAX, GRAIN_MIN, OpenFile, ReadMode, next_rung};
+use crate::read::{OpenFile, next_rung};
+use crate::read_mode::{GRAIN_MAX, GRAIN_MIN, ReadMode};
 use crate::root_dir::Root;
 use crate::{Kind, Stat};
 

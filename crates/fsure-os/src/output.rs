@@ -4,11 +4,12 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::host::output as host;
+pub use crate::output_destination::Destination;
 use crate::path::FileKind;
 use crate::user_file::AtomicFile;
 
@@ -26,19 +27,6 @@ static WRITES_UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 /// Returns whether this process waits for the reader of one of its outputs to read.
 pub fn is_waiting_for_reader() -> bool {
     WRITES_UNDER_WAY.load(Ordering::Relaxed) > 0
-}
-
-/// The place that a path leads to when links are followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Destination {
-    /// A regular file, or nothing yet, at this path without links.
-    File(PathBuf),
-    /// A descriptor that this process has open, such as `/dev/stdout`.
-    Descriptor(i32),
-    /// A FIFO at this path without links.
-    Fifo(PathBuf),
-    /// A character device at this path without links.
-    Device(PathBuf),
 }
 
 impl Destination {
@@ -171,25 +159,11 @@ impl Write for Closed {
     }
 }
 
-/// Refuses to write to what a name stands for.
-pub(crate) fn refused(kind: FileKind) -> io::Error {
-    match kind {
-        FileKind::Folder => io::Error::from(io::ErrorKind::IsADirectory),
-        FileKind::BlockDevice => io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is a block device: writing to it would overwrite the disk",
-        ),
-        kind => {
-            let why = format!("it is {kind}, which cannot be opened to write");
-            io::Error::new(io::ErrorKind::InvalidInput, why)
-        }
-    }
-}
-
 #[cfg(all(test, unix))]
 mod tests {
     use std::io::Read as _;
     use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
 
     use super::*;
     use crate::host::path::make_fifo;

@@ -8,19 +8,10 @@
 
 use std::io;
 
+pub use crate::attributes_copied::AttributesCopied;
 use crate::host::repair_write as host;
 pub use crate::host::repair_write::{Draft, Model, Writing};
 use crate::root_dir::Root;
-
-/// The extent to which a model could be taken over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttributesCopied {
-    /// Owner, mode, extended attributes and ACLs are the model's.
-    Fully,
-    /// The system refused some of it, and what that leaves gives no user more
-    /// rights than the model does.
-    InPart,
-}
 
 /// Opens a file below a root to write into it as it is.
 pub fn patch(root: &Root, path: &[u8]) -> io::Result<Writing> {

@@ -27,13 +27,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::host::scratch_dir as host;
+pub use crate::scratch_registry::Resource;
 
 /// The prefix of the name of each such folder.
 const PREFIX: &str = ".fsure-scratch-";
-/// The lines on what is to be released beside the folder.
-pub(crate) const REGISTERED: &str = "registered";
-/// The file with the lock that tells folders in use from abandoned ones.
-pub(crate) const LOCK: &str = "lock";
 /// The line that a guard prints once nothing can be lost any more.
 const READY: &str = "ready\n";
 /// The timeout for the release of what a killed process had: the kernel takes
@@ -43,15 +40,6 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 const BUSY_TIMEOUT_SHORT: Duration = Duration::from_secs(2);
 /// The pause between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
-
-/// A resource that the system keeps when its user has died, and a guard releases.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resource {
-    /// A zram device, by its number.
-    Zram(u32),
-    /// A control group, by its folder, whose name begins with `fsure-`.
-    Group(PathBuf),
-}
 
 /// A folder that is removed with all that is in it when this is dropped.
 ///
@@ -98,12 +86,12 @@ impl Scratch {
     /// Has a resource released when this process cannot do it any more; to be
     /// called before the resource is used.
     pub fn register(&self, resource: &Resource) -> io::Result<()> {
-        self.place.note(&format!("{}\n", resource.line()?))
+        self.place.note(&format!("{}\n", resource.line(host::boot)?))
     }
 
     /// Takes that back: its owner has released it.
     pub fn released(&self, resource: &Resource) -> io::Result<()> {
-        self.place.note(&format!("- {}\n", resource.line()?))
+        self.place.note(&format!("- {}\n", resource.line(host::boot)?))
     }
 }
 
@@ -118,32 +106,6 @@ impl Drop for Scratch {
             if is_clear {
                 let _ = guard.wait();
             }
-        }
-    }
-}
-
-impl Resource {
-    /// A number means another device after the next start of the system.
-    fn line(&self) -> io::Result<String> {
-        match self {
-            Self::Zram(number) => Ok(format!("zram {number} {}", host::boot()?)),
-            Self::Group(folder) => match folder.to_str() {
-                Some(folder) if !folder.contains('\n') => Ok(format!("group {folder}")),
-                _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "no plain path")),
-            },
-        }
-    }
-
-    /// Parses a line; `None` for one that is cut off, and for a device of a time
-    /// before the system was started.
-    fn of(line: &str) -> Option<Self> {
-        match line.split_once(' ')? {
-            ("zram", rest) => {
-                let (number, boot) = rest.split_once(' ')?;
-                (host::boot().ok()? == boot).then_some(Self::Zram(number.parse().ok()?))
-            }
-            ("group", folder) => Some(Self::Group(folder.into())),
-            _ => None,
         }
     }
 }
@@ -244,7 +206,7 @@ fn registered(lines: &str) -> Vec<Resource> {
             None => standing.push(line),
         }
     }
-    standing.into_iter().rev().filter_map(Resource::of).collect()
+    standing.into_iter().rev().filter_map(|line| Resource::parse(line, host::boot)).collect()
 }
 
 #[cfg(test)]

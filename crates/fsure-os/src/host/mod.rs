@@ -44,7 +44,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::Stat;
-use crate::read::ReadMode;
+use crate::read_mode::ReadMode;
 
 #[cfg(target_os = "linux")]
 mod linux;

@@ -2,6 +2,7 @@
 //! on every system, whichever rungs it has.
 
 use super::*;
+use crate::read_mode::GRAIN_MIN;
 use std::cell::{Cell, RefCell};
 
 const MIB: usize = 1 << 20;

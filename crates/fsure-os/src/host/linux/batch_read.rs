@@ -13,7 +13,8 @@ use rustix::io::Errno;
 use super::File;
 use crate::buffer::Buffer;
 use crate::host::Handle;
-use crate::read::{OpenFile, ReadMode, ReadResult, check_aligned, touch};
+use crate::read::{OpenFile, ReadResult, check_aligned, touch};
+use crate::read_mode::ReadMode;
 
 /// Reads one call can carry.
 pub const RING_READS_MAX: usize = 128;

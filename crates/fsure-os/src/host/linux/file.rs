@@ -15,7 +15,7 @@ use crate::Stat;
 use crate::host::root_dir::Root;
 use crate::host::unix::{self, if_stale};
 use crate::host::{Handle, OpenedFile};
-use crate::read::{GRAIN_MIN, ReadMode};
+use crate::read_mode::{GRAIN_MIN, ReadMode};
 
 /// The flag for uncached buffered reads, which rustix does not name yet.
 const RWF_DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);

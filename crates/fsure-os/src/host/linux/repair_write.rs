@@ -8,8 +8,8 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{Advice, XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
 use rustix::io::Errno;
 
+use crate::attributes_copied::AttributesCopied;
 use crate::host::unix::repair_write::copy_owner_and_mode;
-use crate::repair_write::AttributesCopied;
 
 /// Given by the system to every file, and to this one already.
 const LABEL: &CStr = c"security.selinux";

@@ -12,7 +12,8 @@ use super::extent::first_byte;
 use crate::buffer::Buffer;
 use crate::host::root_dir::Root;
 use crate::opener::Opener;
-use crate::read::{OpenFile, ReadMode};
+use crate::read::OpenFile;
+use crate::read_mode::ReadMode;
 
 /// A disk with heads takes at least this for a random access: half a turn at
 /// 15,000 turns a minute alone is 2 ms. Disks without take 0.02 to 0.3 ms.

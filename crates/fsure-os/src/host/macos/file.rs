@@ -17,7 +17,7 @@ use crate::Stat;
 use crate::host::root_dir::Root;
 use crate::host::unix::{self, if_stale};
 use crate::host::{Handle, OpenedFile};
-use crate::read::ReadMode;
+use crate::read_mode::ReadMode;
 
 /// An open file.
 pub struct File(OwnedFd);

@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
+use crate::attributes_copied::AttributesCopied;
 use crate::host::unix::repair_write::copy_owner_and_mode;
-use crate::repair_write::AttributesCopied;
 
 /// Owner, mode, ACL and extended attributes of a model.
 pub(crate) fn copy_attributes(

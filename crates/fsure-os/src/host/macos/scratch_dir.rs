@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::scratch_dir::Resource;
+use crate::scratch_registry::Resource;
 
 /// Returns the id of this boot, which differs from that of every other boot.
 pub(crate) fn boot() -> io::Result<String> {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{OFlags, XattrFlags, fsetxattr, lgetxattr};
 
-use crate::output::{Destination, refused};
+use crate::output_destination::{Destination, refused};
 use crate::path::{FileKind, kind};
 
 /// The most links in a row that Linux follows.

@@ -11,10 +11,10 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME
 use rustix::io::Errno;
 
 use super::root_dir::{Root, c_string};
+use crate::attributes_copied::AttributesCopied;
 use crate::host::system::repair_write::{copy_attributes, drop_cached};
 use crate::host::system::root_dir::stat_descriptor;
 use crate::opener::not_that_file;
-use crate::repair_write::AttributesCopied;
 use crate::{Kind, Stat};
 
 /// For its owner alone, until it has what its model has.

@@ -16,7 +16,7 @@ use crate::Kind;
 use crate::host::system::root_dir::{each_name, open_same_mount, stat_at, stat_descriptor};
 pub(crate) use crate::host::system::scratch_dir::{boot, release};
 use crate::root_dir::read_all;
-use crate::scratch_dir::{LOCK, REGISTERED};
+use crate::scratch_registry::{LOCK, REGISTERED};
 
 /// More than the lines of a run ever are.
 const NOTES_MAX: usize = 1 << 20;

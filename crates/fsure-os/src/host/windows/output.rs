@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use crate::output::{Destination, refused};
+use crate::output_destination::{Destination, refused};
 use crate::path::{FileKind, kind, without_links};
 
 /// See [`Destination::of`].

@@ -6,7 +6,7 @@ use std::io;
 
 use super::root_dir::Root;
 use crate::Stat;
-use crate::repair_write::AttributesCopied;
+use crate::attributes_copied::AttributesCopied;
 
 fn refused<T>() -> io::Result<T> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "repairs are not possible on Windows yet"))

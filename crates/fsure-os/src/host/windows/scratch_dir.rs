@@ -12,7 +12,7 @@ use windows_sys::Wdk::System::SystemInformation::{
 };
 use windows_sys::Win32::System::WindowsProgramming::SYSTEM_TIMEOFDAY_INFORMATION;
 
-use crate::scratch_dir::{LOCK, REGISTERED, Resource};
+use crate::scratch_registry::{LOCK, REGISTERED, Resource};
 
 /// A scratch folder.
 #[derive(Debug)]
