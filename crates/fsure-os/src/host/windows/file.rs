@@ -15,18 +15,18 @@ use windows_sys::Win32::Foundation::{
     ERROR_NOT_SUPPORTED, INVALID_HANDLE_VALUE,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_ALIGNMENT_INFO, FILE_FLAG_OPEN_REPARSE_POINT, FILE_FLAG_OVERLAPPED, FILE_READ_ATTRIBUTES,
-    FILE_READ_DATA, FILE_STORAGE_INFO, FileAlignmentInfo, FileStorageInfo, ReOpenFile, SYNCHRONIZE,
+    FILE_FLAG_OPEN_REPARSE_POINT, FILE_FLAG_OVERLAPPED, FILE_READ_ATTRIBUTES, FILE_READ_DATA,
+    ReOpenFile, SYNCHRONIZE,
 };
 use windows_sys::Win32::System::Ioctl::FSCTL_QUERY_ALLOCATED_RANGES;
 
-use super::call::{self, SHARE_ALL, ask, code, control, last_error, open_below};
+use super::call::{self, SHARE_ALL, code, control, last_error, open_below};
 use super::root_dir::system_path;
 use super::stat;
 use crate::Stat;
 use crate::host::root_dir::Root;
 use crate::host::{Handle, OpenedFile};
-use crate::read::{GRAIN_MIN, ReadMode};
+use crate::read_mode::ReadMode;
 
 const READING: u32 = FILE_READ_DATA | FILE_READ_ATTRIBUTES | SYNCHRONIZE;
 
@@ -162,22 +162,6 @@ impl Root {
         // What the system would serve from memory has no grain.
         Ok(OpenedFile { file, stat: answer.stat, grain, is_vouched: true, is_direct })
     }
-}
-
-/// Returns the alignment that a volume needs for direct reads, in bytes; [`GRAIN_MIN`] if
-/// it does not report one.
-pub(super) fn grain_of(file: BorrowedHandle<'_>) -> u64 {
-    // SAFETY: each class with its own structure, plain data.
-    let (storage, memory) = unsafe {
-        (
-            ask::<FILE_STORAGE_INFO>(file, FileStorageInfo),
-            ask::<FILE_ALIGNMENT_INFO>(file, FileAlignmentInfo),
-        )
-    };
-    let sector = storage.map_or(0, |answer| answer.LogicalBytesPerSector);
-    // A mask: one less than the alignment.
-    let memory = memory.map_or(0, |answer| answer.AlignmentRequirement.saturating_add(1));
-    u64::from(sector.max(memory)).next_power_of_two().max(GRAIN_MIN)
 }
 
 #[cfg(test)]

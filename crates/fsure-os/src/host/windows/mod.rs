@@ -5,6 +5,7 @@ pub(crate) mod aligned_memory;
 mod call;
 pub(crate) mod control_socket;
 pub(crate) mod device;
+mod direct_grain;
 pub(crate) mod durable_write;
 mod file;
 pub(crate) mod file_attributes;

@@ -18,7 +18,8 @@ use windows_sys::Win32::Storage::FileSystem::{
 use windows_sys::Win32::System::Ioctl::FSCTL_GET_REPARSE_POINT;
 
 use super::call::{self, code, control, error_of, last_error, open_below};
-use super::{file, stat};
+use super::direct_grain::grain_of;
+use super::stat;
 use crate::physical_order::LocateFiles;
 use crate::root_dir::{Listing, read_all};
 use crate::wtf8::{self, link_target};
@@ -52,7 +53,7 @@ impl Root {
     }
 
     pub(super) fn grain(&self, file: BorrowedHandle<'_>) -> u64 {
-        *self.grain.get_or_init(|| file::grain_of(file))
+        *self.grain.get_or_init(|| grain_of(file))
     }
 
     /// The stat of the root itself (empty path) or of a name below it, not
