@@ -33,6 +33,7 @@ pub(crate) mod mlock;
 pub(crate) mod mount_sandbox;
 mod mounter;
 mod mountinfo;
+mod overlay_options;
 pub(crate) mod overmount;
 #[cfg(feature = "fuse")]
 pub(crate) mod passthrough;

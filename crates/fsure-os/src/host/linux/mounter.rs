@@ -24,6 +24,7 @@ use rustix::net::{
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::mount_sandbox::copy;
+use super::overlay_options::append_path;
 use super::process_tree::keep_only;
 use crate::overmount::Ram;
 use crate::private_mounts::MountKind;
@@ -75,8 +76,7 @@ impl Mounter {
                 // The attributes of an overlay are root's otherwise.
                 let mut options = b"userxattr".to_vec();
                 for (key, path) in [("lowerdir", lower), ("upperdir", upper), ("workdir", work)] {
-                    options.extend_from_slice(format!(",{key}=").as_bytes());
-                    escape(&self.lend(path)?, &mut options);
+                    append_path(&mut options, key, &self.lend(path)?);
                 }
                 (MOUNT, b"overlay".to_vec(), options)
             }
@@ -244,15 +244,4 @@ fn say(socket: &OwnedFd, done: Result<i32, Errno>, opened: Option<&OwnedFd>) {
         Some(_) => pass(socket, &bytes, opened),
         None => send(socket, &bytes, SendFlags::NOSIGNAL).map(drop).map_err(io::Error::from),
     };
-}
-
-/// Appends a path to the options of an overlay, and escapes the bytes that have another
-/// meaning there.
-pub(super) fn escape(path: &[u8], options: &mut Vec<u8>) {
-    for byte in path {
-        if b"\\:,".contains(byte) {
-            options.push(b'\\');
-        }
-        options.push(*byte);
-    }
 }

@@ -18,7 +18,8 @@ use rustix::mount::{
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 pub use super::memory_cgroup::Group;
-use super::mounter::{self, Mounter, escape};
+use super::mounter::{self, Mounter};
+use super::overlay_options::append_path;
 use super::overmount::Detached;
 pub use super::process_tree::{first, outer};
 use crate::overmount::Ram;
@@ -224,9 +225,8 @@ fn attach(what: &MountKind, at: &Path) -> io::Result<()> {
         MountKind::Bind(folder) => plainly(mount_bind(folder, at)),
         MountKind::Overlay { lower, upper, work } => {
             let mut options = Vec::new();
-            for (key, path) in [("lowerdir=", lower), (",upperdir=", upper), (",workdir=", work)] {
-                options.extend_from_slice(key.as_bytes());
-                escape(path.as_os_str().as_bytes(), &mut options);
+            for (key, path) in [("lowerdir", lower), ("upperdir", upper), ("workdir", work)] {
+                append_path(&mut options, key, path.as_os_str().as_bytes());
             }
             let options = c_string(OsStr::from_bytes(&options))?;
             plainly(mount("fsure", at, "overlay", plain, &*options))
