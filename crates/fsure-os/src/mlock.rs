@@ -94,7 +94,7 @@ mod tests {
         let root = Arc::new(Root::open(file.parent().unwrap()).unwrap());
         let name = file.file_name().unwrap().as_encoded_bytes();
         let (source, _) = Opener::new(root, ReadMode::Cached).open(name, true).unwrap();
-        source.let_go();
+        source.evict();
         source.in_memory()
     }
 

@@ -18,7 +18,7 @@ impl<H: Handle> OpenFile<H> {
     /// Requests the system to drop what is in the page cache. It keeps what is
     /// not written yet, and may keep more: [`OpenFile::in_memory`] returns what is
     /// left.
-    pub fn let_go(&self) {
+    pub fn evict(&self) {
         self.file.drop_cached(0..u64::MAX);
     }
 }

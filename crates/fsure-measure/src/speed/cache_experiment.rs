@@ -97,7 +97,7 @@ impl<'a> Experiment<'a> {
         let open = |name: &str, way| -> RunResult<OpenFile> {
             let opener = Opener::new(Arc::new(Root::open(&folder)?), way);
             let source = opener.open(name.as_bytes(), false)?.0;
-            source.let_go();
+            source.evict();
             Ok(source)
         };
         let (planted, stream) = (open(FILES[1], ReadMode::Cached)?, open(FILES[0], way)?);

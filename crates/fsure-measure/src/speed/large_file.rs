@@ -272,7 +272,7 @@ impl Rung for ReadDirect {
 
     fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let source = self.site.open_stream(ReadMode::Direct)?;
-        source.let_go();
+        source.evict();
         let was_out = source.in_memory() == Some(0);
         let site = Arc::clone(&self.site);
         let watch = Stopwatch::start(site.meter.as_ref());

@@ -221,7 +221,7 @@ impl Rung for ReadCold {
     fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let opener = self.opener.as_ref().expect("prepared before it is run");
         for file in 0..self.files {
-            opener.open(file.to_string().as_bytes(), false)?.0.let_go();
+            opener.open(file.to_string().as_bytes(), false)?.0.evict();
         }
         let next = AtomicUsize::new(0);
         let watch = Stopwatch::start(self.site.meter.as_ref());

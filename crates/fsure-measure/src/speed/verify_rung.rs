@@ -81,7 +81,7 @@ impl Rung for Verify {
     }
 
     fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
-        self.site.open_stream(fsure_os::read::ReadMode::Direct)?.let_go();
+        self.site.open_stream(fsure_os::read::ReadMode::Direct)?.evict();
         let watch = Stopwatch::start(self.site.meter.as_ref());
         let verified = self.verifier.verify(&self.site.tree(), &self.catalog, &SilentStop(go));
         let run = watch.stop(self.site.size);
