@@ -157,8 +157,8 @@ impl Writer {
 
     /// Brings it all to the medium by the system's strongest flush, whatever the
     /// method.
-    pub fn settle(&self) -> io::Result<()> {
-        self.0.settle()
+    pub fn flush_to_medium(&self) -> io::Result<()> {
+        self.0.flush_to_medium()
     }
 }
 
@@ -274,7 +274,7 @@ mod tests {
                 writer.commit(&data[..4096], 0)?;
                 writer.write(&data[..4096], 4096)?;
                 writer.flush()?;
-                writer.settle()
+                writer.flush_to_medium()
             });
             match made {
                 Ok(()) => assert_eq!(std::fs::read(&path).unwrap(), &data[..8192], "{method:?}"),

@@ -98,8 +98,8 @@ mod tests {
         source.in_memory()
     }
 
-    fn settle(pin: &mut Pin) -> Held {
-        pin.settle(PLENTY, &NEVER).unwrap()
+    fn lock_files(pin: &mut Pin) -> Held {
+        pin.lock_files(PLENTY, &NEVER).unwrap()
     }
 
     /// Settles until it is so: an event may be on its way.
@@ -107,7 +107,7 @@ mod tests {
         let begun = Instant::now();
         loop {
             pin.wait(Duration::from_millis(10)).unwrap();
-            let held = settle(pin);
+            let held = lock_files(pin);
             if is_so(&held) {
                 return held;
             }
@@ -141,12 +141,12 @@ mod tests {
         }
         let mut pin = Pin::new(folder.path()).unwrap();
         assert!(matches!(
-            pin.settle(15 * PAGE, &NEVER),
+            pin.lock_files(15 * PAGE, &NEVER),
             Err(Refused::TooLarge { files: 2, bytes }) if bytes == 16 * PAGE
         ));
         drop(pin);
         let mut pin = Pin::new(folder.path()).unwrap();
-        let held = settle(&mut pin);
+        let held = lock_files(&mut pin);
         assert_eq!((held.files, held.bytes, held.left_out.len()), (2, 16 * PAGE, 0));
         assert_eq!(locked_kib(&one), 32, "locked, and not just in memory");
         assert_eq!((kept(&one), kept(&two)), (Some(8 * PAGE), Some(8 * PAGE)));
@@ -164,12 +164,12 @@ mod tests {
             return did_not_run("what_is_rewritten_in_place", why);
         }
         let mut pin = Pin::new(folder.path()).unwrap();
-        settle(&mut pin);
+        lock_files(&mut pin);
         // Of the same size, and at once: its dates may be the same, too.
         for _ in 0..5 {
             write(&file, 8);
             assert!(pin.wait(Duration::ZERO).unwrap());
-            assert_eq!(settle(&mut pin).bytes, 8 * PAGE);
+            assert_eq!(lock_files(&mut pin).bytes, 8 * PAGE);
             assert_eq!(kept(&file), Some(8 * PAGE));
         }
     }
@@ -197,33 +197,33 @@ mod tests {
         fs::create_dir(&below).unwrap();
         write(&below.join("file"), 2);
         let mut pin = Pin::new(folder.path()).unwrap();
-        assert_eq!(settle(&mut pin).files, 1);
+        assert_eq!(lock_files(&mut pin).files, 1);
         for (shut, name) in [(&*below, "below"), (folder.path(), ".")] {
             write(&shut.join("new"), 1);
             mode(shut, 0);
             pin.wait(Duration::ZERO).unwrap();
-            let held = as_nobody(|| settle(&mut pin));
+            let held = as_nobody(|| lock_files(&mut pin));
             assert!(held.bytes >= 2 * PAGE, "{held:?}");
             assert_eq!(held.left_out.len(), 1, "{held:?}");
             assert_eq!(held.left_out[0].0, Path::new(name));
             assert!(held.left_out[0].1.contains("denied"), "{held:?}");
             assert!(pin.has_trouble());
             mode(shut, 0o755);
-            let held = settle(&mut pin);
+            let held = lock_files(&mut pin);
             assert_eq!(held.left_out, []);
             assert!(!pin.has_trouble());
         }
-        assert_eq!(settle(&mut pin).bytes, 4 * PAGE);
+        assert_eq!(lock_files(&mut pin).bytes, 4 * PAGE);
         // A folder that cannot be entered is named, too, and entered later.
         let new = folder.path().join("new folder");
         fs::create_dir(&new).unwrap();
         write(&new.join("file"), 1);
         mode(&new, 0);
         pin.wait(Duration::ZERO).unwrap();
-        let held = as_nobody(|| settle(&mut pin));
+        let held = as_nobody(|| lock_files(&mut pin));
         assert_eq!(held.left_out[0].0, Path::new("new folder"), "{held:?}");
         mode(&new, 0o755);
-        assert_eq!(settle(&mut pin).bytes, 5 * PAGE);
+        assert_eq!(lock_files(&mut pin).bytes, 5 * PAGE);
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
         let folder = folder();
         write(&folder.path().join("file"), 1);
         let mut pin = Pin::new(folder.path()).unwrap();
-        assert!(matches!(pin.settle(PLENTY, &|| true), Err(Refused::Over)));
+        assert!(matches!(pin.lock_files(PLENTY, &|| true), Err(Refused::Over)));
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         write(&at("file"), 1);
         let mut pin = Pin::new(folder.path()).unwrap();
-        assert_eq!(settle(&mut pin).bytes, PAGE);
+        assert_eq!(lock_files(&mut pin).bytes, PAGE);
         // New, in a new folder, which may have been there before its watch was.
         fs::create_dir_all(at("a/b")).unwrap();
         write(&at("a/b/deep"), 2);
@@ -290,7 +290,7 @@ mod tests {
         write(&file, 1);
         let held_open = fs::File::open(&file).unwrap();
         let mut pin = Pin::new(folder.path()).unwrap();
-        settle(&mut pin);
+        lock_files(&mut pin);
         let maps = |name: &str| fs::read_to_string("/proc/self/maps").unwrap().contains(name);
         let name = file.to_str().unwrap();
         assert!(maps(name));
@@ -305,12 +305,12 @@ mod tests {
         let folder = folder();
         write(&folder.path().join("first"), 2);
         let mut pin = Pin::new(folder.path()).unwrap();
-        assert_eq!(pin.settle(4 * PAGE, &NEVER).unwrap().bytes, 2 * PAGE);
+        assert_eq!(pin.lock_files(4 * PAGE, &NEVER).unwrap().bytes, 2 * PAGE);
         write(&folder.path().join("more"), 3);
         let begun = Instant::now();
         loop {
             pin.wait(Duration::from_millis(10)).unwrap();
-            let held = pin.settle(4 * PAGE, &NEVER).unwrap();
+            let held = pin.lock_files(4 * PAGE, &NEVER).unwrap();
             assert_eq!(held.bytes, 2 * PAGE);
             if let [(path, why)] = &held.left_out[..] {
                 assert_eq!(path, Path::new("more"));
@@ -328,6 +328,6 @@ mod tests {
         std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
         std::os::unix::fs::symlink(outside.path().join("file"), folder.path().join("f")).unwrap();
         let mut pin = Pin::new(folder.path()).unwrap();
-        assert_eq!(settle(&mut pin), Held::default());
+        assert_eq!(lock_files(&mut pin), Held::default());
     }
 }

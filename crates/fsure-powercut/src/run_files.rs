@@ -230,7 +230,7 @@ impl<'a> Files<'a> {
         let blank = &self.block[BLOCK..2 * BLOCK];
         (0..OVERWRITTEN).try_for_each(|block| writer.write(blank, block * BLOCK as u64))?;
         writer.commit(blank, 0)?;
-        writer.settle()?;
+        writer.flush_to_medium()?;
         self.flush_names()?;
         Ok(writer)
     }

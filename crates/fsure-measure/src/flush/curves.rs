@@ -193,7 +193,7 @@ impl Operation for Flushing {
         Ok(Some(SliceResult::since(begun)))
     }
 
-    fn settle(&mut self) -> io::Result<()> {
+    fn flush_to_medium(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -254,7 +254,7 @@ impl Operation for Threads<'_> {
         Ok(Some(SliceResult { took: begun.elapsed(), commits }))
     }
 
-    fn settle(&mut self) -> io::Result<()> {
+    fn flush_to_medium(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

@@ -104,8 +104,8 @@ impl Operation for Overwrite {
         Ok(Some(SliceResult { commits: self.batch, ..SliceResult::since(begun) }))
     }
 
-    fn settle(&mut self) -> io::Result<()> {
-        self.writer.settle()
+    fn flush_to_medium(&mut self) -> io::Result<()> {
+        self.writer.flush_to_medium()
     }
 }
 
@@ -157,14 +157,14 @@ impl Operation for Append<'_> {
         Ok(Some(SliceResult::since(begun)))
     }
 
-    fn settle(&mut self) -> io::Result<()> {
+    fn flush_to_medium(&mut self) -> io::Result<()> {
         if self.end >= APPEND_MAX / 2 {
             durable_write::remove(&self.path)?;
             self.path = self.site.path();
             self.writer = Writer::create(&self.path, self.method)?;
             self.end = 0;
         }
-        self.writer.settle()
+        self.writer.flush_to_medium()
     }
 }
 
@@ -211,7 +211,7 @@ impl Operation for Create<'_> {
         Ok(Some(SliceResult::since(begun)))
     }
 
-    fn settle(&mut self) -> io::Result<()> {
+    fn flush_to_medium(&mut self) -> io::Result<()> {
         if !self.replaces {
             for path in self.made.drain(..) {
                 durable_write::remove(&path)?;
@@ -231,7 +231,7 @@ impl Operation for Idle {
         Ok(Some(SliceResult::since(begun)))
     }
 
-    fn settle(&mut self) -> io::Result<()> {
+    fn flush_to_medium(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

@@ -182,7 +182,7 @@ impl Operation for Rollback<'_> {
         Ok(Some(SliceResult::since(begun)))
     }
 
-    fn settle(&mut self) -> io::Result<()> {
+    fn flush_to_medium(&mut self) -> io::Result<()> {
         self.journal = self.site.path();
         self.site.flush_names()
     }

@@ -13,11 +13,11 @@ use crate::stats::{Latency, Spread};
 
 /// Something to be measured.
 pub(super) trait Operation {
-    /// Does it once; `None` if there is no more of it before [`Self::settle`].
+    /// Does it once; `None` if there is no more of it before [`Self::flush_to_medium`].
     fn operate(&mut self) -> io::Result<Option<SliceResult>>;
 
     /// Brings all of it to the medium, and makes room for more.
-    fn settle(&mut self) -> io::Result<()>;
+    fn flush_to_medium(&mut self) -> io::Result<()>;
 }
 
 /// The result of one operation.
@@ -74,7 +74,7 @@ impl SliceStats {
         }
         let seconds = begun.elapsed().as_secs_f64();
         let after = meter.map(DeviceCounters::read).transpose()?;
-        operation.settle()?;
+        operation.flush_to_medium()?;
         let counters = after.zip(before).map(|(after, before)| after.since(&before));
         if commits > 0 {
             let p50_us = latency.quantile_us(0.5);
@@ -139,7 +139,7 @@ mod tests {
     #[derive(Default)]
     struct Triple {
         done: u32,
-        settled: u32,
+        flushes: u32,
     }
 
     impl Operation for Triple {
@@ -149,8 +149,8 @@ mod tests {
             Ok((!self.done.is_multiple_of(3)).then_some(done))
         }
 
-        fn settle(&mut self) -> io::Result<()> {
-            self.settled += 1;
+        fn flush_to_medium(&mut self) -> io::Result<()> {
+            self.flushes += 1;
             Ok(())
         }
     }
@@ -161,7 +161,7 @@ mod tests {
         for _ in 0..3 {
             tally.turn(&mut triple, Duration::from_secs(3600), None, &|| false).unwrap();
         }
-        assert_eq!((triple.settled, tally.latency.count(), tally.slices.len()), (3, 6, 3));
+        assert_eq!((triple.flushes, tally.latency.count(), tally.slices.len()), (3, 6, 3));
         assert!(tally.slices.iter().all(|slice| slice.commits == 6));
         assert_eq!((tally.device_bytes(), tally.flushes()), (None, None));
         let median = tally.medians_us().unwrap().median;

@@ -140,7 +140,7 @@ impl<'a> FlushWorkspace<'a> {
             writer.write(&data[..part], at)?;
             at += part as u64;
         }
-        writer.settle()?;
+        writer.flush_to_medium()?;
         Ok(writer)
     }
 

@@ -87,7 +87,7 @@ impl Write {
         match self.reach {
             WriteTarget::Cache => {}
             WriteTarget::Device => writer.flush()?,
-            WriteTarget::Medium => writer.settle()?,
+            WriteTarget::Medium => writer.flush_to_medium()?,
         }
         Ok(watch.stop(self.site.size))
     }

@@ -219,7 +219,7 @@ impl MountedRung {
         let written = stage.write(&writer, go);
         let written = written.and_then(|()| match stage.kind {
             // Before that it is in the page cache, and nothing is compressed.
-            MountedKind::Zram => Ok(writer.settle()?),
+            MountedKind::Zram => Ok(writer.flush_to_medium()?),
             _ => Ok(()),
         });
         let run = watch.stop(stage.size);

@@ -264,7 +264,7 @@ impl SpeedWorkspace {
             Err(error) => return Err(error.into()),
         };
         self.fill(&writer, size, REQUEST, go)?;
-        Ok(writer.settle()?)
+        Ok(writer.flush_to_medium()?)
     }
 
     /// A file for direct writes. Some file systems refuse those at the first

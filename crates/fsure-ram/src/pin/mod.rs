@@ -187,18 +187,18 @@ fn keep(
     is_over: &dyn Fn() -> bool,
     tell: &dyn Fn(&Held),
 ) -> std::result::Result<ReleaseReason, Refused> {
-    let settle = |pin: &mut Pin| match pin.settle(most, is_over) {
+    let lock_files = |pin: &mut Pin| match pin.lock_files(most, is_over) {
         Err(Refused::Over) => Ok(()),
         other => other.map(|held| tell(&held)),
     };
-    settle(&mut pin)?;
+    lock_files(&mut pin)?;
     let mut looked = Instant::now();
     while !is_over() {
         let is_time = looked.elapsed() >= MEMORY_CHECK_INTERVAL;
         if pin.wait(SIGNAL_POLL_INTERVAL)? || is_time && pin.has_trouble() {
             std::thread::sleep(CHANGE_BATCH_TIME);
             pin.wait(Duration::ZERO)?;
-            settle(&mut pin)?;
+            lock_files(&mut pin)?;
             if pin.is_gone() {
                 return Ok(ReleaseReason::Gone);
             }

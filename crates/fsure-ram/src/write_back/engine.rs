@@ -19,7 +19,7 @@ use super::journal::{Journal, JournalDone, path_of};
 use super::missed_names::MissedNames;
 use super::plan::PlannedGeneration;
 use super::ram_scan::everything;
-use super::recover::settle;
+use super::recover::finish_interrupted;
 use super::rehash_rotation::RehashRotation;
 use super::scan_rounds::{CompareDepth, Freeze, RoundsResult, Start, rounds};
 use super::side_reader::{in_ram, on_disk};
@@ -220,7 +220,7 @@ impl Engine {
 
     fn open(disk: &Path, ram: &Path) -> Result<Self> {
         let disk = DiskSide::open(disk)?;
-        settle(&disk)?;
+        finish_interrupted(&disk)?;
         let last = Journal::last_applied(&disk)?.map_or(0, |last| last.generation);
         let generation = last.max(disk.trashes()?.last().copied().unwrap_or(0));
         Ok(Self {

@@ -54,7 +54,7 @@ pub fn recover(folder: &Path) -> Result<RecoveryOutcome> {
         other => other.context("look at", &folder.join(OWN))?,
     };
     let disk = DiskSide::open(folder)?;
-    let found = settle(&disk)?;
+    let found = finish_interrupted(&disk)?;
     let last = Journal::last_applied(&disk)?;
     disk.leave()?;
     let generation = last.as_ref().map(|last| last.generation);
@@ -62,7 +62,7 @@ pub fn recover(folder: &Path) -> Result<RecoveryOutcome> {
 }
 
 /// Completes or discards what is under way.
-pub(super) fn settle(disk: &DiskSide) -> Result<Recovered> {
+pub(super) fn finish_interrupted(disk: &DiskSide) -> Result<Recovered> {
     let found = match Journal::read(disk)? {
         Some(journal) => {
             journal.check_stage(disk)?;

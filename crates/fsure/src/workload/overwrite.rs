@@ -30,7 +30,7 @@ pub(super) fn run(method: Method, folder: &Path, acks: &mut AckWriter<'_>) -> Re
         stamp(slot, 0).fill(&mut block);
         writer.write(&block, slot * BLOCK as u64).context("write to", &path)?;
     }
-    writer.settle().context("flush", &path)?;
+    writer.flush_to_medium().context("flush", &path)?;
     let names = Names::open(folder).and_then(|names| names.flush());
     names.context("flush the folder", folder)?;
     for number in 1.. {

@@ -118,7 +118,7 @@ impl Writer {
 
     /// By the system call itself, past whatever was preloaded: what is left
     /// behind here would be counted for the next method.
-    pub(crate) fn settle(&self) -> io::Result<()> {
+    pub(crate) fn flush_to_medium(&self) -> io::Result<()> {
         Ok(retry_on_intr(|| rustix::fs::fdatasync(&self.file))?)
     }
 

@@ -49,7 +49,7 @@ impl Writer {
                     _ => Ok(()),
                 }
             }
-            Method::FullFsync => self.settle(),
+            Method::FullFsync => self.flush_to_medium(),
             _ => Ok(()),
         }
     }
@@ -59,7 +59,7 @@ impl Writer {
         self.flush()
     }
 
-    pub(crate) fn settle(&self) -> io::Result<()> {
+    pub(crate) fn flush_to_medium(&self) -> io::Result<()> {
         Ok(retry_on_intr(|| rustix::fs::fcntl_fullfsync(&self.file))?)
     }
 }

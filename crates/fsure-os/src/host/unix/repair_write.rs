@@ -85,7 +85,7 @@ pub struct Draft {
     folder: OwnedFd,
     name: CString,
     writing: Writing,
-    is_settled: bool,
+    has_name: bool,
 }
 
 impl Draft {
@@ -94,7 +94,7 @@ impl Draft {
         let (folder, name) = place(root, path)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&folder, &*name, flags | OFlags::CLOEXEC, PRIVATE_FILE)?;
-        Ok(Self { folder, name, writing: Writing(File::from(file)), is_settled: false })
+        Ok(Self { folder, name, writing: Writing(File::from(file)), has_name: false })
     }
 
     /// The file, to be written.
@@ -125,7 +125,7 @@ impl Draft {
     pub fn replace(mut self, name: &[u8]) -> io::Result<()> {
         let name = plain_name(name)?;
         rustix::fs::renameat(&self.folder, &*self.name, &self.folder, &*name)?;
-        self.is_settled = true;
+        self.has_name = true;
         self.flush_folder()
     }
 
@@ -142,7 +142,7 @@ impl Draft {
             }
             other => other?,
         }
-        self.is_settled = true;
+        self.has_name = true;
         self.flush_folder()
     }
 
@@ -153,7 +153,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        if !self.is_settled {
+        if !self.has_name {
             // Where it fails, the next heal finds it noted.
             let _ = rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::empty());
         }

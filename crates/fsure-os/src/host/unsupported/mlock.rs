@@ -20,7 +20,7 @@ impl Pin {
     }
 
     /// Never called.
-    pub fn settle(&mut self, _: u64, _: &dyn Fn() -> bool) -> Result<Held, Refused> {
+    pub fn lock_files(&mut self, _: u64, _: &dyn Fn() -> bool) -> Result<Held, Refused> {
         match self.0 {}
     }
 

@@ -59,7 +59,7 @@ impl Writer {
 
     pub(crate) fn flush(&self) -> io::Result<()> {
         match self.method {
-            Method::FlushFileBuffers => self.settle(),
+            Method::FlushFileBuffers => self.flush_to_medium(),
             Method::FlushNoSync => self.flush_no_sync(),
             _ => Ok(()),
         }
@@ -71,7 +71,7 @@ impl Writer {
     }
 
     /// `FlushFileBuffers`, which is what the standard library calls here.
-    pub(crate) fn settle(&self) -> io::Result<()> {
+    pub(crate) fn flush_to_medium(&self) -> io::Result<()> {
         self.file.sync_all()
     }
 

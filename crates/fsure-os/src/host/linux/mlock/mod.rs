@@ -55,7 +55,7 @@ pub struct Pin {
     /// Bytes that are held.
     bytes: u64,
     /// True once all files were held.
-    is_settled: bool,
+    is_filled: bool,
 }
 
 #[derive(Debug, Default)]
@@ -115,7 +115,7 @@ impl Pin {
             changed: BTreeSet::from([PathBuf::new()]),
             troubles: BTreeMap::new(),
             bytes: 0,
-            is_settled: false,
+            is_filled: false,
         };
         match pin.enter(Path::new("")) {
             Err(error) if is_watch_limit(&error) => Err(too_many_folders()),
@@ -127,22 +127,22 @@ impl Pin {
     /// gone. The first time all is held or nothing is, but for what cannot be read;
     /// later what cannot be is left out. When this returns, all that is held is in
     /// memory. It ends early, and with nothing that could be used, when `is_over`.
-    pub fn settle(&mut self, most: u64, is_over: &dyn Fn() -> bool) -> Result<Held, Refused> {
+    pub fn lock_files(&mut self, most: u64, is_over: &dyn Fn() -> bool) -> Result<Held, Refused> {
         let wanted = self.look()?;
         let files = wanted.len() as u64;
         let bytes: u64 = wanted.iter().map(|(.., is)| is.bytes()).sum();
-        if !self.is_settled && bytes > most {
+        if !self.is_filled && bytes > most {
             return Err(Refused::TooLarge { files, bytes });
         }
         for (folder, name, is) in wanted {
             let Err(trouble) = self.take_up(&folder, &name, is, most, is_over) else { continue };
             match trouble {
                 Trouble::Over => return Err(Refused::Over),
-                Trouble::Limit if !self.is_settled => {
+                Trouble::Limit if !self.is_filled => {
                     let limit = rustix::process::getrlimit(Resource::Memlock).current;
                     return Err(Refused::Limit { limit: limit.unwrap_or(u64::MAX), bytes });
                 }
-                Trouble::Mappings if !self.is_settled => {
+                Trouble::Mappings if !self.is_filled => {
                     return Err(Refused::TooManyFiles { files });
                 }
                 _ => {}
@@ -154,7 +154,7 @@ impl Pin {
                 folder.left_out.insert(name, trouble.to_string());
             }
         }
-        self.is_settled = true;
+        self.is_filled = true;
         Ok(self.held())
     }
 
@@ -242,7 +242,7 @@ impl Pin {
                     listed.push((path, listing));
                 }
                 Err(error) if is_absent(&error) => self.forget(&path),
-                Err(error) if !self.is_settled => return Err(error.into()),
+                Err(error) if !self.is_filled => return Err(error.into()),
                 Err(error) => _ = self.troubles.insert(path, words(&error)),
             }
         }
@@ -257,7 +257,7 @@ impl Pin {
                 match self.enter(&path).and_then(|()| self.list(&path)) {
                     Ok(listing) => listed.push((path, listing)),
                     Err(error) if is_absent(&error) => self.forget(&path),
-                    Err(error) if is_watch_limit(&error) && !self.is_settled => {
+                    Err(error) if is_watch_limit(&error) && !self.is_filled => {
                         return Err(too_many_folders());
                     }
                     Err(error) => _ = self.troubles.insert(path, words(&error)),
@@ -460,7 +460,7 @@ mod tests {
     const PLENTY: u64 = 1 << 30;
 
     fn files(pin: &mut Pin) -> u64 {
-        pin.settle(PLENTY, &|| false).unwrap().files
+        pin.lock_files(PLENTY, &|| false).unwrap().files
     }
 
     #[test]
