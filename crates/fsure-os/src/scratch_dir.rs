@@ -177,7 +177,7 @@ pub(crate) fn random() -> u64 {
 
 /// Releases what is registered, and then removes the folder; tries again until
 /// the timeout. What is registered and not released stays noted.
-fn clear(place: &host::Place, patience: Duration) -> io::Result<()> {
+fn clear(place: &host::Place, timeout: Duration) -> io::Result<()> {
     let begun = Instant::now();
     loop {
         if !place.is_there() {
@@ -188,7 +188,7 @@ fn clear(place: &host::Place, patience: Duration) -> io::Result<()> {
             Ok(()) => place.remove(),
             Err(_) => place.empty().and(released),
         };
-        if cleared.is_ok() || begun.elapsed() >= patience {
+        if cleared.is_ok() || begun.elapsed() >= timeout {
             return cleared;
         }
         std::thread::sleep(RETRY_INTERVAL);

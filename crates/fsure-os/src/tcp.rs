@@ -60,9 +60,9 @@ impl Stream {
     }
 
     /// Calls `HOST:PORT`, each of its addresses in turn, and gives up after
-    /// `patience`.
-    pub fn connect(address: &str, patience: Duration) -> io::Result<Self> {
-        let until = Instant::now() + patience;
+    /// `timeout`.
+    pub fn connect(address: &str, timeout: Duration) -> io::Result<Self> {
+        let until = Instant::now() + timeout;
         let mut last = io::Error::new(io::ErrorKind::NotFound, "no address of that name");
         for address in address.to_socket_addrs()? {
             match connect(&address, until) {

@@ -117,14 +117,14 @@ impl<'a> Link<'a> {
         self.changed.notify_all();
     }
 
-    /// Waits for at most `patience` until no more than `count` records are missing on the
+    /// Waits for at most `timeout` until no more than `count` records are missing on the
     /// witness's medium, or until the witness refuses. Returns true if no more are
     /// missing.
-    pub(super) fn wait(&self, count: usize, patience: Duration) -> bool {
+    pub(super) fn wait(&self, count: usize, timeout: Duration) -> bool {
         let is_more = |queue: &mut Queue| {
             queue.records.len() > count && !matches!(queue.state, LinkState::Refused(_))
         };
-        let waited = self.changed.wait_timeout_while(self.queue(), patience, is_more);
+        let waited = self.changed.wait_timeout_while(self.queue(), timeout, is_more);
         let (queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
         queue.records.len() <= count
     }

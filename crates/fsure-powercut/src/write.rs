@@ -404,8 +404,8 @@ impl BlockWriter<'_> {
             self.link.tell(LogRecord::End);
         }
         let is_asked = matches!(ended, WriteEnd::Asked(_));
-        let patience = if is_asked { LAST_WAIT_ASKED } else { LAST_WAIT };
-        let is_recorded = self.link.wait(0, patience);
+        let timeout = if is_asked { LAST_WAIT_ASKED } else { LAST_WAIT };
+        let is_recorded = self.link.wait(0, timeout);
         let is_ended = !may_be_cut && is_recorded;
         self.listener.told(&Message::Written {
             run: run.to_owned(),

@@ -26,13 +26,13 @@ impl Session {
     /// is not in RAM. `heard` hears of generations.
     pub(super) fn unbind(
         &mut self,
-        patience: Duration,
+        timeout: Duration,
         is_proven: bool,
         heard: &mut dyn FnMut(&Generation),
     ) -> Result<UnbindReport> {
         self.refuse_users()?;
         heard(&self.sync(CompareDepth::Dates)?);
-        self.hold_still(patience, heard)?;
+        self.hold_still(timeout, heard)?;
         let ended = self.last_generation(is_proven, heard).and_then(|ended| self.uncover(ended));
         if ended.is_err() && is_mounted(&self.entry).unwrap_or(true) {
             // Taken over again where the engine is gone; tried with every
@@ -99,14 +99,14 @@ impl Session {
 
     /// Makes it read-only as soon as no process writes. A process that is waited for goes
     /// on writing, and that comes to the disk in time.
-    fn hold_still(&mut self, patience: Duration, heard: &mut dyn FnMut(&Generation)) -> Result<()> {
+    fn hold_still(&mut self, timeout: Duration, heard: &mut dyn FnMut(&Generation)) -> Result<()> {
         let (began, mut safe) = (Instant::now(), Instant::now());
         loop {
             match self.set_read_only(true) {
                 Err(Error::Io { source, .. }) if source.kind() == ErrorKind::ResourceBusy => {}
                 other => return other,
             }
-            if began.elapsed() >= patience {
+            if began.elapsed() >= timeout {
                 let users = self.users()?;
                 let writes = |user: &Holder| user.how == HoldKind::Writes;
                 let writers: Vec<_> = users.into_iter().filter(writes).collect();

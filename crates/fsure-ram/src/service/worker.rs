@@ -346,10 +346,10 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn unbind(&mut self, patience: Duration) -> Result<UnbindReport> {
+    fn unbind(&mut self, timeout: Duration) -> Result<UnbindReport> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).state.ending = true;
         let (pace, shown) = (&mut self.pace, self.shown);
-        let ended = self.session.unbind(patience, true, &mut |done| {
+        let ended = self.session.unbind(timeout, true, &mut |done| {
             pace.done(done);
             shown.lock().unwrap_or_else(PoisonError::into_inner).since = Some(done.began);
         });
