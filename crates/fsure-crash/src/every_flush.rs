@@ -28,7 +28,8 @@ pub(super) fn every_flush(
     let Some(history) = recorded? else { return Ok(()) };
     let all = history.flushes();
     for boundary in history.at_flushes() {
-        let boundary = boundary.context("read every write again in", &run.options.room)?;
+        let boundary =
+            boundary.context("read every write again in", &run.options.history_folder)?;
         if run.listener.stop_requested().is_some() {
             return Ok(());
         }
@@ -55,7 +56,7 @@ fn record(run: &CrashRun<'_>) -> Result<Option<History>> {
         if run.listener.stop_requested().is_some() {
             return Ok(None);
         }
-        going.drive.remembers_all().context(REMEMBERING, &run.options.room)?;
+        going.drive.remembers_all().context(REMEMBERING, &run.options.history_folder)?;
         if let Some(ended) = going.program.ended().context("wait for", &run.options.folder)? {
             going.may_have_ended(ended, &run.options.front)?;
             break;
@@ -65,7 +66,7 @@ fn record(run: &CrashRun<'_>) -> Result<Option<History>> {
     let history = going.drive.history();
     // Either all flushes up to the end of the history are in it, or nothing is shown.
     going.check()?;
-    history.map(Some).context(REMEMBERING, &run.options.room)
+    history.map(Some).context(REMEMBERING, &run.options.history_folder)
 }
 
 /// Has the drive at one boundary checked; `None` if the run is to end.

@@ -48,8 +48,8 @@ pub struct CrashOptions {
     pub program: PathBuf,
     /// Folder with room for mount points; nothing is stored there.
     pub folder: PathBuf,
-    /// Folder with room for all writes of a run that is checked at every flush.
-    pub room: PathBuf,
+    /// Folder with space for all writes of a run that is checked at every flush.
+    pub history_folder: PathBuf,
     /// Source of the time.
     pub clock: Clock,
 }

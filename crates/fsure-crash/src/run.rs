@@ -192,7 +192,9 @@ impl CrashRun<'_> {
         let remembers = behavior == Behavior::Honest && options.every_flush.is_some();
         let drive = self.base.switch_on(DriveConfig { behavior, latency: options.latency });
         if remembers {
-            drive.remember(&options.room).context(REMEMBERING, &options.room)?;
+            drive
+                .remember(&options.history_folder)
+                .context(REMEMBERING, &options.history_folder)?;
         }
         let mounted = drive.mount(self.site, &options.front);
         let mounted = mounted.map_err(|error| unmounted(options, error))?;

@@ -17,9 +17,9 @@ pub const STANDARD_INPUT: &str = "-";
 /// Bytes copied at once.
 const COPY_BYTES: usize = 1 << 16;
 /// Bytes copied between two looks at the room that is left: small lists need no look.
-const ROOM_CHECK_BYTES: u64 = 8 << 20;
+const FREE_SPACE_CHECK_BYTES: u64 = 8 << 20;
 /// Bytes that a copy leaves to other programs.
-const ROOM_LEFT_MIN: u64 = 64 << 20;
+const FREE_SPACE_MIN: u64 = 64 << 20;
 
 /// Reads from streams that have begun and not ended, in the whole process.
 static READS_UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
@@ -89,7 +89,7 @@ impl InputCopy<'_> {
                 Ok(read) => {
                     self.to.append(&buffer[..read])?;
                     length += read as u64;
-                    self.leave_room(length)?;
+                    self.check_free_space(length)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -98,14 +98,14 @@ impl InputCopy<'_> {
     }
 
     /// Ends a copy that would leave other programs no room.
-    fn leave_room(&mut self, length: u64) -> io::Result<()> {
-        if length - self.checked_at < ROOM_CHECK_BYTES {
+    fn check_free_space(&mut self, length: u64) -> io::Result<()> {
+        if length - self.checked_at < FREE_SPACE_CHECK_BYTES {
             return Ok(());
         }
         self.checked_at = length;
         // Where the system does not tell, the copy fails when the disk is full.
         let free = crate::machine::free_bytes(&self.folder).unwrap_or(u64::MAX);
-        if free >= ROOM_LEFT_MIN {
+        if free >= FREE_SPACE_MIN {
             return Ok(());
         }
         let why = format!(
@@ -113,7 +113,7 @@ impl InputCopy<'_> {
              a folder with more room",
             length >> 20,
             self.folder.display(),
-            ROOM_LEFT_MIN >> 20,
+            FREE_SPACE_MIN >> 20,
         );
         Err(io::Error::new(io::ErrorKind::StorageFull, why))
     }

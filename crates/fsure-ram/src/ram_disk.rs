@@ -28,7 +28,7 @@ pub struct DestroyOutcome {
 /// Makes a RAM disk: over the folder that `what` names, or over one in `home` of
 /// that name.
 pub fn create_disk(what: &Path, home: &Path, bytes: u64) -> Result<Disk> {
-    room(bytes, machine::available_memory())?;
+    check_size(bytes, machine::available_memory())?;
     let (name, place) = named(what, home)?;
     if let Some(other) = all()?.into_iter().find(|disk| disk.name == name) {
         let message = format!("there is a RAM disk {name} already, in {}", other.place.display());
@@ -114,7 +114,7 @@ fn all() -> Result<Vec<Disk>> {
     ramdisk::disks().context("read the mount table in", Path::new("/proc"))
 }
 
-fn room(bytes: u64, available: Option<u64>) -> Result<()> {
+fn check_size(bytes: u64, available: Option<u64>) -> Result<()> {
     if bytes < SIZE_MIN_BYTES {
         let message = format!("a RAM disk of {}", units::size(bytes));
         return Err(usage(message, "64K is the least"));
@@ -184,11 +184,11 @@ mod tests {
 
     #[test]
     fn a_disk_fits_the_memory_that_is_there() {
-        assert!(room(1 << 20, Some(1 << 20)).is_ok());
-        assert!(room(1 << 20, None).is_ok());
-        let error = room((1 << 20) + 1, Some(1 << 20)).unwrap_err().to_string();
+        assert!(check_size(1 << 20, Some(1 << 20)).is_ok());
+        assert!(check_size(1 << 20, None).is_ok());
+        let error = check_size((1 << 20) + 1, Some(1 << 20)).unwrap_err().to_string();
         assert!(error.contains("1.0 MiB of memory are available"), "{error}");
-        assert!(room(100, None).is_err());
+        assert!(check_size(100, None).is_err());
     }
 
     #[test]

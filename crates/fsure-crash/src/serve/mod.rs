@@ -36,8 +36,8 @@ pub struct ServeOptions {
     pub image: Option<PathBuf>,
     /// Form in which other programs see the drive, besides the socket.
     pub front: ServeFront,
-    /// Folder with room for everything that is written to the drive.
-    pub room: PathBuf,
+    /// Folder with space for everything that is written to the drive.
+    pub history_folder: PathBuf,
 }
 
 /// Form in which other programs see a drive.
@@ -104,7 +104,7 @@ pub fn serve(
             if let Err(error) = drive.remembers_all()
                 && !has_warned.swap(true, Ordering::Relaxed)
             {
-                let folder = options.room.display();
+                let folder = options.history_folder.display();
                 monitor.warn(&format!("{}; they were in {folder}", forgotten(&error)));
             }
             is_over.load(Ordering::Relaxed) || monitor.stop_requested().is_some()
@@ -130,8 +130,8 @@ fn drive(options: &ServeOptions) -> Result<BackendDrive> {
         None => Image::new(options.size),
     };
     let live = LiveDrive::new(traits, content);
-    let remembers = live.with(|drive, _| drive.remember(&options.room));
-    remembers.context("remember every write in", &options.room)?;
+    let remembers = live.with(|drive, _| drive.remember(&options.history_folder));
+    remembers.context("remember every write in", &options.history_folder)?;
     Ok(BackendDrive::Blocks(Arc::new(live)))
 }
 

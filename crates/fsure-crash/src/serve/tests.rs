@@ -106,8 +106,8 @@ fn what_cannot_be_done_is_said_and_ends_nothing() {
     }
     assert_eq!(content(&there), b"kept");
     assert!(answer(&drive, None, None).0.contains("12 MiB at most"));
-    let room = LiveFolder::new(Behavior::Honest, Mode::Strict, Latency::NONE, 1 << 20);
-    let folder = BackendDrive::Files(room);
+    let live = LiveFolder::new(Behavior::Honest, Mode::Strict, Latency::NONE, 1 << 20);
+    let folder = BackendDrive::Files(live);
     assert!(refused(&folder, r#"{"do":"flush"}"#).contains("a folder has no blocks"));
     assert_eq!(done(&folder, r#"{"do":"status"}"#)["mode"], "strict");
 }

@@ -146,11 +146,11 @@ impl<'a> FlushWorkspace<'a> {
 
     /// Fails if there is less room than will be needed.
     pub(super) fn need(&self, bytes: u64) -> Result<()> {
-        let room = self.free_bytes()?;
-        if room >= bytes {
+        let free = self.free_bytes()?;
+        if free >= bytes {
             return Ok(());
         }
-        let [needed, free] = [bytes, room].map(units::size);
+        let [needed, free] = [bytes, free].map(units::size);
         let why = format!("{needed} are needed, {free} are free");
         let error = io::Error::new(io::ErrorKind::StorageFull, why);
         Err(error).context("measure in", &self.folder)

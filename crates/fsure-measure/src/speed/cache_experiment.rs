@@ -179,7 +179,7 @@ fn lay_out(
         if os_path::exists(&path) {
             continue;
         }
-        site.require_room(size)?;
+        site.require_free_space(size)?;
         if let Err(refusal) = site.write_past_cache(&path, size, go) {
             os_path::remove(&path, false);
             return Err(refusal);

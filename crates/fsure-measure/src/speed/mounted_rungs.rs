@@ -150,16 +150,16 @@ impl Stage {
 
     fn mount(&self) -> RunResult<Up> {
         let space = Namespace::of_user()?;
-        let room = 2 * self.size + SPARE;
+        let capacity = 2 * self.size + SPARE;
         if self.kind == MountedKind::Zram {
             let at = self.place("disk")?;
             // Content that cannot be compressed takes a little more than itself.
-            let limits = (room + SPARE, room + room / 4);
+            let limits = (capacity + SPARE, capacity + capacity / 4);
             let zram = Zram::create(&self.site.scratch, &space, limits, &at)?;
             return Ok(Up { kept: None, top: MountBase::Zram(zram), ram: None });
         }
         let huge = self.kind == MountedKind::Ram { huge: true };
-        let ram = space.mount(&MountKind::Ram { bytes: room, huge }, &self.place("ram")?)?;
+        let ram = space.mount(&MountKind::Ram { bytes: capacity, huge }, &self.place("ram")?)?;
         let below = |name: &str| -> std::io::Result<PathBuf> {
             let path = ram.path().join(name);
             os_path::make_folder(&path).map(|()| path)
@@ -369,7 +369,7 @@ impl Rung for Pv {
     }
 
     fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
-        self.site.require_room(pv::BYTES)?;
+        self.site.require_free_space(pv::BYTES)?;
         let path = self.site.path().join("pv");
         let watch = Stopwatch::start(self.site.meter.as_ref());
         let written = pv::write(&path, &|| go.check().is_ok());

@@ -64,7 +64,7 @@ pub(super) struct SpeedWorkspace {
     /// Data that are written.
     pub(super) pool: Arc<DataPool>,
     /// Bytes that were free before anything was made.
-    room: u64,
+    free_bytes: u64,
     tree: Arc<Root>,
     readers: OnceLock<usize>,
 }
@@ -87,9 +87,9 @@ impl SpeedWorkspace {
         let tree = Arc::new(Root::open(&tree).context("open", &tree)?);
         let kind = filesystem_id::of(&tree, b"").map_or_else(|_| "unknown".to_owned(), |v| v.kind);
         let path = scratch.path().to_owned();
-        let room = machine::free_bytes(&path).context("ask for free space in", &path)?;
+        let free_bytes = machine::free_bytes(&path).context("ask for free space in", &path)?;
         let meter = DeviceCounters::of(&path).ok().flatten();
-        let (share, small) = (room / SPACE_SHARE, room / SPACE_SHARE / SMALL_SHARE);
+        let (share, small) = (free_bytes / SPACE_SHARE, free_bytes / SPACE_SHARE / SMALL_SHARE);
         let mut site = Self {
             target: super::text(&folder),
             folder,
@@ -102,7 +102,7 @@ impl SpeedWorkspace {
             // two of the rungs have their files there at a time.
             files_max: small / 2 / (4 * GRAIN),
             pool: Arc::clone(pool),
-            room,
+            free_bytes,
             tree,
             readers: OnceLock::new(),
         };
@@ -110,7 +110,7 @@ impl SpeedWorkspace {
             (size, String::new()),
             (
                 (share - small) / STREAMS,
-                format!("{} are free, of which a quarter is used", units::size(room)),
+                format!("{} are free, of which a quarter is used", units::size(free_bytes)),
             ),
             (
                 memory.map_or(u64::MAX, |memory| memory / 4),
@@ -133,12 +133,12 @@ impl SpeedWorkspace {
 
     /// Returns the bytes that the storage could take in the time of one run, and the
     /// reason in words.
-    fn bound_by_speed(&self, slice: Duration, room: u64) -> std::io::Result<(u64, String)> {
+    fn bound_by_speed(&self, slice: Duration, free_bytes: u64) -> std::io::Result<(u64, String)> {
         let path = self.path().join("trial");
         let writer = Writer::create(&path, Method::strongest())?;
         let (began, mut done, mut step, mut rate) = (Instant::now(), 0, TRIAL_STEP, f64::INFINITY);
         let tried = loop {
-            if done + step > room.min(TRIAL_MAX) || began.elapsed() >= TRIAL {
+            if done + step > free_bytes.min(TRIAL_MAX) || began.elapsed() >= TRIAL {
                 break Ok(());
             }
             let step_began = Instant::now();
@@ -175,16 +175,16 @@ impl SpeedWorkspace {
     }
 
     /// Fails with the reason if files of so many bytes must not be made any more.
-    pub(super) fn require_room(&self, bytes: u64) -> RunResult<()> {
-        let used = self.room.saturating_sub(machine::free_bytes(self.path())?);
-        if used.saturating_add(bytes) <= self.room / SPACE_SHARE {
+    pub(super) fn require_free_space(&self, bytes: u64) -> RunResult<()> {
+        let used = self.free_bytes.saturating_sub(machine::free_bytes(self.path())?);
+        if used.saturating_add(bytes) <= self.free_bytes / SPACE_SHARE {
             return Ok(());
         }
         Err(super::rung::RungUnavailable::NotHere(format!(
             "too little space for a file of {}: all that is written here at a time has to fit a \
              quarter of the {} that were free",
             units::size(bytes),
-            units::size(self.room)
+            units::size(self.free_bytes)
         )))
     }
 

@@ -254,20 +254,24 @@ fn under_way(folder: &Path) -> Finding {
 }
 
 /// A group with less room than that is at its limit soon.
-const ROOM: u64 = 64 * units::MIB;
+const GROUP_MEMORY_MIN: u64 = 64 * units::MIB;
 
 fn of_writers(point: &Path, group: &LimitingCgroup) -> Option<Finding> {
-    let (limit, room) = (group.limit?, group.available()?);
+    let (limit, available) = (group.limit?, group.available()?);
     let words = format!(
         "what is written into {} counts for {}, which may have {} and has {} left: at its limit \
          its processes are killed, and the memory stays taken",
         point.display(),
         group.folder.display(),
         units::size(limit),
-        units::size(room)
+        units::size(available)
     );
     let remedy = "raise its limit (MemoryMax= of the unit), or have others write there";
-    Some(if room < ROOM { act("group", words, remedy) } else { limits("group", words, remedy) })
+    Some(if available < GROUP_MEMORY_MIN {
+        act("group", words, remedy)
+    } else {
+        limits("group", words, remedy)
+    })
 }
 
 fn swap(facts: &Facts) -> Finding {

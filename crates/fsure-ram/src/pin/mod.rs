@@ -253,8 +253,8 @@ fn is_short(
     };
     let by_machine = memory.available.zip(memory.total).and_then(|(of, all)| part(of, all));
     let by_group = || {
-        let (room, limit) = (group?.available()?, group?.limit?);
-        Some(format!("in its control group {}", part(room, limit)?))
+        let (available, limit) = (group?.available()?, group?.limit?);
+        Some(format!("in its control group {}", part(available, limit)?))
     };
     let by_waiting = || {
         let share = pressure?.full;

@@ -120,22 +120,22 @@ impl Following {
     /// Gives it the limits that it is to have by now. If a limit cannot be changed, the next
     /// look tries again.
     pub(super) fn follow(&mut self, top: &Top, others: RamFolders) {
-        let Ok(room) = top.space() else { return };
+        let Ok(space) = top.space() else { return };
         let is_due = self.at.is_none_or(|at| at.elapsed() >= SLOW_INTERVAL);
-        if room == self.last && !is_due {
+        if space == self.last && !is_due {
             return;
         }
-        (self.last, self.at) = (room, Some(Instant::now()));
+        (self.last, self.at) = (space, Some(Instant::now()));
         let memory = memory();
         let (Some(available), Some(total)) = (memory.available, memory.total) else { return };
         let used = Use {
-            bytes: room.used,
-            names: room.inodes_used,
+            bytes: space.used,
+            names: space.inodes_used,
             others,
             available,
             reserve: reserve(total),
         };
-        let now = Size { bytes: room.bytes, names: room.inodes };
+        let now = Size { bytes: space.bytes, names: space.inodes };
         if let Some(size) = used.change(now, self.least) {
             let _ = top.resize(size.bytes, size.names);
         }

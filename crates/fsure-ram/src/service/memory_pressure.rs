@@ -39,20 +39,20 @@ pub(super) fn need(registry: &Registry, entry: &RegistryEntry, others: RamFolder
     let (Some(available), Some(total)) = (memory.available, memory.total) else {
         return Need::Nothing;
     };
-    let Ok(mut room) = overmount::space(&entry.path) else { return Need::Nothing };
+    let Ok(mut space) = overmount::space(&entry.path) else { return Need::Nothing };
     if let Some(least) = entry.least {
         // The limit moves on when it is nearly reached; the share does not.
         let used = Use {
-            bytes: room.used,
-            names: room.inodes_used,
+            bytes: space.used,
+            names: space.inodes_used,
             others,
             available,
             reserve: reserve(total),
         };
         let most = used.most(least);
-        (room.bytes, room.inodes) = (most.bytes, most.names);
+        (space.bytes, space.inodes) = (most.bytes, most.names);
     }
-    match judge(&room, available, reserve(total), pressure()) {
+    match judge(&space, available, reserve(total), pressure()) {
         // Of several the one that does least goes, and then the next one.
         Need::Evict { .. } if !is_least(registry, entry) => Need::Unchanged,
         Need::Full { words } if !entry.backend.grows() => Need::Evict {
@@ -76,7 +76,7 @@ pub(super) fn need(registry: &Registry, entry: &RegistryEntry, others: RamFolder
 const STALLED: f64 = 10.0;
 
 fn judge(
-    room: &overmount::FsSpace,
+    space: &overmount::FsSpace,
     available: u64,
     reserve: u64,
     pressure: Option<Pressure>,
@@ -93,15 +93,15 @@ fn judge(
     }
     let is_beyond = |(part, of): (u64, u64), used: u64, all: u64| used > all / of * part;
     let is_full = |used, all| is_beyond(NEARLY_FULL_SHARE, used, all);
-    if !is_full(room.used, room.bytes) && !is_full(room.inodes_used, room.inodes) {
+    if !is_full(space.used, space.bytes) && !is_full(space.inodes_used, space.inodes) {
         let is_over = available >= reserve
-            && !is_beyond(NEARLY_FULL_END_SHARE, room.used, room.bytes)
-            && !is_beyond(NEARLY_FULL_END_SHARE, room.inodes_used, room.inodes);
+            && !is_beyond(NEARLY_FULL_END_SHARE, space.used, space.bytes)
+            && !is_beyond(NEARLY_FULL_END_SHARE, space.inodes_used, space.inodes);
         return if is_over { Need::Nothing } else { Need::Unchanged };
     }
-    let words = match is_full(room.used, room.bytes) {
-        true => format!("{} of {} are taken", size(room.used), size(room.bytes)),
-        false => format!("{} of {} names are taken", room.inodes_used, room.inodes),
+    let words = match is_full(space.used, space.bytes) {
+        true => format!("{} of {} are taken", size(space.used), size(space.bytes)),
+        false => format!("{} of {} names are taken", space.inodes_used, space.inodes),
     };
     Need::Full { words }
 }
@@ -156,22 +156,22 @@ mod tests {
 
     #[test]
     fn a_full_folder_is_reported_and_goes_when_there_is_no_memory() {
-        let room =
+        let space =
             |used, inodes_used| FsSpace { bytes: 100 * MIB, used, inodes: 1000, inodes_used };
         let stalled = Some(Pressure { some: 90.0, full: 50.0 });
-        let under = |pressure, available| judge(&room(0, 0), available * MIB, 100 * MIB, pressure);
+        let under = |pressure, available| judge(&space(0, 0), available * MIB, 100 * MIB, pressure);
         assert!(matches!(under(stalled, 99), Need::Evict { .. }));
         assert_eq!(under(stalled, 101), Need::Nothing);
-        let judge = |room, available| judge(&room, available * MIB, 100 * MIB, None);
-        assert_eq!(judge(room(90 * MIB, 900), 1000), Need::Unchanged);
-        assert_eq!(judge(room(80 * MIB, 800), 1000), Need::Nothing);
-        assert_eq!(judge(room(80 * MIB, 800), 99), Need::Unchanged);
-        let Need::Full { words } = judge(room(91 * MIB, 0), 1000) else { panic!() };
+        let judge = |space, available| judge(&space, available * MIB, 100 * MIB, None);
+        assert_eq!(judge(space(90 * MIB, 900), 1000), Need::Unchanged);
+        assert_eq!(judge(space(80 * MIB, 800), 1000), Need::Nothing);
+        assert_eq!(judge(space(80 * MIB, 800), 99), Need::Unchanged);
+        let Need::Full { words } = judge(space(91 * MIB, 0), 1000) else { panic!() };
         assert_eq!(words, "91.0 MiB of 100.0 MiB are taken");
-        let Need::Full { words } = judge(room(0, 901), 1000) else { panic!() };
+        let Need::Full { words } = judge(space(0, 901), 1000) else { panic!() };
         assert_eq!(words, "901 of 1000 names are taken");
-        assert_eq!(judge(room(0, 0), 50), Need::Unchanged);
-        assert!(matches!(judge(room(0, 0), 49), Need::Evict { .. }));
+        assert_eq!(judge(space(0, 0), 50), Need::Unchanged);
+        assert!(matches!(judge(space(0, 0), 49), Need::Evict { .. }));
     }
 
     #[test]

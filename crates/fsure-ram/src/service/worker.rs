@@ -451,7 +451,7 @@ impl<'a> Worker<'a> {
         let safe = now.checked_sub(self.pace.worst_loss(now)).unwrap_or(now);
         let since = self.unsettled.map_or(safe, |since| since.min(safe));
         let entry = &self.session.entry;
-        let room = fsure_os::overmount::space(&entry.path).unwrap_or_default();
+        let space = fsure_os::overmount::space(&entry.path).unwrap_or_default();
         let (files, content) = self.session.size();
         let state = FolderState {
             max_loss_ms: ms(entry.max_loss),
@@ -466,8 +466,8 @@ impl<'a> Worker<'a> {
             written: self.totals.written,
             files,
             content,
-            used: room.used,
-            bytes: room.bytes,
+            used: space.used,
+            bytes: space.bytes,
             fenced: self.fenced,
             too_slow: self.pace.is_too_slow(),
             failures: self.pace.failures(),

@@ -25,14 +25,14 @@ pub fn amounts(title: &str, amounts: &[Amount]) -> Chart {
     let label = (longest as f64 * CHARACTER + 12.0).clamp(80.0, 300.0);
     let characters_max = ((label - 12.0) / CHARACTER).round() as usize;
     let widest = amounts.iter().map(|amount| amount.words.chars().count()).max().unwrap_or(0);
-    let room = (WIDTH - label - 20.0 - widest as f64 * CHARACTER).max(100.0);
+    let width_max = (WIDTH - label - 20.0 - widest as f64 * CHARACTER).max(100.0);
     let largest = amounts.iter().map(|amount| amount.value).max().unwrap_or(0).max(1);
     let bottom = TOP + amounts.len() as f64 * ROW;
     let mut canvas = Canvas::default();
     for (place, amount) in amounts.iter().enumerate() {
         let middle = TOP + (place as f64 + 0.5) * ROW;
         canvas.text(label - 8.0, middle + 4.0, "end", &clipped(&amount.label, characters_max));
-        let mut width = amount.value as f64 / largest as f64 * room;
+        let mut width = amount.value as f64 / largest as f64 * width_max;
         if amount.value > 0 {
             width = width.max(1.5);
             canvas.rect("bar", (label, middle - BAR / 2.0), (width, BAR));

@@ -247,7 +247,7 @@ impl CrashArgs {
             keep: self.keep.clone(),
             program: program.context("find the file of", "this program".as_ref())?,
             folder: std::env::temp_dir(),
-            room: fsure_os::unnamed_file::folder(),
+            history_folder: fsure_os::unnamed_file::folder(),
             clock: Clock::default(),
         };
         Ok(match self.workload.first().filter(|_| !self.matrix) {

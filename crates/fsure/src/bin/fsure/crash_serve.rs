@@ -68,7 +68,7 @@ impl ServeArgs {
             size,
             image: self.image.clone(),
             front: self.shown(),
-            room: fsure_os::unnamed_file::folder(),
+            history_folder: fsure_os::unnamed_file::folder(),
         };
         serve(&options, &Listening(screen), &|place: Option<&Path>| {
             let (name, socket) = (drive.to_string(), socket.display());

@@ -84,18 +84,18 @@ pub(super) struct Kernel {
 
 impl Kernel {
     pub(super) fn begin(below: &[PathBuf]) -> io::Result<Self> {
-        Self::with_room(below, &[])
+        Self::with_map_sizes(below, &[])
     }
 
     /// With so many entries in maps of these names, and as many as they were made
     /// for in all others.
-    fn with_room(below: &[PathBuf], rooms: &[(&str, u32)]) -> io::Result<Self> {
+    fn with_map_sizes(below: &[PathBuf], sizes: &[(&str, u32)]) -> io::Result<Self> {
         if cfg!(not(all(target_endian = "little", target_pointer_width = "64"))) {
             return Err(refused("fsure's programs for the kernel are for 64 bits, little-endian"));
         }
         let types = Btf::from_sys_fs()
             .map_err(|error| refused(&format!("the kernel does not tell its types: {error}")))?;
-        let mut programs = load(&types, rooms)?;
+        let mut programs = load(&types, sizes)?;
         let mut blind = vec![
             "an msync, and a sync of all file systems at once".to_owned(),
             "what programs of 32 bits do".to_owned(),
@@ -201,7 +201,7 @@ impl Kernel {
 }
 
 /// Puts the object right for this kernel, and makes its maps.
-fn load(types: &Btf, rooms: &[(&str, u32)]) -> io::Result<Ebpf> {
+fn load(types: &Btf, sizes: &[(&str, u32)]) -> io::Result<Ebpf> {
     // Before Linux 5.11 maps count as locked memory, of which 64 KiB are free.
     let all = rustix::process::Rlimit { current: None, maximum: None };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Memlock, all);
@@ -210,7 +210,7 @@ fn load(types: &Btf, rooms: &[(&str, u32)]) -> io::Result<Ebpf> {
     let (own, page) = (own_process().unwrap_or(0), rustix::param::page_size() as u32);
     let (direct, synced) = (libc::O_DIRECT as u32, libc::O_DSYNC as u32);
     let mut loader = EbpfLoader::new();
-    for (map, entries) in rooms {
+    for (map, entries) in sizes {
         loader.map_max_entries(map, *entries);
     }
     loader
@@ -317,8 +317,8 @@ mod tests {
 
     #[test]
     fn what_finds_no_room_is_told() {
-        let rooms = [("folders", 1), ("processes", 1)];
-        let mut kernel = match Kernel::with_room(&[], &rooms) {
+        let sizes = [("folders", 1), ("processes", 1)];
+        let mut kernel = match Kernel::with_map_sizes(&[], &sizes) {
             Ok(kernel) => kernel,
             Err(error) => return did_not_run("what_finds_no_room_is_told", &error.to_string()),
         };
