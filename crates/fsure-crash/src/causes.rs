@@ -63,11 +63,11 @@ pub(super) fn missing_syncs(
             break;
         }
         if search.is_enough(&set)? {
-            return Ok(Some(told(&set)));
+            return Ok(Some(describe_syncs(&set)));
         }
     }
     let Some(found) = search.fewest(all.iter().collect())? else { return Ok(None) };
-    let found = told(&found);
+    let found = describe_syncs(&found);
     if !found.is_empty() {
         known.borrow_mut().push(found.iter().map(MissingSync::without_names).collect());
     }
@@ -166,7 +166,7 @@ fn is_over(elapsed: Duration, slowest: Duration) -> bool {
     elapsed + slowest > SEARCH_MAX
 }
 
-fn told(syncs: &[&Unsynced]) -> Vec<MissingSync> {
+fn describe_syncs(syncs: &[&Unsynced]) -> Vec<MissingSync> {
     syncs.iter().map(|one| missing(one)).collect()
 }
 

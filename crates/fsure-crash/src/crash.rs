@@ -29,7 +29,7 @@ pub fn crash(options: &CrashOptions, listener: &dyn CrashMonitor) -> Result<Cras
     check(options)?;
     let began = options.clock.watch();
     if matches!(options.front, AccessMode::Folder(_)) {
-        listener.told(&CrashLine::Warning { words: SYNCFS.to_owned() });
+        listener.report(&CrashLine::Warning { words: SYNCFS.to_owned() });
     }
     let site = site(options)?;
     let base = prepared(options, &site, listener)?;
@@ -49,7 +49,7 @@ pub fn crash(options: &CrashOptions, listener: &dyn CrashMonitor) -> Result<Cras
             other => other?,
         }
         let is_last = one.disturbed.is_some() || listener.stop_requested().is_some();
-        listener.told(&CrashLine::Drive(one.clone()));
+        listener.report(&CrashLine::Drive(one.clone()));
         tried.push(one);
         if is_last {
             break;
@@ -68,7 +68,7 @@ pub fn crash(options: &CrashOptions, listener: &dyn CrashMonitor) -> Result<Cras
         exit_code: exit_code.number(),
         ..CrashSummary::default()
     };
-    listener.told(&CrashLine::Summary(summary.clone()));
+    listener.report(&CrashLine::Summary(summary.clone()));
     Ok(Crashed { drives: tried, summary, exit_code })
 }
 

@@ -22,7 +22,7 @@ pub(super) fn undisturbed<T>(
         match attempt() {
             Err(Error::HarnessBroken { why }) if listener.stop_requested().is_none() => {
                 let words = format!("{what} is done once more: {why}");
-                listener.told(&CrashLine::Warning { words });
+                listener.report(&CrashLine::Warning { words });
             }
             other => return other,
         }

@@ -38,7 +38,7 @@ pub(super) fn every_flush(
         run.listener.under_way(&what, share);
         let Some(cut) = look(run, &boundary, has_teeth)? else { return Ok(()) };
         each(&cut);
-        run.listener.told(&CrashLine::Cut(cut));
+        run.listener.report(&CrashLine::Cut(cut));
     }
     Ok(())
 }

@@ -85,7 +85,7 @@ pub fn matrix(options: &MatrixOptions, listener: &dyn CrashMonitor) -> Result<Ex
     summary.seconds = began.elapsed().as_secs_f64();
     summary.cuts_per_minute = made / summary.seconds * 60.0;
     summary.exit_code = exit_code.number();
-    listener.told(&CrashLine::Summary(summary));
+    listener.report(&CrashLine::Summary(summary));
     Ok(exit_code)
 }
 
@@ -149,7 +149,7 @@ impl Monitor for MatrixRow<'_> {
 }
 
 impl CrashMonitor for MatrixRow<'_> {
-    fn told(&self, line: &CrashLine) {
+    fn report(&self, line: &CrashLine) {
         let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
         match line {
             CrashLine::Drive(tried) => {
@@ -158,12 +158,12 @@ impl CrashMonitor for MatrixRow<'_> {
                 // A run that was ended early has not filled its cell.
                 if self.listener.stop_requested().is_none() {
                     let cell = self.cell(tried, *drive);
-                    self.listener.told(&CrashLine::Cell(cell.clone()));
+                    self.listener.report(&CrashLine::Cell(cell.clone()));
                     cells.push(cell);
                 }
             }
             CrashLine::Summary(_) => {}
-            other => self.listener.told(other),
+            other => self.listener.report(other),
         }
     }
 

@@ -57,7 +57,7 @@ pub struct CrashOptions {
 /// Receiver of the progress and the results of a run.
 pub trait CrashMonitor: Monitor {
     /// Receives a line of the result, as soon as it is known.
-    fn told(&self, _line: &CrashLine) {}
+    fn report(&self, _line: &CrashLine) {}
 
     /// Receives the current activity, and the share of the run that is done, 0 to 1.
     fn under_way(&self, _what: &str, _share: f64) {}

@@ -84,7 +84,7 @@ fn prove(
             "with '--mount-options {given}' a sync on {name} sends no flush: any drive may lose \
              what it acknowledges, whatever the program does"
         );
-        listener.told(&CrashLine::Warning { words });
+        listener.report(&CrashLine::Warning { words });
         return Ok(());
     }
     let why = format!(

@@ -130,7 +130,7 @@ impl CrashRun<'_> {
                 Err(error) => return Err(error),
             };
             let is_enough = !each(&cut);
-            self.listener.told(&CrashLine::Cut(cut));
+            self.listener.report(&CrashLine::Cut(cut));
             if let Some(why) = broken {
                 return Err(Error::HarnessBroken { why });
             }
@@ -401,7 +401,10 @@ mod tests {
 
     #[test]
     fn an_age_is_never_rounded_down() {
-        let told = |nanoseconds| milliseconds(Duration::from_nanos(nanoseconds));
-        assert_eq!([told(0), told(1), told(1_000_000), told(1_000_001)], [0, 1, 1, 2]);
+        let rounded_up = |nanoseconds| milliseconds(Duration::from_nanos(nanoseconds));
+        assert_eq!(
+            [rounded_up(0), rounded_up(1), rounded_up(1_000_000), rounded_up(1_000_001)],
+            [0, 1, 1, 2]
+        );
     }
 }

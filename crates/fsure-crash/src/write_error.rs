@@ -51,23 +51,23 @@ pub fn ask_again_and_again(folder: &Path, armed: &Path, say: &mut dyn FnMut(&str
     while !path::exists(armed) {
         std::thread::sleep(PROGRAM_POLL_INTERVAL);
     }
-    let mut told = |who: &str, call: &str, result: std::io::Result<()>| {
+    let mut record_result = |who: &str, call: &str, result: std::io::Result<()>| {
         let result = match result {
             Ok(()) => "ok".to_owned(),
             Err(error) => error.to_string(),
         };
         say(&format!("{CALL}{call}, {who}: {result}"));
     };
-    told("the descriptor that wrote", "write", writer.write(&[NEW; LENGTH]));
+    record_result("the descriptor that wrote", "write", writer.write(&[NEW; LENGTH]));
     for _ in 0..3 {
-        told("the descriptor that wrote", "fsync", writer.flush());
+        record_result("the descriptor that wrote", "fsync", writer.flush());
     }
     for _ in 0..2 {
-        told("another, opened before", "fsync", other.flush());
+        record_result("another, opened before", "fsync", other.flush());
     }
     match Reopened::open(&file) {
-        Ok(late) => told("another, opened after", "fsync", late.flush()),
-        Err(error) => told("another, opened after", "open", Err(error)),
+        Ok(late) => record_result("another, opened after", "fsync", late.flush()),
+        Err(error) => record_result("another, opened after", "open", Err(error)),
     }
     let mut seen = [0; LENGTH];
     if writer.read(&mut seen).is_ok() {
@@ -95,11 +95,11 @@ pub fn fail_a_write(
         // Nothing failed, or no call reported it.
         (false, false) => ExitCode::Incomplete,
     };
-    listener.told(&CrashLine::FlushAfterError(line));
+    listener.report(&CrashLine::FlushAfterError(line));
     let (seed, seconds) = (options.seed, began.elapsed().as_secs_f64());
     let summary =
         CrashSummary { seed, seconds, exit_code: code.number(), ..CrashSummary::default() };
-    listener.told(&CrashLine::Summary(summary));
+    listener.report(&CrashLine::Summary(summary));
     Ok(code)
 }
 

@@ -106,11 +106,11 @@ mod tests {
         assert_eq!(describe_noise(&quiet), None);
         let busy = Noise { others_percent: Some(40.0), ..quiet };
         assert_eq!(describe_noise(&busy).unwrap(), "other programs used 40 % of the processors");
-        let told = |noise| advice(&noise, 2).len();
-        assert_eq!(told(Noise { others_percent: Some(40.0), ..quiet }), 1);
-        assert_eq!(told(Noise { steal_percent: Some(9.0), ..quiet }), 1);
+        let advised = |noise| advice(&noise, 2).len();
+        assert_eq!(advised(Noise { others_percent: Some(40.0), ..quiet }), 1);
+        assert_eq!(advised(Noise { steal_percent: Some(9.0), ..quiet }), 1);
         // The load includes processes that have just ended, so that it is checked last.
-        assert_eq!(told(Noise { others_percent: None, ..quiet }), 1);
-        assert_eq!(told(Noise::default()), 0);
+        assert_eq!(advised(Noise { others_percent: None, ..quiet }), 1);
+        assert_eq!(advised(Noise::default()), 0);
     }
 }

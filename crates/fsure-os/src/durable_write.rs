@@ -290,8 +290,8 @@ mod tests {
         std::fs::write(&path, "precious").unwrap();
         for method in Method::all() {
             let error = Writer::create(&path, *method).unwrap_err();
-            let told = error.kind();
-            assert!(told == io::ErrorKind::AlreadyExists || is_refusal(&error), "{error}");
+            let kind = error.kind();
+            assert!(kind == io::ErrorKind::AlreadyExists || is_refusal(&error), "{error}");
         }
         assert_eq!(std::fs::read(&path).unwrap(), b"precious");
     }

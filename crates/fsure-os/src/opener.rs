@@ -31,7 +31,7 @@ struct DeviceTraits {
     is_real: bool,
     /// True if reads can be told to leave nothing in it.
     knows_dontcache: bool,
-    tells_residency: bool,
+    reports_residency: bool,
 }
 
 /// From this share of its pages on, in percent, a file that is partly in the
@@ -59,7 +59,7 @@ impl Opener {
     /// or is another one than a moment ago. Devices and FIFOs are not waited for.
     pub fn open(&self, path: &[u8], uses_cache: bool) -> io::Result<(OpenFile, Stat)> {
         // If the system does not report what is in the cache, the medium is read.
-        let uses_cache = uses_cache && File::TELLS_RESIDENCY;
+        let uses_cache = uses_cache && File::REPORTS_RESIDENCY;
         let wants_direct = self.first == ReadMode::Direct && !uses_cache;
         let opened = self.root.open_file(path, wants_direct, &self.keeps_access_times)?;
         if opened.stat.kind != Kind::File {
@@ -77,7 +77,7 @@ impl Opener {
         medium: DeviceTraits,
         uses_cache: bool,
     ) -> io::Result<(ReadMode, u64)> {
-        let asks = uses_cache && medium.tells_residency;
+        let asks = uses_cache && medium.reports_residency;
         let resident = resident_percent(&opened.file, opened.stat.size, asks);
         if resident == 100 || !medium.is_real {
             set_direct(opened, false)?;
@@ -116,8 +116,8 @@ impl Opener {
             let is_real = file.has_medium();
             // Queried only if it matters.
             let knows_dontcache = uses_cache && is_real && file.knows_dontcache();
-            let tells_residency = uses_cache && file.tells_residency();
-            let medium = DeviceTraits { is_real, knows_dontcache, tells_residency };
+            let reports_residency = uses_cache && file.reports_residency();
+            let medium = DeviceTraits { is_real, knows_dontcache, reports_residency };
             let mut media = self.media.write().unwrap_or_else(PoisonError::into_inner);
             media.insert(device, medium);
             medium
@@ -136,8 +136,8 @@ fn set_direct<H: Handle>(opened: &OpenedFile<H>, wanted: bool) -> io::Result<()>
 }
 
 /// Returns the share of a file that is in the page cache, in percent; 0 if that is not known.
-fn resident_percent<H: Handle>(file: &H, size: u64, is_told: bool) -> u64 {
-    let resident = file.resident_bytes(is_told, 0..u64::MAX).unwrap_or(0).min(size);
+fn resident_percent<H: Handle>(file: &H, size: u64, is_reported: bool) -> u64 {
+    let resident = file.resident_bytes(is_reported, 0..u64::MAX).unwrap_or(0).min(size);
     (u128::from(resident) * 100).checked_div(size.into()).unwrap_or(0) as u64
 }
 

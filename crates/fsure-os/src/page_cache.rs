@@ -12,7 +12,7 @@ impl<H: Handle> OpenFile<H> {
     /// Bytes of the file that are in the page cache, in whole pages; `None`
     /// where that is not told.
     pub fn in_memory(&self) -> Option<u64> {
-        self.file.resident_bytes(self.file.tells_residency(), 0..u64::MAX)
+        self.file.resident_bytes(self.file.reports_residency(), 0..u64::MAX)
     }
 
     /// Requests the system to drop what is in the page cache. It keeps what is

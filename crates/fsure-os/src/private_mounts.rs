@@ -85,10 +85,10 @@ mod tests {
     /// As root, and as a user who is not.
     fn spaces(test: &str) -> Vec<Namespace> {
         let spaces = [Namespace::new(), Namespace::of_process()];
-        let told = spaces.into_iter().filter_map(|space| {
+        let available = spaces.into_iter().filter_map(|space| {
             space.inspect_err(|error| did_not_run(test, &error.to_string())).ok()
         });
-        told.collect()
+        available.collect()
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl<H: Handle> OpenFile<H> {
             let result = self.read_once(*way, buffer, offset, filled, wanted);
             let way_used = *way;
             drop(way);
-            worst = worst.max(self.told(way_used));
+            worst = worst.max(self.reported_as(way_used));
             match result {
                 // No further than before: the file ends there.
                 Ok(end) if end <= filled => return Ok(ReadResult { bytes: filled, way: worst }),
@@ -109,7 +109,7 @@ impl<H: Handle> OpenFile<H> {
     }
 
     /// Returns the way that a read by this way is reported as.
-    fn told(&self, way: ReadMode) -> ReadMode {
+    fn reported_as(&self, way: ReadMode) -> ReadMode {
         let was_absent = matches!(self.absent.get(), Some(NonResident::All));
         match way {
             ReadMode::DontCache | ReadMode::Dropped if !was_absent => ReadMode::Cached,
@@ -223,7 +223,7 @@ pub(crate) fn next_rung<H: Handle>(file: &H, failed: ReadMode) -> ReadMode {
 
 /// Returns true if it is known that nothing of the file is in the page cache.
 fn is_absent<H: Handle>(file: &H) -> bool {
-    file.resident_bytes(file.tells_residency(), 0..u64::MAX) == Some(0)
+    file.resident_bytes(file.reports_residency(), 0..u64::MAX) == Some(0)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ impl NonResident {
     /// Checks a file: with one query if nothing of it is cached or the system
     /// does not report that, otherwise piece by piece.
     pub(crate) fn of<H: Handle>(file: &H) -> Self {
-        match file.resident_bytes(file.tells_residency(), 0..u64::MAX) {
+        match file.resident_bytes(file.reports_residency(), 0..u64::MAX) {
             None => Self::Parts(Vec::new()),
             Some(0) => Self::All,
             Some(_) => Self::Parts(absent_pieces(file)),

@@ -53,7 +53,7 @@ pub fn check(options: &CheckOptions, listener: &dyn PowercutMonitor) -> Result<E
         messages::CheckState::Failed => ExitCode::Damage,
         messages::CheckState::NothingShown => ExitCode::Incomplete,
     };
-    listener.told(&Message::Summary(CheckSummary { exit_code: code.number(), ..summary }));
+    listener.report(&Message::Summary(CheckSummary { exit_code: code.number(), ..summary }));
     Ok(code)
 }
 
@@ -76,7 +76,7 @@ fn nothing(run: Option<String>, acked: u64, heard_ms: u64, why: String) -> Check
 /// Report of the witness about a run.
 struct Asking {
     run: RunId,
-    told: RunInfo,
+    run_info: RunInfo,
     owed: Vec<Acknowledged>,
 }
 
@@ -96,16 +96,17 @@ impl Asking {
             serde_json::to_vec(&asked).map_err(|error| Error::Internal(error.to_string()))?;
         sender.send(MessageKind::Ask, &asked).map_err(unheard)?;
         // A long log takes a while to be read.
-        let told = receiver.expect(MessageKind::Run, Some(Instant::now() + 60 * RESPONSE_TIMEOUT));
-        let told = match told {
+        let run_info =
+            receiver.expect(MessageKind::Run, Some(Instant::now() + 60 * RESPONSE_TIMEOUT));
+        let run_info = match run_info {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Ok(Err(error.to_string()));
             }
-            told => told.map_err(unheard)?,
+            run_info => run_info.map_err(unheard)?,
         };
-        let told: RunInfo = serde_json::from_slice(&told)
+        let run_info: RunInfo = serde_json::from_slice(&run_info)
             .map_err(|_| unheard(broken("what it tells is no JSON of ours")))?;
-        let run = protocol_records::run_of(&told.opened.run)
+        let run = protocol_records::run_of(&run_info.opened.run)
             .ok_or_else(|| unheard(broken("what it tells is of no run")))?;
         let mut owed = Vec::new();
         loop {
@@ -114,7 +115,7 @@ impl Asking {
                     protocol_records::owed(run, &body)
                         .ok_or_else(|| unheard(broken("no writes")))?,
                 ),
-                (MessageKind::Done, _) => return Ok(Ok(Self { run, told, owed })),
+                (MessageKind::Done, _) => return Ok(Ok(Self { run, run_info, owed })),
                 _ => return Err(unheard(broken("a frame out of its turn"))),
             }
         }
@@ -126,11 +127,11 @@ impl Asking {
         listener: &dyn PowercutMonitor,
         folder: &Path,
     ) -> Result<CheckSummary> {
-        let acked = self.told.acked.values().sum();
-        let RunInfo { opened, heard_ms, .. } = &self.told;
+        let acked = self.run_info.acked.values().sum();
+        let RunInfo { opened, heard_ms, .. } = &self.run_info;
         let run = opened.run.clone();
         let nothing = |why: &str| Ok(nothing(Some(run.clone()), acked, *heard_ms, why.to_owned()));
-        if self.told.is_ended {
+        if self.run_info.is_ended {
             return nothing("the run came to its end, and no power was cut before");
         }
         if self.owed.is_empty() {
@@ -150,7 +151,7 @@ impl Asking {
         let (judged, way) = self.read(&run_folder, listener)?;
         let failed = judged.values().map(Judged::faults).sum();
         let why_uncut = why_uncut(opened, storage_stack::life(folder), storage_stack::boot());
-        self.tell(&judged, listener);
+        self.report_methods(&judged, listener);
         let summary = CheckSummary {
             state: if failed > 0 {
                 messages::CheckState::Failed
@@ -205,7 +206,7 @@ impl Asking {
         run_folder: &Path,
         device: Option<&TestedDevice>,
     ) -> Option<String> {
-        let opened = &self.told.opened;
+        let opened = &self.run_info.opened;
         if let Some(why) = other_volume(&opened.volume, &volume_of(folder)) {
             return Some(why);
         }
@@ -265,11 +266,11 @@ impl Asking {
         Ok((judge.judged(), way))
     }
 
-    fn tell(&self, judged: &BTreeMap<u32, Judged>, listener: &dyn PowercutMonitor) {
-        for (number, acked) in &self.told.acked {
+    fn report_methods(&self, judged: &BTreeMap<u32, Judged>, listener: &dyn PowercutMonitor) {
+        for (number, acked) in &self.run_info.acked {
             let judged = judged.get(number).copied().unwrap_or_default();
             let method = MethodResult::new(Way::name_of(*number), *acked, &judged);
-            listener.told(&Message::Method(method));
+            listener.report(&Message::Method(method));
         }
     }
 }
@@ -413,8 +414,8 @@ mod tests {
 
     #[test]
     fn what_was_told_before_a_boot_was_is_read() {
-        let told = r#"{"run":"","program":"","host":"","folder":"","device":null,"volume":null,
+        let run_info = r#"{"run":"","program":"","host":"","folder":"","device":null,"volume":null,
             "life":null,"started":""}"#;
-        assert_eq!(serde_json::from_str::<RunDescription>(told).unwrap().boot, None);
+        assert_eq!(serde_json::from_str::<RunDescription>(run_info).unwrap().boot, None);
     }
 }

@@ -10,7 +10,7 @@ use fsure_core::{Clock, Monitor};
 /// [`Monitor`]. Calls must not block for long.
 pub trait PowercutMonitor: Monitor {
     /// Receives a line about an event.
-    fn told(&self, _line: &Message) {}
+    fn report(&self, _line: &Message) {}
 
     /// Receives the current state in words, several times a second.
     fn under_way(&self, _words: &str) {}

@@ -316,13 +316,13 @@ impl<'a> Files<'a> {
         let (number, method) = (self.number, self.lanes[lane].way.number);
         Stamp { run: self.run, file, method, offset, number }.fill(&mut self.block[..BLOCK]);
         let write = Write { number, file, method, offset };
-        self.link.tell(LogRecord::Begin(write));
+        self.link.append(LogRecord::Begin(write));
         write
     }
 
     fn acknowledge(&mut self, write: Write) {
         self.acknowledged += 1;
-        self.link.tell(LogRecord::Ack(write.number));
+        self.link.append(LogRecord::Ack(write.number));
     }
 
     /// Selects files that there are too many of, and reports them to the witness as
@@ -334,7 +334,7 @@ impl<'a> Files<'a> {
                 forgotten.extend(files.drain(..most / 2));
             }
         }
-        forgotten.iter().for_each(|file| self.link.tell(LogRecord::Forget(*file)));
+        forgotten.iter().for_each(|file| self.link.append(LogRecord::Forget(*file)));
         forgotten
     }
 

@@ -111,8 +111,8 @@ impl<'a> Link<'a> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands over a record.
-    pub(super) fn tell(&self, record: LogRecord) {
+    /// Appends a record to those for the witness.
+    pub(super) fn append(&self, record: LogRecord) {
         self.queue().records.push_back((record, Instant::now()));
         self.changed.notify_all();
     }

@@ -311,8 +311,8 @@ mod tests {
         std::fs::write(&path, [&bytes[..sound + 3], &[0; 5000]].concat()).unwrap();
         let mut log = open().unwrap();
         put(&mut log, 3);
-        let (told, memory) = read(folder.path(), &RUN).unwrap();
-        assert_eq!((told, memory.next, memory.owed(RUN).count()), (opened(), 4, 2));
+        let (opened_run, memory) = read(folder.path(), &RUN).unwrap();
+        assert_eq!((opened_run, memory.next, memory.owed(RUN).count()), (opened(), 4, 2));
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[sound - 30] ^= 1;
         std::fs::write(&path, bytes).unwrap();
@@ -326,8 +326,8 @@ mod tests {
     fn time_goes_on_over_a_restart_and_never_back() {
         let folder = tempfile::tempdir().unwrap();
         let wall = Arc::new(AtomicI64::new(1_000_000_000_000_000_000));
-        let tell = Arc::clone(&wall);
-        let clock = Clock::telling(move || tell.load(Ordering::Relaxed));
+        let now = Arc::clone(&wall);
+        let clock = Clock::telling(move || now.load(Ordering::Relaxed));
         let open = || Log::open(folder.path(), &RUN, &opened(), &clock).unwrap();
         put(&mut open(), 1);
         wall.fetch_add(60_000_000_000, Ordering::Relaxed);

@@ -195,7 +195,7 @@ fn begin(
             hint: Some("'--methods' and '--patterns' say what to try".to_owned()),
         });
     }
-    listener.told(&Message::Run(RunBegins {
+    listener.report(&Message::Run(RunBegins {
         run: protocol_records::run_name(&run),
         folder: files.folder().to_string_lossy().into_owned(),
         unknown: device.as_ref().err().cloned(),
@@ -342,11 +342,11 @@ impl BlockWriter<'_> {
         if self.options.span.is_some_and(|span| self.began.elapsed() >= span) {
             return Err(WriteEnd::OnTime);
         }
-        self.tell(&state, oldest);
+        self.report_progress(&state, oldest);
         self.cut()
     }
 
-    fn tell(&self, state: &LinkState, oldest: Option<Duration>) {
+    fn report_progress(&self, state: &LinkState, oldest: Option<Duration>) {
         let (count, seconds) = (self.files.acknowledged, self.began.elapsed().as_secs_f64());
         let rate = count as f64 / seconds.max(0.001);
         let mut words = format!("{count} writes acknowledged, {rate:.0} per second; ");
@@ -388,7 +388,7 @@ impl BlockWriter<'_> {
         }
         if now >= at {
             let seconds = self.began.elapsed().as_secs_f64();
-            self.listener.told(&Message::Cutting { seconds, is_resting: rests });
+            self.listener.report(&Message::Cutting { seconds, is_resting: rests });
             let started = Running::start(&cutter.line);
             cutter.running = Some(started.map_err(|error| cut_failed(&error.to_string()))?);
         }
@@ -401,13 +401,13 @@ impl BlockWriter<'_> {
         self.cutter = None;
         let may_be_cut = may_be_cut(&ended);
         if !may_be_cut {
-            self.link.tell(LogRecord::End);
+            self.link.append(LogRecord::End);
         }
         let is_asked = matches!(ended, WriteEnd::Asked(_));
         let timeout = if is_asked { LAST_WAIT_ASKED } else { LAST_WAIT };
         let is_recorded = self.link.wait(0, timeout);
         let is_ended = !may_be_cut && is_recorded;
-        self.listener.told(&Message::Written {
+        self.listener.report(&Message::Written {
             run: run.to_owned(),
             acked: self.files.acknowledged,
             seconds: self.began.elapsed().as_secs_f64(),

@@ -96,9 +96,9 @@ pub fn serve(
     ready(front.place());
     control.serve(
         &|line| {
-            let (told, ends) = answer(&drive, front.folder(), line);
+            let (response, ends) = answer(&drive, front.folder(), line);
             is_over.fetch_or(ends, Ordering::Relaxed);
-            told
+            response
         },
         &|| {
             if let Err(error) = drive.remembers_all()

@@ -24,15 +24,15 @@ fn content(path: &Path) -> Vec<u8> {
 }
 
 fn done(drive: &BackendDrive, line: &str) -> Value {
-    let told = ask(drive, line);
-    assert_eq!(told["ok"], true, "{line}: {told}");
-    told
+    let response = ask(drive, line);
+    assert_eq!(response["ok"], true, "{line}: {response}");
+    response
 }
 
 fn refused(drive: &BackendDrive, line: &str) -> String {
-    let told = ask(drive, line);
-    assert_eq!(told["ok"], false, "{line}: {told}");
-    told["error"].as_str().unwrap().to_owned()
+    let response = ask(drive, line);
+    assert_eq!(response["ok"], false, "{line}: {response}");
+    response["error"].as_str().unwrap().to_owned()
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn slope(site: &FlushWorkspace<'_>, span: Duration) -> Result<Vec<(u64, f64)>> {
     let Some(method) = Method::past_cache() else {
         let why = "this system has no write past the page cache without a flush";
         let why = io::Error::new(io::ErrorKind::Unsupported, why);
-        site.tell(&site.not_run(name, &why));
+        site.report(&site.not_run(name, &why));
         return Ok(Vec::new());
     };
     let most = site.free_bytes()? / DIRTY_SHARE;
@@ -140,17 +140,17 @@ impl Shape {
         });
         let points: Vec<_> = points.collect();
         if !points.is_empty() {
-            self.tell(site, points.clone());
+            self.report(site, points.clone());
         }
         ended?;
         site.clear()?;
         Ok(points)
     }
 
-    fn tell(&self, site: &FlushWorkspace<'_>, points: Vec<Point>) {
+    fn report(&self, site: &FlushWorkspace<'_>, points: Vec<Point>) {
         let [name, x, y] = self.names.map(str::to_owned);
         let (target, measured) = (site.target.clone(), self.measured.clone());
-        site.tell(&ResultLine::Curve(Curve { name, target, x, y, points, measured }));
+        site.report(&ResultLine::Curve(Curve { name, target, x, y, points, measured }));
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) fn measure(site: &FlushWorkspace<'_>) -> Result<Table> {
     let table = Table { rows, idle };
     let foreign = table.foreign_ratio(size).filter(|ratio| *ratio > FOREIGN_MAX);
     for (name, tally) in table.rows.iter().filter(|(_, tally)| tally.latency.count() > 0) {
-        site.tell(&ResultLine::Method(row(site, name, tally, foreign.is_some())));
+        site.report(&ResultLine::Method(row(site, name, tally, foreign.is_some())));
     }
     if let Some(ratio) = foreign {
         let rate = units::size(table.idle.unwrap_or_default() as u64);

@@ -66,7 +66,7 @@ fn etcd(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
         p99_us / 1e3
     );
     let figures = figures("", &tally);
-    tell(site, "etcd", Some(p99_us < ETCD_P99_US), words, figures);
+    report(site, "etcd", Some(p99_us < ETCD_P99_US), words, figures);
     Ok(())
 }
 
@@ -82,7 +82,7 @@ fn postgres(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
         tally.per_second()
     );
     let figures = figures("", &tally);
-    tell(site, "postgres", None, words, figures);
+    report(site, "postgres", None, words, figures);
     Ok(())
 }
 
@@ -105,7 +105,7 @@ fn sqlite(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
     );
     let mut all = figures("wal ", &log);
     all.extend(journal.iter().flat_map(|tally| figures("rollback ", tally)));
-    tell(site, "sqlite", None, words, all);
+    report(site, "sqlite", None, words, all);
     Ok(())
 }
 
@@ -133,7 +133,7 @@ fn figures(prefix: &str, tally: &SliceStats) -> Vec<(String, f64)> {
     figures.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)).collect()
 }
 
-fn tell(
+fn report(
     site: &FlushWorkspace<'_>,
     name: &str,
     passed: Option<bool>,
@@ -141,7 +141,7 @@ fn tell(
     figures: Vec<(String, f64)>,
 ) {
     let (name, target) = (name.to_owned(), site.target.clone());
-    site.tell(&ResultLine::Profile(Profile { name, target, passed, words, figures }));
+    site.report(&ResultLine::Profile(Profile { name, target, passed, words, figures }));
 }
 
 /// SQLite's commit with a rollback journal, for two pages: the old ones into a

@@ -167,7 +167,7 @@ impl<'a> FlushWorkspace<'a> {
     }
 
     /// Reports what was measured, or was not.
-    pub(super) fn tell(&self, line: &ResultLine) {
+    pub(super) fn report(&self, line: &ResultLine) {
         let row = match line {
             ResultLine::NotRun(_) => &self.not_run_rows,
             _ => &self.rows,
@@ -218,7 +218,7 @@ impl<'a> FlushWorkspace<'a> {
         match made {
             Ok(made) => Ok(Some(made)),
             Err(error) if durable_write::is_refusal(&error) => {
-                self.tell(&self.not_run(name, &error));
+                self.report(&self.not_run(name, &error));
                 Ok(None)
             }
             Err(error) => Err(error).context("measure in", &self.folder),

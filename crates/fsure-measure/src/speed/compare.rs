@@ -131,8 +131,8 @@ fn judged(pairs: &[(&Rung, &Rung)]) -> Vec<SpeedChange> {
     }
     let each = pairs.iter().zip(corrected);
     each.map(|((before, after), p)| {
-        let can_tell = least_p(before.samples.len(), after.samples.len()) * pairs.len() as f64;
-        let p = p.filter(|_| can_tell < CHANCE);
+        let smallest_p = least_p(before.samples.len(), after.samples.len()) * pairs.len() as f64;
+        let p = p.filter(|_| smallest_p < CHANCE);
         let ratio = if before.median > 0.0 { after.median / before.median } else { 1.0 };
         SpeedChange {
             name: before.name.clone(),

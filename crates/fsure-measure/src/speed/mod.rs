@@ -126,42 +126,42 @@ pub fn speed(
     check(options)?;
     let began = Instant::now();
     let company = NoiseMeter::begin();
-    let told = RungCollector { listener, rungs: Mutex::default() };
+    let collector = RungCollector { listener, rungs: Mutex::default() };
     let pool = Arc::new(DataPool::new(options.data).context("have memory for", "data".as_ref())?);
     let sites = sites(options, &pool)?;
     let rungs = chosen(ladder(options, verifier, &pool, &sites), &options.rungs)?;
     let machine = environment::machine();
     let cores = machine.cores;
-    told.measured(&ResultLine::Result(header(options, machine, &sites)));
+    collector.measured(&ResultLine::Result(header(options, machine, &sites)));
     for words in sites.iter().filter_map(|site| site.bounded.clone()) {
-        warn(&told, words);
+        warn(&collector, words);
     }
     let stop = || listener.stop_requested();
     let go = RunContext { now: &|| began.elapsed(), end: options.budget, stop: &stop };
     let caching = sites.iter().zip(options.cache.iter().cycle());
     let left_out: u64 =
-        caching.map(|(site, cache)| cache_experiment::measure(site, *cache, &go, &told)).sum();
-    let mut climbed = schedule::climb(rungs, options.runs, &go, &told);
+        caching.map(|(site, cache)| cache_experiment::measure(site, *cache, &go, &collector)).sum();
+    let mut climbed = schedule::climb(rungs, options.runs, &go, &collector);
     climbed.not_run += left_out;
-    let lines = told.rungs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let lines = collector.rungs.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for site in &sites {
         if let Some(limit) = verify_rung::limit(&site.target, &lines) {
-            told.measured(&ResultLine::Limit(limit));
+            collector.measured(&ResultLine::Limit(limit));
         }
     }
     if !climbed.cut_short.is_empty() && listener.stop_requested().is_none() {
-        warn(&told, cut_short(&climbed.cut_short, options));
+        warn(&collector, cut_short(&climbed.cut_short, options));
     }
     let noise = company.end();
     for words in environment::advice(&noise, cores) {
-        warn(&told, words);
+        warn(&collector, words);
     }
     let code = match listener.stop_requested() {
         Some(code) => code,
         None if climbed.measured == 0 => ExitCode::Incomplete,
         None => ExitCode::Clean,
     };
-    told.measured(&ResultLine::Summary(ResultSummary {
+    collector.measured(&ResultLine::Summary(ResultSummary {
         seconds: began.elapsed().as_secs_f64(),
         noise,
         measured: climbed.measured,

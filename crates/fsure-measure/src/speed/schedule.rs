@@ -116,7 +116,7 @@ impl Scheduler<'_> {
                 if !self.is_enough(turn) {
                     return After::Open;
                 }
-                self.tell(turn);
+                self.report_run(turn);
             }
             // What a signal ends beside this process, such as a server, fails
             // for no reason of its own.
@@ -154,7 +154,7 @@ impl Scheduler<'_> {
                 }
                 RungUnavailable::Stopped => {}
             }
-            return self.tell(turn);
+            return self.report_run(turn);
         }
         let why = match refusal {
             RungUnavailable::NotHere(why) => why,
@@ -186,7 +186,7 @@ impl Scheduler<'_> {
         self.listener.measured(&ResultLine::Warning { words });
     }
 
-    fn tell(&mut self, turn: &Turn) {
+    fn report_run(&mut self, turn: &Turn) {
         if let Some(rung) = line(turn) {
             self.climbed.measured += 1;
             self.listener.measured(&ResultLine::Rung(rung));

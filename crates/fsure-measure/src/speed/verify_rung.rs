@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_holds_verify_is_named() {
-        let told = |verify, device, hash| {
+        let limit_of = |verify, device, hash| {
             let lines = [
                 line(VERIFY, "/a", verify),
                 line("disk read direct", "/a", device),
@@ -173,11 +173,14 @@ mod tests {
             ];
             limit("/a", &lines).map(|limit| (limit.percent.round() as u64, limit.limit))
         };
-        assert_eq!(told(90.0, 100.0, 900.0), Some((90, "the device".to_owned())));
-        assert_eq!(told(70.0, 1000.0, 100.0), Some((7, "the hash".to_owned())));
-        assert_eq!(told(70.0, 100.0, 900.0), Some((70, "the cores".to_owned())));
-        assert_eq!(told(34.0, 100.0, 99.0), Some((34, "the cores".to_owned())));
-        assert_eq!(told(2000.0, 4000.0, 9000.0), Some((50, "its beginning and end".to_owned())));
+        assert_eq!(limit_of(90.0, 100.0, 900.0), Some((90, "the device".to_owned())));
+        assert_eq!(limit_of(70.0, 1000.0, 100.0), Some((7, "the hash".to_owned())));
+        assert_eq!(limit_of(70.0, 100.0, 900.0), Some((70, "the cores".to_owned())));
+        assert_eq!(limit_of(34.0, 100.0, 99.0), Some((34, "the cores".to_owned())));
+        assert_eq!(
+            limit_of(2000.0, 4000.0, 9000.0),
+            Some((50, "its beginning and end".to_owned()))
+        );
         assert_eq!(limit("/a", &[line(VERIFY, "/a", 1.0)]), None);
     }
 }

@@ -42,7 +42,7 @@ impl Site {
 
     /// The names, one a word, then directories with a slash and inodes as a hash; a tilde
     /// where it is not exact. The root is a dot.
-    fn told(&mut self) -> String {
+    fn reported(&mut self) -> String {
         let Changed::Known(paths) = self.watch.take() else { return "?".to_owned() };
         let word = |path: &Vec<u8>| match &path[..] {
             b"" => ".".to_owned(),
@@ -59,40 +59,40 @@ impl Site {
 #[test]
 fn a_change_is_reported_by_its_name() {
     let Some(mut site) = site("a_change_is_reported_by_its_name") else { return };
-    assert_eq!(site.told(), "");
+    assert_eq!(site.reported(), "");
     assert!(!site.watch.wait(Duration::ZERO).unwrap());
     fs::create_dir_all(site.at("a/b/c")).unwrap();
     assert!(site.watch.wait(Duration::from_secs(9)).unwrap());
-    assert_eq!(site.told(), "a a/b a/b/c");
+    assert_eq!(site.reported(), "a a/b a/b/c");
     fs::write(site.at("a/b/file"), "1").unwrap();
-    assert_eq!(site.told(), "a/b/file");
+    assert_eq!(site.reported(), "a/b/file");
     // Without a name, and through a descriptor: each by itself.
     let open = fs::OpenOptions::new().write(true).open(site.at("a/b/file")).unwrap();
-    site.told();
+    site.reported();
     (&open).write_all(b"2").unwrap();
-    assert_eq!(site.told(), "a/b/file");
+    assert_eq!(site.reported(), "a/b/file");
     open.set_permissions(fs::Permissions::from_mode(0o600)).unwrap();
-    assert_eq!(site.told(), "a/b/file");
+    assert_eq!(site.reported(), "a/b/file");
     fs::set_permissions(site.at("a"), fs::Permissions::from_mode(0o700)).unwrap();
-    assert_eq!(site.told(), "a a/");
+    assert_eq!(site.reported(), "a a/");
     fs::set_permissions(&site.top, fs::Permissions::from_mode(0o700)).unwrap();
-    assert_eq!(site.told(), ". ./");
+    assert_eq!(site.reported(), ". ./");
     drop(open);
-    assert_eq!(site.told(), "a/b/file");
+    assert_eq!(site.reported(), "a/b/file");
     fs::rename(site.at("a/b/file"), site.at("a/other")).unwrap();
-    assert_eq!(site.told(), "a/b/file a/other");
+    assert_eq!(site.reported(), "a/b/file a/other");
     fs::read(site.at("a/other")).unwrap();
-    assert_eq!(site.told(), "");
+    assert_eq!(site.reported(), "");
     fs::remove_file(site.at("a/other")).unwrap();
     fs::remove_dir(site.at("a/b/c")).unwrap();
-    assert_eq!(site.told(), "a/b/c a/other");
+    assert_eq!(site.reported(), "a/b/c a/other");
     // A name of any bytes.
     let odd = std::os::unix::ffi::OsStrExt::from_bytes(&b"\xff (deleted)"[..]);
     let odd = site.top.join::<&std::ffi::OsStr>(odd);
     fs::create_dir(&odd).unwrap();
-    site.told();
+    site.reported();
     fs::write(odd.join("x"), "").unwrap();
-    assert_eq!(site.told(), "?", "whether it is deleted is not known");
+    assert_eq!(site.reported(), "?", "whether it is deleted is not known");
 }
 
 #[test]
@@ -100,19 +100,19 @@ fn a_path_is_the_one_of_when_it_is_taken() {
     let Some(mut site) = site("a_path_is_the_one_of_when_it_is_taken") else { return };
     fs::create_dir_all(site.at("a/b/c")).unwrap();
     fs::create_dir_all(site.at("other/sub")).unwrap();
-    site.told();
+    site.reported();
     fs::write(site.at("a/b/c/file"), "1").unwrap();
     fs::rename(site.at("a/b"), site.at("z")).unwrap();
-    assert_eq!(site.told(), "a/b z z/c/file z/ z/c/ ~");
+    assert_eq!(site.reported(), "a/b z z/c/file z/ z/c/ ~");
     // Written, and gone with its folder, which is reported, too.
     fs::write(site.at("a/file"), "1").unwrap();
     fs::remove_dir_all(site.at("a")).unwrap();
-    assert_eq!(site.told(), "a");
+    assert_eq!(site.reported(), "a");
     // Two that exchange their names have all below them somewhere else.
     let exchange = rustix::fs::RenameFlags::EXCHANGE;
     let at = rustix::fs::CWD;
     rustix::fs::renameat_with(at, site.at("z"), at, site.at("other"), exchange).unwrap();
-    assert_eq!(site.told(), "other z other/ other/c/ z/ z/sub/ ~");
+    assert_eq!(site.reported(), "other z other/ other/c/ z/ z/sub/ ~");
 }
 
 #[test]
@@ -121,28 +121,28 @@ fn a_file_of_several_names_is_reported_as_one_of_these() {
     fs::create_dir(site.at("a")).unwrap();
     fs::create_dir(site.at("b")).unwrap();
     fs::write(site.at("a/x"), "1").unwrap();
-    site.told();
+    site.reported();
     fs::hard_link(site.at("a/x"), site.at("b/y")).unwrap();
-    assert_eq!(site.told(), "b/y #");
+    assert_eq!(site.reported(), "b/y #");
     fs::write(site.at("a/x"), "2").unwrap();
-    assert_eq!(site.told(), "a/x #");
+    assert_eq!(site.reported(), "a/x #");
     // By the name that it loses, before and after it does.
     let mut open = fs::OpenOptions::new().write(true).open(site.at("a/x")).unwrap();
     open.write_all(b"3").unwrap();
     fs::remove_file(site.at("a/x")).unwrap();
-    let is_reported = |told: &str| told.split(' ').any(|word| ["b/y", "#"].contains(&word));
-    let told = site.told();
-    assert!(is_reported(&told), "{told}");
+    let is_reported = |reported: &str| reported.split(' ').any(|word| ["b/y", "#"].contains(&word));
+    let reported = site.reported();
+    assert!(is_reported(&reported), "{reported}");
     open.write_all(b"4").unwrap();
-    let told = site.told();
-    assert!(is_reported(&told), "{told}");
+    let reported = site.reported();
+    assert!(is_reported(&reported), "{reported}");
     // What has no name any more has no path.
     fs::remove_file(site.at("b/y")).unwrap();
-    site.told();
+    site.reported();
     open.write_all(b"5").unwrap();
     drop(open);
-    let told = site.told();
-    assert!(!told.contains('?'), "{told}");
+    let reported = site.reported();
+    assert!(!reported.contains('?'), "{reported}");
 }
 
 /// The names below a folder, each with its inode number, mode, hard links (0 for
@@ -184,15 +184,15 @@ fn parent(path: &[u8]) -> &[u8] {
 }
 
 /// The differences that were not reported.
-fn untold(before: &Seen, after: &Seen, told: &Paths) -> Vec<String> {
-    let is_told = |path: &[u8]| {
-        let of = |seen: &Seen| seen.get(path).is_some_and(|one| told.inodes.contains(&one.0));
-        told.names.contains(path)
-            || told.directories.contains(parent(path))
+fn unreported(before: &Seen, after: &Seen, reported: &Paths) -> Vec<String> {
+    let covers = |path: &[u8]| {
+        let of = |seen: &Seen| seen.get(path).is_some_and(|one| reported.inodes.contains(&one.0));
+        reported.names.contains(path)
+            || reported.directories.contains(parent(path))
             || (of(before) || of(after))
             // A directory that is new is looked at with all below it.
             || ancestors(path).any(|above| {
-                told.names.contains(above)
+                reported.names.contains(above)
                     && before.get(above).map(|one| one.0) != after.get(above).map(|one| one.0)
             })
     };
@@ -203,7 +203,7 @@ fn untold(before: &Seen, after: &Seen, told: &Paths) -> Vec<String> {
     let removed = before.keys().filter(|path| !after.contains_key(*path));
     let removed = removed.filter(|path| is_there(parent(path)));
     let all = changed.map(|(path, _)| path).chain(removed);
-    all.filter(|path| !is_told(path)).map(|path| String::from_utf8_lossy(path).into()).collect()
+    all.filter(|path| !covers(path)).map(|path| String::from_utf8_lossy(path).into()).collect()
 }
 
 /// Numbers that look random.
@@ -255,13 +255,13 @@ fn all_that_waits_is_taken() {
     let names: BTreeSet<_> = (0..3000).map(|number| format!("folder-{number}")).collect();
     names.iter().for_each(|name| fs::create_dir(site.at(name)).unwrap());
     // The name that another change of it has told of would hide this one.
-    while !site.told().is_empty() {}
+    while !site.reported().is_empty() {}
     names.iter().for_each(|name| fs::write(site.at(name).join("file"), "x").unwrap());
     let names: BTreeSet<_> = names.iter().map(|name| format!("{name}/file")).collect();
-    let told = site.told();
-    let told: BTreeSet<_> = told.split(' ').map(str::to_owned).collect();
-    assert_eq!(told.len(), names.len());
-    assert_eq!(told, names);
+    let reported = site.reported();
+    let reported: BTreeSet<_> = reported.split(' ').map(str::to_owned).collect();
+    assert_eq!(reported.len(), names.len());
+    assert_eq!(reported, names);
 }
 
 #[test]
@@ -272,14 +272,14 @@ fn every_difference_is_told() {
     let mut before = snapshot(&site.top);
     for round in 0..300_u64 {
         let is_over = AtomicBool::new(false);
-        let mut told = Some(Paths::default());
-        let mut add = |watch: &mut Watch| match (watch.take(), &mut told) {
-            (Changed::Known(more), Some(told)) => {
-                told.names.extend(more.names);
-                told.directories.extend(more.directories);
-                told.inodes.extend(more.inodes);
+        let mut reported = Some(Paths::default());
+        let mut add = |watch: &mut Watch| match (watch.take(), &mut reported) {
+            (Changed::Known(more), Some(reported)) => {
+                reported.names.extend(more.names);
+                reported.directories.extend(more.directories);
+                reported.inodes.extend(more.inodes);
             }
-            _ => told = None,
+            _ => reported = None,
         };
         std::thread::scope(|scope| {
             let workers = [0, 1, 2].map(|worker| {
@@ -303,13 +303,16 @@ fn every_difference_is_told() {
         });
         add(&mut site.watch);
         let after = snapshot(&site.top);
-        differences += untold(&before, &after, &Paths::default()).len();
-        match told {
+        differences += unreported(&before, &after, &Paths::default()).len();
+        match reported {
             None => unknown += 1,
-            Some(told) => {
+            Some(reported) => {
                 known += 1;
-                let untold = untold(&before, &after, &told);
-                assert!(untold.is_empty(), "seed {seed}, round {round}: {untold:?} of {told:?}");
+                let unreported = unreported(&before, &after, &reported);
+                assert!(
+                    unreported.is_empty(),
+                    "seed {seed}, round {round}: {unreported:?} of {reported:?}"
+                );
             }
         }
         before = after;

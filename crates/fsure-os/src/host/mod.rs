@@ -101,7 +101,7 @@ compile_error!("fsure-os speaks to Linux, macOS and Windows");
 /// tests implement it.
 pub trait Handle {
     /// True if the system can ever report what is in the page cache.
-    const TELLS_RESIDENCY: bool;
+    const REPORTS_RESIDENCY: bool;
 
     /// The stat of the open file.
     fn stat(&self) -> io::Result<Stat>;
@@ -126,13 +126,13 @@ pub trait Handle {
     fn knows_dontcache(&self) -> bool;
 
     /// Returns true if the file system of this file can report what is in the cache.
-    fn tells_residency(&self) -> bool;
+    fn reports_residency(&self) -> bool;
 
     /// Returns the bytes of a range of the file that are in the page cache, in whole pages;
-    /// `None` if that is not reported. `is_told` is the result of
-    /// [`Handle::tells_residency`], which is the same for a whole file system. A range that
+    /// `None` if that is not reported. `is_reported` is the result of
+    /// [`Handle::reports_residency`], which is the same for a whole file system. A range that
     /// ends at `u64::MAX` is all that follows, here and below.
-    fn resident_bytes(&self, is_told: bool, range: Range<u64>) -> Option<u64>;
+    fn resident_bytes(&self, is_reported: bool, range: Range<u64>) -> Option<u64>;
 
     /// Lets go of what is in the page cache of a range of this file.
     fn drop_cached(&self, range: Range<u64>);

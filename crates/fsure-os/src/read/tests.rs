@@ -29,7 +29,7 @@ struct Fake {
 }
 
 impl Handle for Fake {
-    const TELLS_RESIDENCY: bool = true;
+    const REPORTS_RESIDENCY: bool = true;
 
     fn stat(&self) -> io::Result<Stat> {
         Ok(Stat {
@@ -85,7 +85,7 @@ impl Handle for Fake {
         true
     }
 
-    fn tells_residency(&self) -> bool {
+    fn reports_residency(&self) -> bool {
         true
     }
 
@@ -130,7 +130,7 @@ fn falls_one_rung_where_a_way_fails_in_the_middle() {
     use ReadMode::{Cached, Direct, DontCache, Dropped};
     let refused = io::ErrorKind::Unsupported;
     let from = 64 << 10;
-    for (fails, lacks, resident, ends_on, told) in [
+    for (fails, lacks, resident, ends_on, reported) in [
         (vec![], vec![], None, Direct, Direct),
         (vec![Direct], vec![], Some(0), DontCache, DontCache),
         // The system does not tell what was there before: then it is not called uncached.
@@ -156,7 +156,7 @@ fn falls_one_rung_where_a_way_fails_in_the_middle() {
         let dropped = fake.dropped.clone();
         let source = source(fake, Direct);
         let filled = read_all(&source, MIB + 5).unwrap();
-        assert_eq!(filled, ReadResult { bytes: MIB + 5, way: told }, "{case}");
+        assert_eq!(filled, ReadResult { bytes: MIB + 5, way: reported }, "{case}");
         assert_eq!(*source.way.read().unwrap(), ends_on, "{case}");
         assert_eq!(source.is_in_memory(), ends_on == Cached, "{case}");
         // What was turned on is off again, once its rung is left.

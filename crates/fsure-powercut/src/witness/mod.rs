@@ -69,7 +69,7 @@ pub fn witness(options: &WitnessOptions, listener: &dyn PowercutMonitor) -> Resu
     };
     // Each caller takes two or three.
     fsure_os::rlimit::open_files();
-    listener.told(&Message::Listening { address });
+    listener.report(&Message::Listening { address });
     Ok(std::thread::scope(|scope| witness.open(&door, scope)))
 }
 
@@ -206,7 +206,7 @@ impl Witness<'_> {
             }
             (MessageKind::Ask, body) => {
                 let asked: RunQuery = serde_json::from_slice(&body).map_err(no_json)?;
-                self.tell(&asked, sender)
+                self.send_run(&asked, sender)
             }
             _ => Err(broken("a frame out of its turn")),
         }

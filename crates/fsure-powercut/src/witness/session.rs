@@ -72,7 +72,7 @@ impl Witness<'_> {
             return Err(refused(b"this run has come to its end"));
         }
         let acked = |log: &Log| log.memory.acked.values().sum();
-        self.listener.told(&Message::Writer {
+        self.listener.report(&Message::Writer {
             run: opened.run.clone(),
             host: opened.host.clone(),
             folder: opened.folder.clone(),
@@ -99,7 +99,7 @@ impl Witness<'_> {
         });
         let state = locked(&hearing.state);
         let (acked, is_ended) = (acked(&state.log), state.log.memory.is_ended);
-        self.listener.told(&Message::Silence { run: opened.run.clone(), acked, is_ended });
+        self.listener.report(&Message::Silence { run: opened.run.clone(), acked, is_ended });
         heard
     }
 
@@ -151,17 +151,17 @@ impl Witness<'_> {
     }
 
     /// Sends all of a run to a checker.
-    pub(super) fn tell(&self, asked: &RunQuery, sender: &mut Sender) -> io::Result<()> {
+    pub(super) fn send_run(&self, asked: &RunQuery, sender: &mut Sender) -> io::Result<()> {
         let run = self.find(asked)?;
         let (opened, memory) = witness_log::read(&self.options.folder, &run)?;
-        self.listener.told(&Message::Asked { run: opened.run.clone() });
-        let told = RunInfo {
+        self.listener.report(&Message::Asked { run: opened.run.clone() });
+        let run_info = RunInfo {
             opened,
             acked: memory.acked.clone(),
             heard_ms: memory.heard_ms,
             is_ended: memory.is_ended,
         };
-        sender.send(MessageKind::Run, &serde_json::to_vec(&told).expect("plain text"))?;
+        sender.send(MessageKind::Run, &serde_json::to_vec(&run_info).expect("plain text"))?;
         let mut body = Vec::with_capacity(BODY_MAX);
         for write in memory.owed(run) {
             protocol_records::put_owed(&write, &mut body);

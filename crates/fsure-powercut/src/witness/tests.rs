@@ -22,7 +22,7 @@ impl Monitor for Ear {
 }
 
 impl PowercutMonitor for Ear {
-    fn told(&self, line: &Message) {
+    fn report(&self, line: &Message) {
         if let Message::Listening { address } = line {
             self.address.send(address.clone()).unwrap();
         }
@@ -121,7 +121,7 @@ fn ask(address: &str, run: u8) -> io::Result<(RunInfo, usize)> {
     let name = Some(run_name(&[run; 16]));
     let asked = RunQuery { run: name, host: String::new(), folder: String::new() };
     sender.send(MessageKind::Ask, &serde_json::to_vec(&asked).unwrap())?;
-    let told = serde_json::from_slice(&receiver.expect(MessageKind::Run, soon())?).unwrap();
+    let run_info = serde_json::from_slice(&receiver.expect(MessageKind::Run, soon())?).unwrap();
     let mut owed = 0;
     loop {
         match receiver.receive(soon())? {
@@ -130,7 +130,7 @@ fn ask(address: &str, run: u8) -> io::Result<(RunInfo, usize)> {
             }
             (kind, _) => {
                 assert_eq!(kind, MessageKind::Done);
-                return Ok((told, owed));
+                return Ok((run_info, owed));
             }
         }
     }
@@ -150,8 +150,11 @@ fn a_run_goes_on_over_connections_until_its_end() {
         recorded(&mut heard, 4).unwrap();
         second.send(MessageKind::Ping, &[]).unwrap();
         recorded(&mut heard, 4).unwrap();
-        let (told, owed) = ask(address, 1).unwrap();
-        assert_eq!((told.opened, told.acked[&1], told.is_ended, owed), (opened(1), 2, false, 2));
+        let (run_info, owed) = ask(address, 1).unwrap();
+        assert_eq!(
+            (run_info.opened, run_info.acked[&1], run_info.is_ended, owed),
+            (opened(1), 2, false, 2)
+        );
         second.send(MessageKind::Records, &body(4, &[LogRecord::End])).unwrap();
         recorded(&mut heard, 5).unwrap();
         assert!(ask(address, 1).unwrap().0.is_ended);

@@ -119,7 +119,7 @@ pub fn gather(registry: &Registry, runtime: Option<&Path>, asked: &[PathBuf]) ->
         }
     };
     let ids = entries.iter().map(|entry| entry.id.clone());
-    let noted = registry.told(None, usize::MAX).into_iter().map(|event| event.id);
+    let noted = registry.events(None, usize::MAX).into_iter().map(|event| event.id);
     let known: BTreeSet<_> = ids.chain(noted).collect();
     let folders = entries.into_iter().map(|entry| FolderFacts {
         is_mounted: all

@@ -140,7 +140,7 @@ pub fn pin(
     let door = PinSocket::open(&folder, runtime)?;
     let most = most(&memory_info::memory(), memory_info::group(None).as_ref());
     let pin = Pin::new(&folder).map_err(|refused| refusal(&folder, refused, most))?;
-    let filling = Pinned { is_filling: true, ..told(&folder, &Held::default()) };
+    let filling = Pinned { is_filling: true, ..describe(&folder, &Held::default()) };
     let now = Mutex::new(filling);
     let (is_asked, has_ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let answer = |line: Option<&str>| {
@@ -150,15 +150,15 @@ pub fn pin(
         serde_json::to_string(&*locked(&now)).expect("numbers and text under fixed names")
     };
     let is_over = || is_over() || is_asked.load(Ordering::Relaxed);
-    let tell = |held: &Held| {
-        let before = std::mem::replace(&mut *locked(&now), told(&folder, held));
+    let report = |held: &Held| {
+        let before = std::mem::replace(&mut *locked(&now), describe(&folder, held));
         if before.is_filling {
             pinned(&locked(&now));
         }
     };
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| door.serve(&answer, &|| has_ended.load(Ordering::Relaxed)));
-        let ended = keep(pin, &folder, most, &is_over, &tell);
+        let ended = keep(pin, &folder, most, &is_over, &report);
         has_ended.store(true, Ordering::Relaxed);
         ended
     });
@@ -185,11 +185,11 @@ fn keep(
     folder: &Path,
     most: u64,
     is_over: &dyn Fn() -> bool,
-    tell: &dyn Fn(&Held),
+    report: &dyn Fn(&Held),
 ) -> std::result::Result<ReleaseReason, Refused> {
     let lock_files = |pin: &mut Pin| match pin.lock_files(most, is_over) {
         Err(Refused::Over) => Ok(()),
-        other => other.map(|held| tell(&held)),
+        other => other.map(|held| report(&held)),
     };
     lock_files(&mut pin)?;
     let mut looked = Instant::now();
@@ -217,7 +217,7 @@ fn keep(
     Ok(ReleaseReason::Asked)
 }
 
-fn told(folder: &Path, held: &Held) -> Pinned {
+fn describe(folder: &Path, held: &Held) -> Pinned {
     Pinned {
         folder: folder.to_owned(),
         is_filling: false,
@@ -346,7 +346,7 @@ mod tests {
         let folder = fsure_os::path::from_bytes(b"/srv/\xff\n").into_owned();
         let left_out = |n: u32| (PathBuf::from(format!("f{n}\u{1b}")), "no room".to_owned());
         let held = Held { left_out: (0..300).map(left_out).collect(), ..Held::default() };
-        let pinned = told(&folder, &held);
+        let pinned = describe(&folder, &held);
         assert_eq!((pinned.left_out.len(), pinned.left_out_count), (100, 300));
         let line = serde_json::to_value(&pinned).unwrap();
         assert_eq!(

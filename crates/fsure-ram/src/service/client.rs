@@ -162,7 +162,7 @@ pub fn status(registry: &Registry, folder: Option<&Path>) -> Result<Vec<FolderSt
         let worker = registry.process(&entry.id, Role::Worker).filter(|_| is_silent);
         let silent = worker.map(|process| process.number);
         let is_failing = state.is_none() && silent.is_none() && is_kept(registry, &entry);
-        let last = || registry.told(Some(&entry.id), 1).pop().map(|event| event.words);
+        let last = || registry.events(Some(&entry.id), 1).pop().map(|event| event.words);
         let failing = if is_failing { last() } else { None };
         Ok(FolderStatus { is_mounted: is_mounted(&entry)?, entry, state, silent, failing })
     };
@@ -173,7 +173,7 @@ pub fn status(registry: &Registry, folder: Option<&Path>) -> Result<Vec<FolderSt
 fn find(registry: &Registry, folder: &Path) -> Result<RegistryEntry> {
     let path = os_path::without_links(folder).context("look at", folder)?;
     registry.find(&path)?.ok_or_else(|| Error::FailedPrecondition {
-        message: match registry.last_told(&path) {
+        message: match registry.last_event(&path) {
             Some(event) => format!("{} is not in RAM; told last: {}", path.display(), event.words),
             None => format!("{} is not in RAM", path.display()),
         },
@@ -212,7 +212,7 @@ fn request_with_progress(
             }
             let Some((what, words)) = explain_delay(registry, entry, request) else { continue };
             if said.as_ref() != Some(&what) {
-                (call.tell)(&DaemonEvent::Warning { words });
+                (call.report)(&DaemonEvent::Warning { words });
                 said = Some(what);
             }
         }
@@ -299,7 +299,7 @@ fn answer_in_time(
             Err(Error::Io { .. }) if is_kept(registry, entry) => {}
             other => return other,
         }
-        let last = registry.told(Some(&entry.id), 1).pop();
+        let last = registry.events(Some(&entry.id), 1).pop();
         let has_failed = last.as_ref().is_some_and(|event| event.at_ns >= began_ns);
         since = match registry.process(&entry.id, Role::Worker) {
             Some(_) => None,

@@ -34,7 +34,7 @@ pub struct LoggedEvent {
 impl Registry {
     /// Appends a message of a daemon to the log. If it cannot be written, as on a full disk,
     /// the daemon goes on: its work matters more than its messages.
-    pub(super) fn tell(&self, entry: &RegistryEntry, words: &str) {
+    pub(super) fn log_event(&self, entry: &RegistryEntry, words: &str) {
         let event = LoggedEvent {
             at_ns: Clock::default().now_ns(),
             id: entry.id.clone(),
@@ -47,7 +47,7 @@ impl Registry {
 
     /// The latest of them, at most so many, the latest last; of one folder, or of all. Of a
     /// folder that is in RAM only what was said since it was put there.
-    pub fn told(&self, id: Option<&str>, most: usize) -> Vec<LoggedEvent> {
+    pub fn events(&self, id: Option<&str>, most: usize) -> Vec<LoggedEvent> {
         let (mut events, mut since) = (Vec::new(), BTreeMap::new());
         let mut is_of_now = |event: &LoggedEvent| {
             let ask = || self.read(&event.id).map_or(i64::MIN, |entry| entry.since_ns);
@@ -65,9 +65,9 @@ impl Registry {
     }
 
     /// Returns the last message about a folder; `None` if there is none.
-    pub(super) fn last_told(&self, path: &Path) -> Option<LoggedEvent> {
+    pub(super) fn last_event(&self, path: &Path) -> Option<LoggedEvent> {
         let id = RegistryEntry::new(path, std::time::Duration::ZERO, (0, 0)).id;
-        self.told(Some(&id), 1).pop()
+        self.events(Some(&id), 1).pop()
     }
 }
 
@@ -98,11 +98,11 @@ mod tests {
         let [one, other] = ["/srv/a", "/srv/b"]
             .map(|path| RegistryEntry::new(Path::new(path), Duration::from_secs(1), (1, 1)));
         // If there is no folder for it, nothing is made and nothing fails.
-        registry.tell(&one, "unheard");
-        assert_eq!(registry.told(None, 10), []);
+        registry.log_event(&one, "unheard");
+        assert_eq!(registry.events(None, 10), []);
         drop(registry.lock().unwrap());
-        registry.tell(&one, "first");
-        registry.tell(&other, "second");
+        registry.log_event(&one, "first");
+        registry.log_event(&other, "second");
         // As a full disk leaves it.
         let name = folder.path().join("var").join(NOW);
         let mut half = std::fs::read(&name).unwrap();
@@ -110,21 +110,21 @@ mod tests {
         half.push(b'\n');
         std::fs::write(&name, half).unwrap();
         for number in 0..3000 {
-            registry.tell(&one, &format!("{number:0100}"));
+            registry.log_event(&one, &format!("{number:0100}"));
         }
         let words =
             |events: Vec<LoggedEvent>| events.into_iter().map(|it| it.words).collect::<Vec<_>>();
-        assert_eq!(words(registry.told(Some(&other.id), 10)), ["second"; 0]);
-        assert!(words(registry.told(None, 1))[0].ends_with("2999"));
-        assert_eq!(registry.last_told(&one.path).unwrap().path, "/srv/a");
+        assert_eq!(words(registry.events(Some(&other.id), 10)), ["second"; 0]);
+        assert!(words(registry.events(None, 1))[0].ends_with("2999"));
+        assert_eq!(registry.last_event(&one.path).unwrap().path, "/srv/a");
         // Of one that was put into RAM after that, nothing was said yet.
         let since_ns = Clock::default().now_ns();
         registry.put(&RegistryEntry { since_ns, ..one.clone() }).unwrap();
-        assert_eq!(registry.told(Some(&one.id), 10), []);
-        registry.tell(&one, "of now");
-        assert_eq!(words(registry.told(Some(&one.id), 10)), ["of now"]);
+        assert_eq!(registry.events(Some(&one.id), 10), []);
+        registry.log_event(&one, "of now");
+        assert_eq!(words(registry.events(Some(&one.id), 10)), ["of now"]);
         registry.remove(&one.id).unwrap();
-        let all = registry.told(None, usize::MAX).len();
+        let all = registry.events(None, usize::MAX).len();
         assert!((1000..3000).contains(&all), "{all} of 3002 are left");
         let length = |name| os_path::length(&folder.path().join("var").join(name)).unwrap();
         assert!(length(NOW) + length(BEFORE) < 2 * LENGTH_MAX + 1000);

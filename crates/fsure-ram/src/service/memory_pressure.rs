@@ -110,15 +110,15 @@ fn judge(
 /// each second: told each time, they would drive everything else out of the list of what
 /// was told.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ReportedNeeds {
     is_full: bool,
     is_evicted: bool,
 }
 
-impl Told {
+impl ReportedNeeds {
     /// Returns the words of a need if it is to be told now.
     pub(super) fn words<'a>(&mut self, need: &'a Need) -> Option<&'a str> {
-        let (was_told, words) = match need {
+        let (was_reported, words) = match need {
             Need::Nothing => {
                 *self = Self::default();
                 return None;
@@ -127,7 +127,7 @@ impl Told {
             Need::Full { words } => (&mut self.is_full, words),
             Need::Evict { words } => (&mut self.is_evicted, words),
         };
-        (!std::mem::replace(was_told, true)).then_some(words)
+        (!std::mem::replace(was_reported, true)).then_some(words)
     }
 }
 
@@ -176,17 +176,17 @@ mod tests {
 
     #[test]
     fn a_need_is_told_once_until_it_is_over() {
-        let mut told = Told::default();
+        let mut reported = ReportedNeeds::default();
         let full = |words: &str| Need::Full { words: words.to_owned() };
         let evict = |words: &str| Need::Evict { words: words.to_owned() };
-        assert_eq!(told.words(&full("91 of 100")), Some("91 of 100"));
-        assert_eq!(told.words(&full("92 of 100")), None);
-        assert_eq!(told.words(&Need::Unchanged), None);
-        assert_eq!(told.words(&full("91 of 100")), None);
-        assert_eq!(told.words(&evict("99 left")), Some("99 left"));
-        assert_eq!(told.words(&full("91 of 100")), None);
-        assert_eq!(told.words(&evict("98 left")), None);
-        assert_eq!(told.words(&Need::Nothing), None);
-        assert_eq!(told.words(&full("95 of 100")), Some("95 of 100"));
+        assert_eq!(reported.words(&full("91 of 100")), Some("91 of 100"));
+        assert_eq!(reported.words(&full("92 of 100")), None);
+        assert_eq!(reported.words(&Need::Unchanged), None);
+        assert_eq!(reported.words(&full("91 of 100")), None);
+        assert_eq!(reported.words(&evict("99 left")), Some("99 left"));
+        assert_eq!(reported.words(&full("91 of 100")), None);
+        assert_eq!(reported.words(&evict("98 left")), None);
+        assert_eq!(reported.words(&Need::Nothing), None);
+        assert_eq!(reported.words(&full("95 of 100")), Some("95 of 100"));
     }
 }

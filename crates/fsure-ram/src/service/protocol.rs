@@ -320,9 +320,9 @@ mod tests {
         let full = Error::Io { doing: "write", path: "/srv".into(), source };
         let refused = Error::Usage { message: "no".to_owned(), hint: None };
         for error in [full, refused, Error::Interrupted(ExitCode::Interrupted)] {
-            let told = Error::from(Failed::from(&error));
-            assert_eq!(told.exit_code(), error.exit_code());
-            assert_eq!((told.to_string(), told.hint()), (error.to_string(), error.hint()));
+            let restored = Error::from(Failed::from(&error));
+            assert_eq!(restored.exit_code(), error.exit_code());
+            assert_eq!((restored.to_string(), restored.hint()), (error.to_string(), error.hint()));
         }
     }
 }

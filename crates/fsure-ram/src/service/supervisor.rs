@@ -55,7 +55,7 @@ impl SelfExec {
                     std::thread::sleep(WORKER_POLL_INTERVAL);
                 }
             });
-            let heard = self.hear(&mut keeper, call.tell);
+            let heard = self.hear(&mut keeper, call.report);
             is_over.store(true, Ordering::Relaxed);
             match heard {
                 Err(Error::Told { .. }) if call.stop.load(Ordering::Relaxed) > 0 => {
@@ -66,12 +66,12 @@ impl SelfExec {
         })
     }
 
-    fn hear(&self, keeper: &mut DetachedProcess, tell: &dyn Fn(&DaemonEvent)) -> Result<()> {
+    fn hear(&self, keeper: &mut DetachedProcess, report: &dyn Fn(&DaemonEvent)) -> Result<()> {
         while let Some(line) = keeper.line().context("hear", &self.path)? {
             match serde_json::from_str(&line) {
                 Ok(DaemonEvent::Ready { .. }) => return Ok(()),
                 Ok(DaemonEvent::Failed(failed)) => return Err(failed.into()),
-                Ok(told) => tell(&told),
+                Ok(event) => report(&event),
                 // Not a message of fsure: a loader's warning.
                 Err(_) => {}
             }
@@ -85,7 +85,7 @@ pub struct CallerContext<'a> {
     /// Not 0 once it is asked to end.
     pub stop: &'a AtomicUsize,
     /// Receives the messages for the user.
-    pub tell: &'a dyn Fn(&DaemonEvent),
+    pub report: &'a dyn Fn(&DaemonEvent),
 }
 
 /// A keeper in the place of one that was killed. Where it cannot be started, it is
@@ -105,7 +105,7 @@ pub struct SupervisorConfig<'a> {
     /// Not 0 once it is asked to end.
     pub stop: &'a AtomicUsize,
     /// Receives the messages of the worker.
-    pub tell: &'a dyn Fn(&DaemonEvent),
+    pub report: &'a dyn Fn(&DaemonEvent),
     /// Called often, as long as all is well.
     pub beat: &'a dyn Fn(),
 }
@@ -116,7 +116,7 @@ pub fn keep(keep: &SupervisorConfig<'_>) -> Result<()> {
     let Some(_role) = registry.take(id, Role::Keeper)? else {
         let gone = || Error::Internal(format!("no folder is entered as {id}"));
         let error = registry.read(id).map_or_else(gone, |entry| already_running_error(&entry));
-        (keep.tell)(&DaemonEvent::Failed(Failed::from(&error)));
+        (keep.report)(&DaemonEvent::Failed(Failed::from(&error)));
         return Err(error);
     };
     let mut worker: Option<RunningWorker> = None;
@@ -124,7 +124,7 @@ pub fn keep(keep: &SupervisorConfig<'_>) -> Result<()> {
     let mut last = None;
     loop {
         if let Some(running) = &mut worker {
-            running.pass_on(keep.tell, &mut last);
+            running.pass_on(keep.report, &mut last);
             if running.is_over {
                 let is_quick = running.since.elapsed() < EARLY_EXIT_TIME;
                 pause = if is_quick {
@@ -184,17 +184,17 @@ impl RunningWorker {
     }
 
     /// Passes on what it says. A failure is remembered until there is a success.
-    fn pass_on(&mut self, tell: &dyn Fn(&DaemonEvent), last: &mut Option<Failed>) {
+    fn pass_on(&mut self, report: &dyn Fn(&DaemonEvent), last: &mut Option<Failed>) {
         loop {
             match self.lines.try_recv() {
                 Ok(line) => {
-                    let Ok(told) = serde_json::from_str(&line) else { continue };
-                    match &told {
+                    let Ok(event) = serde_json::from_str(&line) else { continue };
+                    match &event {
                         DaemonEvent::Failed(failed) => *last = Some(failed.clone()),
                         DaemonEvent::Ready { .. } => *last = None,
                         _ => {}
                     }
-                    tell(&told);
+                    report(&event);
                 }
                 Err(TryRecvError::Empty) => return,
                 Err(TryRecvError::Disconnected) => {

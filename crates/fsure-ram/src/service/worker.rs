@@ -51,7 +51,7 @@ pub struct WorkerConfig<'a> {
     /// Not 0 once it is asked to end.
     pub stop: &'a AtomicUsize,
     /// Receives the messages for the user.
-    pub tell: &'a (dyn Fn(&DaemonEvent) + Sync),
+    pub report: &'a (dyn Fn(&DaemonEvent) + Sync),
 }
 
 /// Works until the folder is out of RAM. Fails where it never came into it, or
@@ -63,19 +63,20 @@ pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
         hint: Some("'fsure ram bind DIR' enters one".to_owned()),
     });
     let entry =
-        entry.inspect_err(|error| (work.tell)(&DaemonEvent::Failed(Failed::from(error))))?;
-    let told = |error: &Error| work.say(&entry, &DaemonEvent::Failed(Failed::from(error)));
+        entry.inspect_err(|error| (work.report)(&DaemonEvent::Failed(Failed::from(error))))?;
+    let report_failure =
+        |error: &Error| work.say(&entry, &DaemonEvent::Failed(Failed::from(error)));
     let Some(_role) = registry.take(id, Role::Worker)? else {
-        return Err(already_running_error(&entry)).inspect_err(told);
+        return Err(already_running_error(&entry)).inspect_err(report_failure);
     };
     if registry.was_published(id) && !is_mounted(&entry)? {
         work.say(&entry, &DaemonEvent::Ended(unmounted_report(registry, &entry)));
         return Ok(());
     }
     let (session, adopted) =
-        Session::begin(registry, entry.clone(), work.stop).inspect_err(told)?;
+        Session::begin(registry, entry.clone(), work.stop).inspect_err(report_failure)?;
     let name = registry.control(id);
-    let control = Control::listen(&name).context("listen at", &name).inspect_err(told)?;
+    let control = Control::listen(&name).context("listen at", &name).inspect_err(report_failure)?;
     let (asked, asks) = channel::<PendingRequest>();
     let place = RamMountPoint::default();
     let follows = entry.least.is_some();
@@ -103,7 +104,7 @@ pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
         // Programs write as soon as `bind` has ended: the sizes are looked after by then. An
         // error says that they do not follow.
         let _ = wait.recv();
-        (work.tell)(&DaemonEvent::Ready { adopted });
+        (work.report)(&DaemonEvent::Ready { adopted });
         let ended = worker.run(&asks);
         is_over.store(true, Ordering::Relaxed);
         // Who asked meanwhile is told that it is over, and is waited for.
@@ -116,14 +117,14 @@ pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
 
 impl WorkerConfig<'_> {
     /// Says how it begins or ends, and notes that.
-    fn say(&self, entry: &RegistryEntry, told: &DaemonEvent) {
-        told.lines().iter().for_each(|words| self.note(entry, words));
-        (self.tell)(told);
+    fn say(&self, entry: &RegistryEntry, event: &DaemonEvent) {
+        event.lines().iter().for_each(|words| self.note(entry, words));
+        (self.report)(event);
     }
 
     /// Notes what the user should know, even if no process is listening.
     fn note(&self, entry: &RegistryEntry, words: &str) {
-        self.registry.tell(entry, words);
+        self.registry.log_event(entry, words);
         if self.program.is_alone {
             // Below systemd it comes to the log anyway.
             let _ = detached_process::log(&format!("{}: {words}", entry.path.display()));
@@ -188,7 +189,7 @@ struct Worker<'a> {
     keepers: Vec<detached_process::DetachedProcess>,
     /// Told once.
     warned: Option<String>,
-    told_needs: memory_pressure::Told,
+    reported_needs: memory_pressure::ReportedNeeds,
 }
 
 impl<'a> Worker<'a> {
@@ -219,7 +220,7 @@ impl<'a> Worker<'a> {
             ending: now,
             keepers: Vec::new(),
             warned: None,
-            told_needs: memory_pressure::Told::default(),
+            reported_needs: memory_pressure::ReportedNeeds::default(),
         }
     }
 
@@ -366,10 +367,10 @@ impl<'a> Worker<'a> {
         }
         let ended = self.unbind(WRITERS_TIMEOUT);
         self.ending = Instant::now() + UNBIND_RETRY_INTERVAL;
-        self.tell_failed(ended)
+        self.warn_of_failure(ended)
     }
 
-    fn tell_failed(&mut self, ended: Result<UnbindReport>) -> Option<UnbindReport> {
+    fn warn_of_failure(&mut self, ended: Result<UnbindReport>) -> Option<UnbindReport> {
         match ended {
             Ok(ended) => Some(ended),
             Err(error) => {
@@ -419,7 +420,7 @@ impl<'a> Worker<'a> {
             return None;
         }
         let need = memory_pressure::need(registry, &self.session.entry, self.others.get());
-        if let Some(words) = self.told_needs.words(&need) {
+        if let Some(words) = self.reported_needs.words(&need) {
             self.say(words);
         }
         if !matches!(need, Need::Evict { .. }) || Instant::now() < self.ending {
@@ -428,7 +429,7 @@ impl<'a> Worker<'a> {
         // No generation is made while writers are waited for.
         let ended = self.unbind(WRITERS_TIMEOUT.min(self.session.entry.max_loss));
         self.ending = Instant::now() + UNBIND_RETRY_INTERVAL;
-        self.tell_failed(ended)
+        self.warn_of_failure(ended)
     }
 
     /// Says something, unless it was said last.
@@ -442,7 +443,7 @@ impl<'a> Worker<'a> {
         self.warned = Some(words.to_owned());
         self.work.note(&self.session.entry, words);
         let path = self.session.entry.path.display();
-        (self.work.tell)(&DaemonEvent::Warning { words: format!("{path}: {words}") });
+        (self.work.report)(&DaemonEvent::Warning { words: format!("{path}: {words}") });
     }
 
     /// Has what is known be known to those who ask.

@@ -189,9 +189,9 @@ mod tests {
         let copied = std::process::Command::new("cp").arg("-a").arg(&disk).arg(&copy).status();
         assert!(copied.unwrap().success());
         let recovered = recover(&copy).unwrap();
-        let is_told = matches!(&recovered.found, Recovered::Completed { changed_outside, .. }
+        let is_reported = matches!(&recovered.found, Recovered::Completed { changed_outside, .. }
             if !changed_outside.is_empty());
-        assert!(is_told, "{recovered:?}");
+        assert!(is_reported, "{recovered:?}");
         engine.disk.forget(super::super::disk_side::JOURNAL).unwrap();
         let done = engine.sync(&mut NoTracker, CompareDepth::Dates, None).unwrap();
         assert!(!done.changed_outside.is_empty());

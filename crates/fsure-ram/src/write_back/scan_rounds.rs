@@ -342,8 +342,8 @@ fn compare(
             }
         }
         let differs = compared.add(draft, path, facts)?;
-        let is_untold = || is_unreported(path, facts, changes, &all.must, unreported);
-        if differs && is_untold() {
+        let is_missed = || is_unreported(path, facts, changes, &all.must, unreported);
+        if differs && is_missed() {
             compared.unreported.insert(path.clone());
         }
     }

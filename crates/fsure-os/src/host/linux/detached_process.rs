@@ -143,8 +143,8 @@ mod tests {
         let socket = UnixDatagram::bind(&name).unwrap();
         socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
         notify(name.as_os_str(), "READY=1\n").unwrap();
-        let mut told = [0; 100];
-        let length = socket.recv(&mut told).expect("nothing was told");
-        assert_eq!(&told[..length], b"READY=1\n");
+        let mut received = [0; 100];
+        let length = socket.recv(&mut received).expect("nothing was told");
+        assert_eq!(&received[..length], b"READY=1\n");
     }
 }

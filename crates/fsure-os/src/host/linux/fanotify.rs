@@ -100,7 +100,10 @@ impl FanotifyGroup {
     /// Takes what waits now. A reader that goes on until nothing is left never ends while
     /// others are busy all the time. `None` stands for an event that cannot be read, and for
     /// those read together with it that come after it.
-    pub(super) fn take(&self, mut tell: impl FnMut(Option<FanotifyEvent<'_>>)) -> io::Result<()> {
+    pub(super) fn take(
+        &self,
+        mut handle_event: impl FnMut(Option<FanotifyEvent<'_>>),
+    ) -> io::Result<()> {
         // The kernel counts the heads of the events that wait, and none of what follows
         // them: bytes that were read say nothing of what is left.
         let mut left = rustix::io::ioctl_fionread(&self.0)?.div_ceil(EVENT as u64);
@@ -112,7 +115,7 @@ impl FanotifyGroup {
                 Err(errno) => return Err(errno.into()),
                 Ok(length) => each(&batch[..length], FanotifyEvent::first).for_each(|event| {
                     left = left.saturating_sub(1);
-                    tell(event);
+                    handle_event(event);
                 }),
             }
         }
@@ -271,7 +274,7 @@ mod tests {
 
     /// Of each event its mask, and of its records the kind, the length of the handle and
     /// the name; a question mark for what cannot be read.
-    fn told(batch: &[u8]) -> String {
+    fn described(batch: &[u8]) -> String {
         let record = |record: Option<InfoRecord<'_>>| match record.map(|one| (one.kind, one.file()))
         {
             None => "?".to_owned(),
@@ -297,8 +300,8 @@ mod tests {
     fn events_and_their_records_are_told_apart() {
         let two = [record(2, b"handle", b"name\0\0"), record(1, b"", b"")].concat();
         let batch = [event(4, &two), event(0x4000, b""), event(1, &record(3, b"x", b""))].concat();
-        assert_eq!(told(&batch), r"4(2/6/name\x00\x00 1/0/) 16384() 1(3/1/)");
-        assert_eq!(told(b""), "");
+        assert_eq!(described(&batch), r"4(2/6/name\x00\x00 1/0/) 16384() 1(3/1/)");
+        assert_eq!(described(b""), "");
     }
 
     #[test]
@@ -306,10 +309,10 @@ mod tests {
         let whole = event(1, &record(2, b"handle", b"name\0"));
         let batch = [&whole[..], &whole].concat();
         let first = r"1(2/6/name\x00)";
-        assert_eq!(told(&batch), format!("{first} {first}"));
-        assert_eq!(told(&batch[..whole.len()]), first);
+        assert_eq!(described(&batch), format!("{first} {first}"));
+        assert_eq!(described(&batch[..whole.len()]), first);
         for end in whole.len() + 1..batch.len() {
-            assert_eq!(told(&batch[..end]), format!("{first} ?"), "{end}");
+            assert_eq!(described(&batch[..end]), format!("{first} ?"), "{end}");
         }
     }
 
@@ -319,7 +322,7 @@ mod tests {
         let with = |place: usize, bytes: &[u8]| {
             let mut batch = [&whole[..], &whole].concat();
             batch[place..place + bytes.len()].copy_from_slice(bytes);
-            told(&batch)
+            described(&batch)
         };
         for length in [0_u32, 1, 23, 49, u32::MAX] {
             assert_eq!(with(0, &length.to_ne_bytes()), "?", "{length}");
@@ -337,7 +340,7 @@ mod tests {
         let with = |place: usize, bytes: &[u8]| {
             let mut broken = [&whole[..], &whole].concat();
             broken[place..place + bytes.len()].copy_from_slice(bytes);
-            told(&[event(1, &broken), event(2, b"")].concat())
+            described(&[event(1, &broken), event(2, b"")].concat())
         };
         assert_eq!(with(0, &[2]), "1(2/6/ 2/6/) 2()");
         for length in [0_u16, 3, 53, u16::MAX] {
@@ -349,10 +352,10 @@ mod tests {
             assert_eq!(with(12, &length.to_ne_bytes()), "1(2? 2/6/) 2()", "{length}");
         }
         for end in 1..whole.len() {
-            assert_eq!(told(&event(1, &whole[..end])), "1(?)", "{end}");
+            assert_eq!(described(&event(1, &whole[..end])), "1(?)", "{end}");
         }
         // One that is not of a file: its length, and four bytes.
-        assert_eq!(told(&event(1, &[4, 0, 8, 0, 1, 1, 1, 1])), "1(4?)");
+        assert_eq!(described(&event(1, &[4, 0, 8, 0, 1, 1, 1, 1])), "1(4?)");
     }
 
     #[test]

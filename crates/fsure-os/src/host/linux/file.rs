@@ -36,7 +36,7 @@ impl AsRawFd for File {
 }
 
 impl Handle for File {
-    const TELLS_RESIDENCY: bool = true;
+    const REPORTS_RESIDENCY: bool = true;
 
     fn stat(&self) -> io::Result<Stat> {
         stat_descriptor(self)
@@ -83,12 +83,12 @@ impl Handle for File {
         self.read(ReadMode::DontCache, &mut [0], 1 << 62).is_ok()
     }
 
-    fn tells_residency(&self) -> bool {
-        tells_residency(self)
+    fn reports_residency(&self) -> bool {
+        reports_residency(self)
     }
 
-    fn resident_bytes(&self, is_told: bool, range: Range<u64>) -> Option<u64> {
-        Some(resident_pages(self, is_told, range)? * rustix::param::page_size() as u64)
+    fn resident_bytes(&self, is_reported: bool, range: Range<u64>) -> Option<u64> {
+        Some(resident_pages(self, is_reported, range)? * rustix::param::page_size() as u64)
     }
 
     fn drop_cached(&self, range: Range<u64>) {
@@ -108,17 +108,17 @@ impl Handle for File {
 
 /// Returns true if the file system can report the pages in the cache. The pages of an
 /// overlay belong to the file below and are counted as 0.
-pub(crate) fn tells_residency(file: impl AsFd) -> bool {
+pub(crate) fn reports_residency(file: impl AsFd) -> bool {
     const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
     rustix::fs::fstatfs(file).is_ok_and(|answer| answer.f_type != OVERLAYFS_SUPER_MAGIC)
 }
 
 /// Returns the number of a range's pages that are in the page cache (`cachestat(2)`, Linux
 /// 6.5); `None` if the kernel does not report it, which includes files of other users that
-/// this process cannot write. `is_told` is the result of [`tells_residency`].
-pub(crate) fn resident_pages(file: impl AsFd, is_told: bool, range: Range<u64>) -> Option<u64> {
+/// this process cannot write. `is_reported` is the result of [`reports_residency`].
+pub(crate) fn resident_pages(file: impl AsFd, is_reported: bool, range: Range<u64>) -> Option<u64> {
     const SYS_CACHESTAT: libc::c_long = 451;
-    if !is_told {
+    if !is_reported {
         return None;
     }
     let range = [range.start, range.end - range.start];

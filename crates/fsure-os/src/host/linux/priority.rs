@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_was_started_later_stands_back_too() {
-        let told = std::thread::spawn(|| {
+        let thread = std::thread::spawn(|| {
             let refused = lowest();
             let after = std::thread::spawn(|| {
                 // SAFETY: a number in, a number out; 0 is this thread.
@@ -87,7 +87,7 @@ mod tests {
             });
             (refused, after.join().unwrap())
         });
-        let (refused, (policy, class)) = told.join().unwrap();
+        let (refused, (policy, class)) = thread.join().unwrap();
         if refused.is_empty() {
             assert_eq!((policy, class), (libc::SCHED_IDLE, 3));
         } else {

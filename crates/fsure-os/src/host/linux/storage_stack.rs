@@ -29,8 +29,8 @@ pub(crate) fn life(folder: &Path) -> Option<String> {
     let root = Root::open(folder).ok()?;
     let answer = rustix::fs::statx(root.descriptor(), c"", AtFlags::EMPTY_PATH, unique).ok()?;
     let boot = word(Path::new("/proc/sys/kernel/random/boot_id"))?;
-    let is_told = answer.stx_mask & unique.bits() != 0;
-    is_told.then(|| format!("{boot} {}", answer.stx_mnt_id))
+    let is_reported = answer.stx_mask & unique.bits() != 0;
+    is_reported.then(|| format!("{boot} {}", answer.stx_mnt_id))
 }
 
 fn below(folder: &Path, depth: u32) -> io::Result<Stack> {

@@ -39,7 +39,7 @@ impl File {
 }
 
 impl Handle for File {
-    const TELLS_RESIDENCY: bool = false;
+    const REPORTS_RESIDENCY: bool = false;
 
     fn stat(&self) -> io::Result<Stat> {
         stat_descriptor(self)
@@ -74,7 +74,7 @@ impl Handle for File {
         self.turn(ReadMode::DontCache, true).is_ok()
     }
 
-    fn tells_residency(&self) -> bool {
+    fn reports_residency(&self) -> bool {
         false
     }
 

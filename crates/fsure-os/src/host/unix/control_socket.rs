@@ -133,9 +133,9 @@ fn talk(
             rest = &rest[end + 1..];
             is_too_long |= line.len() > LINE_MAX;
             let text = std::str::from_utf8(&line).ok().filter(|_| !is_too_long);
-            let mut told = answer(text);
-            told.push('\n');
-            send(client, told.as_bytes(), is_over)?;
+            let mut response = answer(text);
+            response.push('\n');
+            send(client, response.as_bytes(), is_over)?;
             line.clear();
             is_too_long = false;
         }

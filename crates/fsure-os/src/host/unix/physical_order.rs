@@ -22,11 +22,11 @@ const GAP_MAX: u64 = 128 << 10;
 
 /// Notes in the stats of a folder's files, given in the order of their inodes,
 /// where they begin on the disk, as far as it matters for reading them.
-/// `is_told` is cleared by a file system that cannot tell.
+/// `is_reported` is cleared by a file system that cannot tell.
 pub(crate) fn find(
     folder: BorrowedFd<'_>,
     wish: LocateFiles,
-    is_told: &AtomicBool,
+    is_reported: &AtomicBool,
     files: &mut [(&std::ffi::CStr, &mut Stat)],
     moved: &dyn Fn(),
 ) {
@@ -39,7 +39,7 @@ pub(crate) fn find(
     }
     let mut sample = Vec::new();
     for (name, stat) in files.iter_mut().take(SAMPLES) {
-        stat.place = first_byte(folder, is_told, name);
+        stat.place = first_byte(folder, is_reported, name);
         sample.push((stat.place, stat.size));
     }
     let follows = |pair: &[(Option<u64>, u64)]| match pair {
@@ -53,7 +53,7 @@ pub(crate) fn find(
     let mut end = sample.last().and_then(|(place, size)| Some((*place)? + size));
     for (name, stat) in files.iter_mut().skip(SAMPLES) {
         moved();
-        stat.place = if is_in_order { end } else { first_byte(folder, is_told, name) };
+        stat.place = if is_in_order { end } else { first_byte(folder, is_reported, name) };
         end = end.map(|end| end + stat.size);
     }
 }
@@ -64,14 +64,18 @@ pub(crate) fn is_placed(stat: &Stat) -> bool {
 }
 
 /// The disk address of a file's first byte.
-fn first_byte(folder: BorrowedFd<'_>, is_told: &AtomicBool, name: &std::ffi::CStr) -> Option<u64> {
-    if !is_told.load(Ordering::Relaxed) {
+fn first_byte(
+    folder: BorrowedFd<'_>,
+    is_reported: &AtomicBool,
+    name: &std::ffi::CStr,
+) -> Option<u64> {
+    if !is_reported.load(Ordering::Relaxed) {
         return None;
     }
     let file = open(folder, name)?;
     let place = physical_order::first_byte(file.as_fd());
     if place.is_err() {
-        is_told.store(false, Ordering::Relaxed);
+        is_reported.store(false, Ordering::Relaxed);
     }
     place.ok().flatten()
 }

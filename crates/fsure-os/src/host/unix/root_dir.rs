@@ -31,7 +31,7 @@ const NAMES_FIRST: usize = 128;
 pub struct Root {
     folder: OwnedFd,
     /// Cleared once a file system below has shown that it cannot tell.
-    tells_places: AtomicBool,
+    reports_places: AtomicBool,
 }
 
 impl Root {
@@ -39,7 +39,7 @@ impl Root {
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
-        Ok(Self { folder, tells_places: AtomicBool::new(true) })
+        Ok(Self { folder, reports_places: AtomicBool::new(true) })
     }
 
     /// The root's descriptor, for questions to the file system as a whole.
@@ -67,7 +67,7 @@ impl Root {
         let mut stat = stat_at(at, &name)?;
         if physical_order::is_placed(&stat) {
             let files = &mut [(&*name, &mut stat)];
-            physical_order::find(at, LocateFiles::Yes, &self.tells_places, files, &|| ());
+            physical_order::find(at, LocateFiles::Yes, &self.reports_places, files, &|| ());
         }
         Ok(stat)
     }
@@ -93,7 +93,7 @@ impl Root {
                 Some((c_str(names, *at), stat))
             });
             let mut files: Vec<_> = files.collect();
-            physical_order::find(folder.as_fd(), places, &self.tells_places, &mut files, moved);
+            physical_order::find(folder.as_fd(), places, &self.reports_places, &mut files, moved);
         }
         Ok(listing)
     }

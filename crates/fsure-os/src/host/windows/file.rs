@@ -44,7 +44,7 @@ impl AsHandle for File {
 }
 
 impl Handle for File {
-    const TELLS_RESIDENCY: bool = false;
+    const REPORTS_RESIDENCY: bool = false;
 
     fn stat(&self) -> io::Result<Stat> {
         Ok(stat::of(self.as_handle())?.stat)
@@ -90,7 +90,7 @@ impl Handle for File {
         false
     }
 
-    fn tells_residency(&self) -> bool {
+    fn reports_residency(&self) -> bool {
         false
     }
 

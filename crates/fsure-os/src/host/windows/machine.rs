@@ -35,8 +35,8 @@ fn version() -> Option<String> {
         ..Default::default()
     };
     // SAFETY: a structure that says its own size and outlives the call.
-    let is_told = unsafe { GetVersionExW(&raw mut version) } != 0;
-    is_told.then(|| {
+    let is_known = unsafe { GetVersionExW(&raw mut version) } != 0;
+    is_known.then(|| {
         format!("{}.{}.{}", version.dwMajorVersion, version.dwMinorVersion, version.dwBuildNumber)
     })
 }
@@ -80,7 +80,7 @@ pub(crate) fn own_time() -> Option<Duration> {
     let [mut begun, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
     // SAFETY: the pseudo handle of this process, and four structures of the
     // caller's, which outlive the call.
-    let is_told = unsafe {
+    let is_known = unsafe {
         GetProcessTimes(
             GetCurrentProcess(),
             &raw mut begun,
@@ -89,7 +89,7 @@ pub(crate) fn own_time() -> Option<Duration> {
             &raw mut user,
         )
     } != 0;
-    is_told.then(|| Duration::from_nanos((number(kernel) + number(user)) * 100))
+    is_known.then(|| Duration::from_nanos((number(kernel) + number(user)) * 100))
 }
 
 fn number(time: FILETIME) -> u64 {

@@ -110,13 +110,13 @@ pub(crate) fn leave_session() -> io::Result<()> {
 /// time, by the clock as it was then. When the clock is set, the system sets that time
 /// anew, and reports by how much.
 pub(crate) fn boot() -> io::Result<String> {
-    let mut told = SYSTEM_TIMEOFDAY_INFORMATION::default();
-    let length = size_of_val(&told) as u32;
+    let mut time = SYSTEM_TIMEOFDAY_INFORMATION::default();
+    let length = size_of_val(&time) as u32;
     // SAFETY: room of the length given.
     let status = unsafe {
         NtQuerySystemInformation(
             SystemTimeOfDayInformation,
-            (&raw mut told).cast(),
+            (&raw mut time).cast(),
             length,
             std::ptr::null_mut(),
         )
@@ -124,7 +124,7 @@ pub(crate) fn boot() -> io::Result<String> {
     if status != 0 {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    let number = |at: usize| i64::from_le_bytes(told.Reserved1[at..at + 8].try_into().expect("8"));
+    let number = |at: usize| i64::from_le_bytes(time.Reserved1[at..at + 8].try_into().expect("8"));
     let (started, moved) = (number(0), number(32));
     Ok(started.wrapping_sub(moved).to_string())
 }

@@ -151,8 +151,8 @@ impl Keeper {
                 let _ = self.process.wait();
                 return None;
             }
-            if let Ok(told) = serde_json::from_str(&line) {
-                return Some(told);
+            if let Ok(event) = serde_json::from_str(&line) {
+                return Some(event);
             }
         }
     }
@@ -213,8 +213,8 @@ impl Keeping<'_> {
     fn follow(&mut self, mut keeper: Keeper) -> Result<Vec<UnsyncedFolder>> {
         let (mut done, mut lost, mut deaths) = (BTreeSet::new(), Vec::new(), 0);
         loop {
-            while let Some(told) = keeper.hear() {
-                match told {
+            while let Some(event) = keeper.hear() {
+                match event {
                     SyncerEvent::Filled { .. } => {}
                     SyncerEvent::Warning { folder, words } => self.warn(folder, &words),
                     SyncerEvent::Done { folder } => {

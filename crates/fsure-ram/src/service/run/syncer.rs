@@ -83,8 +83,8 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 const NAMES_SHOWN_MAX: usize = 10;
 
 /// Keeps all folders until the command and all that it started have ended and what
-/// they left is on the disk. `tell` hears of it from several threads.
-pub fn keep(options: &KeepOptions, tell: &(dyn Fn(&SyncerEvent) + Sync)) -> Result<()> {
+/// they left is on the disk. `report` hears of it from several threads.
+pub fn keep(options: &KeepOptions, report: &(dyn Fn(&SyncerEvent) + Sync)) -> Result<()> {
     let is_over = AtomicBool::new(false);
     let registry = Registry::of_user(options.runtime.as_deref());
     let others = LastCount::new(other_ram_folders::count(&registry, None));
@@ -99,7 +99,7 @@ pub fn keep(options: &KeepOptions, tell: &(dyn Fn(&SyncerEvent) + Sync)) -> Resu
                         Alive::open(options.first).context("watch", "the command".as_ref())?;
                     let ways = ways(*sides);
                     let one =
-                        SyncedFolder { folder, tell, alive, max_loss: options.max_loss, ways };
+                        SyncedFolder { folder, report, alive, max_loss: options.max_loss, ways };
                     one.live(*sides, options.adopts)
                 })
             })
@@ -154,7 +154,7 @@ fn follow_use(options: &KeepOptions, others: &LastCount, is_over: &AtomicBool) {
 
 struct SyncedFolder<'a> {
     folder: usize,
-    tell: &'a (dyn Fn(&SyncerEvent) + Sync),
+    report: &'a (dyn Fn(&SyncerEvent) + Sync),
     alive: Alive,
     max_loss: Duration,
     /// Paths by which each side is reached, and the names that messages show instead.
@@ -360,15 +360,15 @@ impl SyncedFolder<'_> {
         self.say(SyncerEvent::Warning { folder: self.folder, words });
     }
 
-    fn say(&self, mut told: SyncerEvent) {
+    fn say(&self, mut event: SyncerEvent) {
         if let SyncerEvent::Warning { words, .. } | SyncerEvent::Failed { why: words, .. } =
-            &mut told
+            &mut event
         {
             for (way, name) in &self.ways {
                 *words = words.replace(way, name);
             }
         }
-        (self.tell)(&told);
+        (self.report)(&event);
     }
 }
 

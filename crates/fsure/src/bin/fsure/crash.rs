@@ -360,7 +360,7 @@ impl Monitor for Telling<'_> {
 }
 
 impl CrashMonitor for Telling<'_> {
-    fn told(&self, line: &CrashLine) {
+    fn report(&self, line: &CrashLine) {
         if self.json {
             self.screen.print_now(&line.to_json());
         } else if let (true, CrashLine::Cut(cut)) = (self.quiet, line)

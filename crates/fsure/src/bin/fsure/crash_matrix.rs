@@ -73,7 +73,7 @@ impl Monitor for Filling<'_> {
 }
 
 impl CrashMonitor for Filling<'_> {
-    fn told(&self, line: &CrashLine) {
+    fn report(&self, line: &CrashLine) {
         match line {
             _ if self.json => self.screen.print_now(&line.to_json()),
             CrashLine::Cell(cell) => self.add(cell),

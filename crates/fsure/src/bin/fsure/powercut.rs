@@ -236,7 +236,7 @@ impl Monitor for Telling<'_> {
 }
 
 impl PowercutMonitor for Telling<'_> {
-    fn told(&self, line: &Message) {
+    fn report(&self, line: &Message) {
         if self.json {
             return self.screen.print_now(&line.to_json());
         }

@@ -28,9 +28,9 @@ struct CopyOut<'a, F> {
 impl<F: VirtualFs> CopyOut<'_, F> {
     fn folder(&mut self, inode: u64, to: &Path) -> io::Result<()> {
         fs::create_dir(to)?;
-        for name in told(self.files.list(inode))? {
+        for name in sound(self.files.list(inode))? {
             let place = to.join(&name.name);
-            let is = told(self.files.attributes(name.inode))?;
+            let is = sound(self.files.attributes(name.inode))?;
             if let Some(made) = self.made.get(&name.inode) {
                 fs::hard_link(made, &place)?;
                 continue;
@@ -41,13 +41,13 @@ impl<F: VirtualFs> CopyOut<'_, F> {
             match is.sort {
                 Sort::Folder => self.folder(name.inode, &place)?,
                 Sort::File => self.file(&is, &place)?,
-                Sort::Link => symlink(told(self.files.target(name.inode))?, &place)?,
+                Sort::Link => symlink(sound(self.files.target(name.inode))?, &place)?,
                 // They hold nothing.
                 Sort::Fifo | Sort::Socket => {}
             }
         }
         // Last: until then, a folder that must not be written can still be filled.
-        let is = told(self.files.attributes(inode))?;
+        let is = sound(self.files.attributes(inode))?;
         fs::set_permissions(to, Permissions::from_mode(is.mode & MODE))
     }
 
@@ -55,7 +55,7 @@ impl<F: VirtualFs> CopyOut<'_, F> {
         let file = File::create_new(to)?;
         file.set_len(is.size)?;
         for offset in (0..is.size).step_by(COPY_CHUNK_BYTES) {
-            let data = told(self.files.read(is.inode, offset, COPY_CHUNK_BYTES))?;
+            let data = sound(self.files.read(is.inode, offset, COPY_CHUNK_BYTES))?;
             if data.iter().any(|byte| *byte != 0) {
                 file.write_all_at(&data, offset)?;
             }
@@ -65,6 +65,6 @@ impl<F: VirtualFs> CopyOut<'_, F> {
     }
 }
 
-fn told<T>(answer: FsResult<T>) -> io::Result<T> {
+fn sound<T>(answer: FsResult<T>) -> io::Result<T> {
     answer.map_err(|refusal| io::Error::other(format!("the file system is not sound: {refusal:?}")))
 }

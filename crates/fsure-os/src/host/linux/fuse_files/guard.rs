@@ -39,7 +39,7 @@ impl Guard {
             // Free of what ends the parent's group of processes, and of all that it has open.
             let _ = rustix::process::setsid();
             keep_only(&read);
-            let (own, top) = (told(&read), mount_id(&place));
+            let (own, top) = (read_last(&read), mount_id(&place));
             // Killed before it could be told, it was what had come just then.
             let is_own = match (own, top) {
                 (_, Err(_)) => false,
@@ -79,7 +79,7 @@ impl Drop for Guard {
 }
 
 /// Waits until nothing more is said, and answers with the last.
-fn told(pipe: &OwnedFd) -> Option<u64> {
+fn read_last(pipe: &OwnedFd) -> Option<u64> {
     let (mut last, mut word) = (None, [0; 8]);
     loop {
         match rustix::io::read(pipe, &mut word) {

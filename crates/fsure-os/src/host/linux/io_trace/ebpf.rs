@@ -107,7 +107,7 @@ impl Kernel {
             blind.push("which process is fsure itself, so that its own counts, too".to_owned());
         }
         for (program, point) in NEEDED {
-            attach(&mut programs, program, point, &types).map_err(|error| told(&error))?;
+            attach(&mut programs, program, point, &types).map_err(|error| kernel_error(&error))?;
         }
         for (all, point, sees) in OTHERS {
             let attached = |name: &&str| attach(&mut programs, name, point, &types).is_ok();
@@ -155,7 +155,7 @@ impl Kernel {
         let namer = Namer::new()?;
         let (mut folders, mut nowhere) = (Folders::default(), 0);
         for entry in counted.iter() {
-            let (key, InKernel { counts, .. }) = entry.map_err(|error| told(&error))?;
+            let (key, InKernel { counts, .. }) = entry.map_err(|error| kernel_error(&error))?;
             let counts = counts_of(counts);
             let name = self.names.get(&key);
             if counts.is_nothing() {
@@ -177,7 +177,7 @@ impl Kernel {
         let all: KernelMap<_, InFolder, [u8; 16]> = map(&self.programs, "processes")?;
         let mut by_folder: BTreeMap<Key, BTreeSet<ProcessIo>> = BTreeMap::new();
         for entry in all.iter() {
-            let (InFolder { folder, id }, name) = entry.map_err(|error| told(&error))?;
+            let (InFolder { folder, id }, name) = entry.map_err(|error| kernel_error(&error))?;
             let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
             let name = String::from_utf8_lossy(name).into_owned();
             let process = ProcessIo { name, id: id as u32 };
@@ -188,10 +188,11 @@ impl Kernel {
 
     fn lost(&self) -> io::Result<Vec<(&'static str, u64)>> {
         let map = self.programs.map("lost").ok_or_else(|| io::Error::other("no map"))?;
-        let counts: Array<_, u64> = map.try_into().map_err(|error: MapError| told(&error))?;
+        let counts: Array<_, u64> =
+            map.try_into().map_err(|error: MapError| kernel_error(&error))?;
         let mut lost = Vec::new();
         for (place, what) in (0..).zip(LOST) {
-            let count = counts.get(&place, 0).map_err(|error| told(&error))?;
+            let count = counts.get(&place, 0).map_err(|error| kernel_error(&error))?;
             if count > 0 {
                 lost.push((what, count));
             }
@@ -221,7 +222,7 @@ fn load(types: &Btf, sizes: &[(&str, u32)]) -> io::Result<Ebpf> {
         .override_global("o_direct", &direct, true)
         .override_global("o_dsync", &synced, true)
         .load(aya::include_bytes_aligned!("../../../../bpf/hot.bpf.o"))
-        .map_err(|error| told(&error))
+        .map_err(|error| kernel_error(&error))
 }
 
 /// The number by which the kernel's programs know this process, to leave it out;
@@ -245,7 +246,8 @@ fn attach(
     while let Err(error) = program.load(point, types) {
         // The kernel leaves off to look through a program when a signal comes.
         attempts += 1;
-        if attempts == LOAD_ATTEMPTS_MAX || told(&error).kind() != io::ErrorKind::WouldBlock {
+        if attempts == LOAD_ATTEMPTS_MAX || kernel_error(&error).kind() != io::ErrorKind::WouldBlock
+        {
             return Err(error);
         }
     }
@@ -258,7 +260,7 @@ fn map<'a, K: Pod, V: Pod>(
     name: &str,
 ) -> io::Result<KernelMap<&'a MapData, K, V>> {
     let map = programs.map(name).ok_or_else(|| io::Error::other("no map"))?;
-    map.try_into().map_err(|error: MapError| told(&error))
+    map.try_into().map_err(|error: MapError| kernel_error(&error))
 }
 
 fn counts_of(counts: [u64; 12]) -> IoCounts {
@@ -286,7 +288,7 @@ fn refused(why: &str) -> io::Error {
 
 /// Returns the system's error, without the log of its verifier, which has thousands of
 /// lines.
-fn told(error: &(dyn Error + 'static)) -> io::Error {
+fn kernel_error(error: &(dyn Error + 'static)) -> io::Error {
     let mut cause = Some(error);
     while let Some(this) = cause {
         if let Some(io) = this.downcast_ref::<io::Error>() {
@@ -332,7 +334,8 @@ mod tests {
         kernel.watch(Duration::ZERO).unwrap();
         let seen = kernel.end().unwrap();
         assert!(seen.folders.len() <= 1, "{:?}", seen.folders);
-        let lost = |what| seen.lost.iter().any(|(told, count)| told == what && *count > 0);
+        let lost =
+            |what| seen.lost.iter().any(|(kernel_error, count)| kernel_error == what && *count > 0);
         assert!(lost(&LOST[0]), "{:?}", seen.lost);
     }
 }

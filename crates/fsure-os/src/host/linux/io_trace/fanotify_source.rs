@@ -48,7 +48,7 @@ type Id = (u64, Handle);
 
 /// Operations and processes reported for a folder.
 #[derive(Debug, Default)]
-struct Told {
+struct FolderReport {
     counts: IoCounts,
     processes: BTreeSet<ProcessIo>,
 }
@@ -58,7 +58,7 @@ struct Told {
 pub(super) struct Notify {
     group: FanotifyGroup,
     marked: Marked,
-    told: HashMap<Id, Told>,
+    reported: HashMap<Id, FolderReport>,
     overflows: u64,
     blind: Vec<String>,
     /// True if all folders were requested.
@@ -86,21 +86,21 @@ impl Notify {
         ]
         .map(str::to_owned)
         .to_vec();
-        let (told, is_of_all) = (HashMap::new(), below.is_empty());
+        let (reported, is_of_all) = (HashMap::new(), below.is_empty());
         if !is_of_all {
             blind.push("folders that are deleted by now".to_owned());
         }
         match FanotifyGroup::new(libc::FAN_REPORT_DFID_NAME | libc::FAN_UNLIMITED_QUEUE) {
             Ok(group) => {
                 let marked = Marked::FileSystems(mark_file_systems(&group, below, &mut blind)?);
-                Ok(Self { group, marked, told, overflows: 0, blind, is_of_all })
+                Ok(Self { group, marked, reported, overflows: 0, blind, is_of_all })
             }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 let group = FanotifyGroup::new(libc::FAN_REPORT_DFID_NAME)?;
                 let marked = Marked::Folders(mark_folders(&group, below, &mut blind)?);
                 blind.push("who does it".to_owned());
                 blind.push("folders that were made meanwhile".to_owned());
-                Ok(Self { group, marked, told, overflows: 0, blind, is_of_all })
+                Ok(Self { group, marked, reported, overflows: 0, blind, is_of_all })
             }
             Err(error) => Err(error),
         }
@@ -126,7 +126,7 @@ impl Notify {
             if event.process != own
                 && let Some(id) = folder_of(&event)
             {
-                self.told.entry(id).or_default().add(&event);
+                self.reported.entry(id).or_default().add(&event);
             }
         })
     }
@@ -134,11 +134,11 @@ impl Notify {
     pub(super) fn end(mut self) -> io::Result<TraceReport> {
         self.take()?;
         let mut folders = Folders::default();
-        for (id, told) in self.told {
+        for (id, reported) in self.reported {
             let place = self.marked.place(&id);
             // Without a path the program cannot know any more where the folder was.
             if self.is_of_all || matches!(place, TracedFolder::At(_)) {
-                folders.add(place, &told.counts, told.processes);
+                folders.add(place, &reported.counts, reported.processes);
             }
         }
         let lost = match self.overflows {
@@ -182,7 +182,7 @@ fn place_by(root: &OwnedFd, handle: &Handle) -> TracedFolder {
     }
 }
 
-impl Told {
+impl FolderReport {
     fn add(&mut self, event: &FanotifyEvent<'_>) {
         self.counts.reads += u64::from(event.mask & libc::FAN_ACCESS != 0);
         self.counts.writes += u64::from(event.mask & libc::FAN_MODIFY != 0);

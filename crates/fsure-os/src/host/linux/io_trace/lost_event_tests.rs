@@ -43,8 +43,8 @@ fn a_folder_far_below_is_told_or_said_to_be_lost() {
         done";
     let Some(seen) = seen(test, &path, script) else { return };
     let far = path.join("a/".repeat(100));
-    let told = seen.folders.iter().find(|folder| folder.place == TracedFolder::At(far.clone()));
-    assert_eq!(told.map(|folder| folder.counts.bytes_written), Some(4), "{:?}", seen.folders);
+    let reported = seen.folders.iter().find(|folder| folder.place == TracedFolder::At(far.clone()));
+    assert_eq!(reported.map(|folder| folder.counts.bytes_written), Some(4), "{:?}", seen.folders);
     let lost = seen.lost.iter().find(|(what, _)| what.contains("path is too long"));
     assert!(lost.is_some_and(|(_, count)| *count >= 1), "{:?}", seen.lost);
 }

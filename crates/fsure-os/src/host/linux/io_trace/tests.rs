@@ -180,11 +180,11 @@ fn a_folder_that_is_gone_has_no_name() {
     // Some file systems give the same number to the next folder, and a path
     // that leads to that number is all that can be known.
     let number = std::os::unix::fs::MetadataExt::ino(&reused);
-    let is_told = seen.folders.iter().any(|folder| {
+    let is_reported = seen.folders.iter().any(|folder| {
         matches!(folder.place, TracedFolder::Unseen { ino, .. } if ino != number)
             && folder.counts.bytes_written == 8
     });
-    assert!(wrong.is_some() != is_told, "{:?}", seen.folders);
+    assert!(wrong.is_some() != is_reported, "{:?}", seen.folders);
 }
 
 /// Rounds, of so many calls of each kind, without and with.
@@ -222,11 +222,11 @@ fn what_a_call_costs() {
             };
             let (alone, extra) = (median(&mut alone[kind]), median(&mut extra[kind]));
             let ratio = (alone + extra) / alone;
-            let told = format!(
+            let times_text = format!(
                 "{} {name} of 4 KiB: {alone:.2} us, and {extra:.2} us more: {ratio:.2} times\n",
                 source.name()
             );
-            io::stderr().write_all(told.as_bytes()).unwrap();
+            io::stderr().write_all(times_text.as_bytes()).unwrap();
         }
     }
 }
@@ -237,8 +237,8 @@ fn times_of_calls(folder: &Path) -> [f64; 2] {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name]).env(WORKLOAD, folder).stdout(Stdio::null());
     assert!(command.status().unwrap().success());
-    let told = std::fs::read_to_string(folder.join("told")).unwrap();
-    let times: Vec<f64> = told.split(' ').map(|time| time.parse().unwrap()).collect();
+    let times_text = std::fs::read_to_string(folder.join("told")).unwrap();
+    let times: Vec<f64> = times_text.split(' ').map(|time| time.parse().unwrap()).collect();
     [times[0], times[1]]
 }
 

@@ -64,13 +64,13 @@ pub(super) struct LoopSettings {
 
 impl LoopSettings {
     pub(super) fn of(number: u32, device: &File) -> io::Result<Self> {
-        let told = ask(device)?;
+        let info = ask(device)?;
         Ok(Self {
-            file: (told.device, told.inode),
-            offset: told.offset,
-            size_limit: told.size_limit,
+            file: (info.device, info.inode),
+            offset: info.offset,
+            size_limit: info.size_limit,
             size: word(number, "size")?,
-            is_read_only: told.flags & LO_FLAGS_READ_ONLY != 0 || word(number, "ro")? != "0",
+            is_read_only: info.flags & LO_FLAGS_READ_ONLY != 0 || word(number, "ro")? != "0",
         })
     }
 
@@ -127,8 +127,8 @@ fn word(number: u32, name: &str) -> io::Result<String> {
 /// The file that a device is attached to: the number of its file system as the kernel
 /// encodes it there, and the inode.
 pub(in super::super) fn file_of(device: &File) -> io::Result<(u64, u64)> {
-    let told = ask(device)?;
-    Ok((told.device, told.inode))
+    let info = ask(device)?;
+    Ok((info.device, info.inode))
 }
 
 /// The file with which the kernel is told whether there is a cache to be flushed.

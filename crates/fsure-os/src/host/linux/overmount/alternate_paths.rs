@@ -35,10 +35,10 @@ pub fn ways(folder: &Path, ours: &Path) -> io::Result<AlternatePaths> {
 fn leads(mount: &MountEntry, inner: &Path, other: &MountEntry) -> bool {
     let is_same = other.device == mount.device && !other.options.iter().any(|one| one == "ro");
     // Of one group: what is mounted in the one is in the other, too.
-    let is_told =
+    let propagates =
         mount.shared.is_some_and(|group| [other.shared, other.master].contains(&Some(group)));
     let has_it = inner.starts_with(&other.root);
-    is_same && (has_it && !is_told || !has_it && other.root.starts_with(inner))
+    is_same && (has_it && !propagates || !has_it && other.root.starts_with(inner))
 }
 
 #[cfg(test)]

@@ -109,8 +109,8 @@ mod tests {
     #[test]
     fn a_number_is_that_of_stat() {
         for (major, minor) in [(8, 1), (0, 45), (259, 0x123), (4095, 0xf_ffff)] {
-            let told = (minor & 0xff) | (major << 8) | ((minor & !0xff) << 12);
-            assert_eq!(decode(u64::from(told)), rustix::fs::makedev(major, minor));
+            let encoded = (minor & 0xff) | (major << 8) | ((minor & !0xff) << 12);
+            assert_eq!(decode(u64::from(encoded)), rustix::fs::makedev(major, minor));
         }
     }
 }

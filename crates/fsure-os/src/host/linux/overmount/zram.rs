@@ -67,8 +67,8 @@ pub fn make_xfs(number: u32, bytes: u64, label: &str) -> io::Result<()> {
 /// The content of a disk need not begin at its start: ext4, btrfs and swap do not.
 fn is_untouched(number: u32) -> bool {
     let file = format!("/sys/block/zram{number}/mm_stat");
-    let told = std::fs::read_to_string(file).unwrap_or_default();
-    let numbers: Vec<_> = told.split_whitespace().collect();
+    let stat = std::fs::read_to_string(file).unwrap_or_default();
+    let numbers: Vec<_> = stat.split_whitespace().collect();
     [0, 5].iter().all(|place| numbers.get(*place) == Some(&"0"))
 }
 

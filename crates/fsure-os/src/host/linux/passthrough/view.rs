@@ -435,9 +435,9 @@ impl Filesystem for PassthroughFs {
     }
 
     fn statfs(&self, _: &Request, number: INodeNo, reply: ReplyStatfs) {
-        let told =
+        let stat =
             self.nodes.get(number).and_then(|node| rustix::fs::fstatvfs(&node.at).map_err(no));
-        match told {
+        match stat {
             Ok(is) => reply.statfs(
                 is.f_blocks,
                 is.f_bfree,

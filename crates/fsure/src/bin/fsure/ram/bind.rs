@@ -112,7 +112,7 @@ pub(super) fn run(args: &BindArgs, output: &OutputArgs, screen: &Screen) -> Resu
     if args.foreground {
         return foreground(&registry, &entry.id, screen);
     }
-    let call = CallerContext { stop: &super::signals(), tell: &|told| super::tell(screen, told) };
+    let call = CallerContext { stop: &super::signals(), report: &|told| super::tell(screen, told) };
     super::program()?.keep(&entry.id, &call)?;
     let known = status(&registry, Some(&entry.path))?;
     show(&known, adopted, output, screen);
@@ -162,7 +162,7 @@ fn foreground(registry: &Registry, id: &str, screen: &Screen) -> Result<ExitCode
         id,
         program,
         stop: &stop,
-        tell: &tell,
+        report: &tell,
         beat: &|| notify("WATCHDOG=1\n"),
     };
     keep(&keep_it)?;
@@ -177,7 +177,7 @@ pub(super) fn keep_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
         id: &args.id,
         program: args.program()?,
         stop: &stop,
-        tell: &|told| say(screen, told),
+        report: &|told| say(screen, told),
         beat: &|| {},
     })?;
     Ok(ExitCode::Clean)
@@ -191,7 +191,7 @@ pub(super) fn work_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
         id: &args.id,
         program: args.program()?,
         stop: &stop,
-        tell: &|told| say(screen, told),
+        report: &|told| say(screen, told),
     })?;
     Ok(ExitCode::Clean)
 }

@@ -147,7 +147,7 @@ fn ask_each(
 ) -> Result<ExitCode> {
     let (registry, program) = (registry(), program()?);
     let stop = AtomicUsize::new(0);
-    let call = CallerContext { stop: &stop, tell: &|told| tell(screen, told) };
+    let call = CallerContext { stop: &stop, report: &|told| tell(screen, told) };
     let folders = match &which.folder {
         Some(folder) => vec![folder.clone()],
         None => registry.entries()?.into_iter().map(|entry| entry.path).collect(),
