@@ -10,7 +10,7 @@ use crate::read::OpenFile;
 
 impl<H: Handle> OpenFile<H> {
     /// Bytes of the file that are in the page cache, in whole pages; `None`
-    /// where that is not told.
+    /// where that is not reported.
     pub fn in_memory(&self) -> Option<u64> {
         self.file.resident_bytes(self.file.reports_residency(), 0..u64::MAX)
     }

@@ -1,5 +1,8 @@
-//! Files without a name, for what is too much for memory. No other process can open
-//! one, and it is gone with the last process that holds it, however that ends.
+//! Files without a name, for what is too much for memory. One has a name only while it is
+//! created: a process that is killed then leaves an empty file behind. Afterwards it is
+//! gone with the last process that holds it, however that ends. The name is for its owner
+//! alone on Unix. Linux lets processes of the same user, and root, open it later, too, by
+//! `/proc/PID/fd`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write as _};

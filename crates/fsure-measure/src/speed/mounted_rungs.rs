@@ -176,7 +176,11 @@ impl Stage {
             }
             MountedKind::Fuse(server) => {
                 let why = || {
-                    RungUnavailable::NotHere("no program is told that could serve it".to_owned())
+                    RungUnavailable::NotHere(
+                        "the path of the fsure executable, which serves FUSE, is not known: mount \
+                         /proc ('mount -t proc proc /proc') and measure again"
+                            .to_owned(),
+                    )
                 };
                 let program = self.program.as_ref().ok_or_else(why)?;
                 let paths = (&*ram.path(), &*self.place("folder")?);

@@ -188,10 +188,12 @@ fn answer(registry: &Registry, entry: &RegistryEntry, request: Request) -> Resul
     serde_json::from_str(&text).map_err(|why| Error::Internal(format!("an answer: {why}")))
 }
 
-/// Longest time for which the user waits without a message.
+/// Pause between two looks at a daemon that has not answered, and the time that it must
+/// have been at one step before the user gets a message about that step.
 const PROGRESS_MESSAGE_DELAY: Duration = Duration::from_secs(5);
 
-/// The same for what may take long, with a word for who waits, where that is long.
+/// Sends a request that may take long. Reports each step that delays the daemon's response
+/// to the user, once.
 fn request_with_progress(
     registry: &Registry,
     entry: &RegistryEntry,

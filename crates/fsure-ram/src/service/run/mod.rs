@@ -62,8 +62,13 @@ pub struct UnsyncedFolder {
 const EARLY_DEATHS_MAX: u32 = 5;
 const EARLY_DEATH_TIME: Duration = Duration::from_secs(2);
 
-/// Runs the command. `warn` hears what the user should know, while it runs. Fails
-/// if fsure is the reason that the command was not started: then nothing has changed.
+/// Runs the command, and brings the folders to the disk. `warn` receives messages for the
+/// user meanwhile. [`RunOutcome::command`] says if the command itself could not be started.
+///
+/// Fails before the command is started if the options are wrong, or a folder cannot be put
+/// into RAM. Fails after the command has run if its keeper was killed and no other could be
+/// started, or if the thread that watches the keeper has panicked: then the disk might lack
+/// changes that the command has made.
 pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<RunOutcome> {
     check_loss(options.max_loss)?;
     let plans = preflight::check(&options.folders, options.bytes, options.runtime.as_deref(), warn)

@@ -101,9 +101,11 @@ fn prepare(
     Ok(None)
 }
 
-/// Answers those that the command has left behind, to whom a call without an answer
-/// would be a failed one, until the last has ended. A signal that asks fsure to end has
-/// their calls real from then on. After a second one fsure does not wait for them.
+/// Waits for the processes that the command has left behind, and flushes. The listener has a
+/// thread that answers their calls, which would fail without it. If fsure was asked to end
+/// by a signal, also while the command ran, it flushes at once: from then on their calls are
+/// real, or fail if a flush has failed. Then it warns, and waits until the last process has
+/// ended or another signal comes.
 fn attend(
     listener: &SeccompListener,
     flusher: Flusher,

@@ -396,8 +396,10 @@ fn hold_signals() -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Passes on the signals of fsure, which is outside and so has no number. The command
-/// has by itself what a terminal sends.
+/// Sends to the command, and to no other process of its group, the signals that a process
+/// outside the sandbox has sent to this one by `kill`: fsure does, and any process that may.
+/// None of those has a number in here, so the kernel gives 0. All other signals are dropped,
+/// those of a terminal among them: the command gets these from the terminal.
 fn pass_on(signals: &OwnedFd, command: Pid) -> Result<(), Errno> {
     const LENGTH: usize = size_of::<libc::signalfd_siginfo>();
     let mut bytes = [0; LENGTH];
