@@ -14,8 +14,10 @@ use super::tables::Table;
 use fsure_core::{Error, Result};
 
 /// Receives each row that was inserted or deleted, and its checksum.
-type EachChanged<'a> = dyn FnMut(&mut TableTotal, Option<&mut BackupLog>, u64, &SqlRow<'_>) -> rusqlite::Result<()>
-    + 'a;
+type EachChanged<'a> =
+    dyn FnMut(&mut TableTotal, Option<&mut BackupLog>, u64, &SqlRow<'_>) -> SqlResult + 'a;
+
+type SqlResult = rusqlite::Result<()>;
 
 /// An open database with its transaction.
 pub struct Database {
