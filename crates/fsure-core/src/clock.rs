@@ -7,20 +7,20 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The source of the time: the system, unless the caller sets another one.
 #[derive(Clone, Default)]
-pub struct Clock(Option<Arc<Tell>>);
+pub struct Clock(Option<Arc<NowNs>>);
 
-type Tell = dyn Fn() -> i64 + Send + Sync;
+type NowNs = dyn Fn() -> i64 + Send + Sync;
 
 impl Clock {
-    /// Creates a clock that returns the nanoseconds since 1970 that `tell` returns.
-    pub fn telling(tell: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(tell)))
+    /// Creates a clock that returns the nanoseconds since 1970 that `now_ns` returns.
+    pub fn from_fn(now_ns: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(now_ns)))
     }
 
     /// The time, nanoseconds since 1970.
     pub fn now_ns(&self) -> i64 {
-        if let Some(tell) = &self.0 {
-            return tell();
+        if let Some(now_ns) = &self.0 {
+            return now_ns();
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))

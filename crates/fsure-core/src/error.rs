@@ -206,7 +206,7 @@ impl<T> IoContext<T> for io::Result<T> {
 }
 
 /// Returns the error for an operation that the storage did not complete before the timeout.
-pub fn timeout_error(patience: Duration) -> io::Error {
-    let why = format!("the storage did not answer for {} s", patience.as_secs_f64());
+pub fn timeout_error(timeout: Duration) -> io::Error {
+    let why = format!("the storage did not answer for {} s", timeout.as_secs_f64());
     io::Error::new(io::ErrorKind::TimedOut, why)
 }

@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn what_is_forced_is_told_and_what_is_pointless_is_not_run() {
-        let told = RefCell::new(Vec::new());
-        let warn = |words: &str| told.borrow_mut().push(words.to_owned());
+        let reported = RefCell::new(Vec::new());
+        let warn = |words: &str| reported.borrow_mut().push(words.to_owned());
         let mounted = |kind: &str, options: &str| MountedFs {
             kind: kind.to_owned(),
             source: "/dev/sdb1".to_owned(),
@@ -110,12 +110,12 @@ mod tests {
             held_flushes: None,
         };
         accept(&mounted("ext4", "data=journal"), false, &warn).unwrap();
-        assert!(told.borrow().is_empty());
+        assert!(reported.borrow().is_empty());
         let error = accept(&mounted("ext4", "rw"), false, &warn).unwrap_err();
         assert_eq!(error.exit_code().number(), 2);
         assert!(error.hint().unwrap().contains("--force-unordered"));
         accept(&mounted("ext4", "rw"), true, &warn).unwrap();
-        assert!(told.borrow()[0].starts_with("CORRUPTION RISK: ext4 at /srv"));
+        assert!(reported.borrow()[0].starts_with("CORRUPTION RISK: ext4 at /srv"));
         accept(&mounted("tmpfs", "rw"), true, &warn).unwrap_err();
     }
 }

@@ -212,7 +212,7 @@ pub struct FsSpace {
 }
 
 /// Returns true if the paths are equal, or one is above the other.
-pub fn is_kin(one: &Path, other: &Path) -> bool {
+pub fn overlaps(one: &Path, other: &Path) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }
 

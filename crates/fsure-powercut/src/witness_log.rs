@@ -327,7 +327,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let wall = Arc::new(AtomicI64::new(1_000_000_000_000_000_000));
         let now = Arc::clone(&wall);
-        let clock = Clock::telling(move || now.load(Ordering::Relaxed));
+        let clock = Clock::from_fn(move || now.load(Ordering::Relaxed));
         let open = || Log::open(folder.path(), &RUN, &opened(), &clock).unwrap();
         put(&mut open(), 1);
         wall.fetch_add(60_000_000_000, Ordering::Relaxed);
@@ -351,7 +351,7 @@ mod tests {
             let opened =
                 RunDescription { run: protocol_records::run_name(&run), started, ..opened() };
             let seconds = i64::try_from(names.len()).unwrap();
-            let clock = Clock::telling(move || seconds * 1_000_000_000);
+            let clock = Clock::from_fn(move || seconds * 1_000_000_000);
             Log::open(folder.path(), &run, &opened, &clock).unwrap();
             names.push(opened.run);
         }

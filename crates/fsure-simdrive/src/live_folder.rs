@@ -30,8 +30,8 @@ pub struct LiveFolder(Arc<Clocked<FileDrive>>);
 impl LiveFolder {
     /// Creates an empty drive with room for `room` bytes, whose top folder belongs to the
     /// user of this process.
-    pub fn new(behavior: Behavior, mode: Mode, latency: Latency, room: u64) -> Self {
-        let traits = FileTraits { behavior, mode, latency, room, owner: user::user_and_group() };
+    pub fn new(behavior: Behavior, mode: Mode, latency: Latency, space: u64) -> Self {
+        let traits = FileTraits { behavior, mode, latency, space, owner: user::user_and_group() };
         Self::holding(FileDrive::new(traits, SystemTime::now()))
     }
 

@@ -244,11 +244,11 @@ fn each_boundary_says_what_is_owed_at_it() {
     drive.trim(now, 0, 512).unwrap();
     drive.flush(now).unwrap();
     let history = drive.history().unwrap();
-    let told = |at: Boundary| (at.number, at.marked, content(&at.image)[0]);
-    let boundaries: Vec<_> = history.at_flushes().map(Result::unwrap).map(told).collect();
+    let reported = |at: Boundary| (at.number, at.marked, content(&at.image)[0]);
+    let boundaries: Vec<_> = history.at_flushes().map(Result::unwrap).map(reported).collect();
     assert_eq!(boundaries, [(1, 0, 1), (2, 1, 2), (3, 2, 3), (4, 3, 0)]);
     let singly: Vec<_> =
-        (0..=5).filter_map(|number| history.at_flush(number).unwrap().map(told)).collect();
+        (0..=5).filter_map(|number| history.at_flush(number).unwrap().map(reported)).collect();
     assert_eq!(singly, boundaries);
     assert_eq!((history.flushes(), history.marks().unwrap()), (4, vec![0, 1, 2, 3]));
 }

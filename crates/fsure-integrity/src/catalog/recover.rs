@@ -150,21 +150,21 @@ impl CatalogRecovery {
         (volume, inode): (Volume, u64),
         now_s: i64,
     ) -> rusqlite::Result<Recovered> {
-        let told_by_backup = root_row::read_root(&self.connection, &mut self.sealer)?;
+        let known_by_backup = root_row::read_root(&self.connection, &mut self.sealer)?;
         let found = match pages {
             Some(pages) => self.salvage(pages)?,
             None => SelfClaims::default(),
         };
         let is_current = backup.as_ref().zip(found.state).is_some_and(|(backup, state)| {
             // The row of the root was written with the state: it says the same.
-            let told = told_by_backup.as_ref().map(|root| root.totals);
-            let is_as_large = found.root.as_ref().is_none_or(|root| told == Some(root.totals));
+            let reported = known_by_backup.as_ref().map(|root| root.totals);
+            let is_as_large = found.root.as_ref().is_none_or(|root| reported == Some(root.totals));
             state.is_that_of(backup) && is_as_large
         });
         let mut recovered = Recovered {
             has_current_backup: is_current,
-            rows_before: found.root.as_ref().or(told_by_backup.as_ref()).map(|r| r.totals.rows),
-            settings_are_lost: found.root.is_none() && told_by_backup.is_none(),
+            rows_before: found.root.as_ref().or(known_by_backup.as_ref()).map(|r| r.totals.rows),
+            settings_are_lost: found.root.is_none() && known_by_backup.is_none(),
             ..Recovered::default()
         };
         let is_whole_by_sum = found
@@ -186,7 +186,7 @@ impl CatalogRecovery {
             recovered.lost_tables.push(Table::FileSystem.name());
         }
         recovered.has_all_rows = is_current || is_whole_by_sum;
-        let root = found.root.or(told_by_backup).unwrap_or_else(|| RootRow {
+        let root = found.root.or(known_by_backup).unwrap_or_else(|| RootRow {
             file_system: FileSystemId(0),
             inode: volume.has_stable_inodes.then_some(inode),
             settings: RootSettings::default(),

@@ -169,12 +169,12 @@ fn each_some(row: Option<RawRow>, each: &mut dyn FnMut(RawRow)) {
 }
 
 fn page_size(bytes: &[u8]) -> usize {
-    let told = match short_at(bytes, 16) {
+    let reported = match short_at(bytes, 16) {
         Some(1) => 65_536,
-        told => told.unwrap_or(0) as usize,
+        reported => reported.unwrap_or(0) as usize,
     };
-    let is_sound = bytes.starts_with(MAGIC) && told.is_power_of_two() && told >= 512;
-    if is_sound { told } else { PAGE_SIZE_USUAL }
+    let is_sound = bytes.starts_with(MAGIC) && reported.is_power_of_two() && reported >= 512;
+    if is_sound { reported } else { PAGE_SIZE_USUAL }
 }
 
 /// The places in a hot journal of the pages that it puts back, each if its checksum fits.
@@ -188,14 +188,14 @@ fn pages_of_journal(journal: &ZeroFillReader, page_size: usize) -> HashMap<usize
             break;
         }
         let header = |place| number_at(&head, place).unwrap_or(0);
-        let (count, nonce, sector, told) = (header(8), header(12), header(20), header(24));
-        if told as usize != page_size || sector == 0 {
+        let (count, nonce, sector, reported) = (header(8), header(12), header(20), header(24));
+        if reported as usize != page_size || sector == 0 {
             break;
         }
         at += u64::from(sector);
         // One that was not flushed does not tell its length.
-        let told = if count == u32::MAX { u64::MAX } else { u64::from(count) };
-        for _ in 0..told.min(journal.length() / record as u64 + 1) {
+        let reported = if count == u32::MAX { u64::MAX } else { u64::from(count) };
+        for _ in 0..reported.min(journal.length() / record as u64 + 1) {
             if at + record as u64 > journal.length() {
                 return pages;
             }

@@ -20,7 +20,7 @@ pub fn compare(
     by_records: bool,
     options: &Options,
     monitor: &dyn ScanMonitor,
-    tell: &mut dyn FnMut(&ComparedPath),
+    report: &mut dyn FnMut(&ComparedPath),
 ) -> Result<Comparison> {
     let (here, there) = (CompareInput::of(here, monitor)?, CompareInput::of(there, monitor)?);
     // What is read is read for a digest that the other side has.
@@ -52,7 +52,7 @@ pub fn compare(
         only_files: here.is_list || there.is_list,
         of_nothing: of_nothing(wanted),
         monitor,
-        tell,
+        report,
     };
     let faults = here.faults + there.faults;
     merge.run(here, there)?;
@@ -97,7 +97,7 @@ struct Merge<'a> {
     /// The digest of an empty file.
     of_nothing: Vec<u8>,
     monitor: &'a dyn ScanMonitor,
-    tell: &'a mut dyn FnMut(&ComparedPath),
+    report: &'a mut dyn FnMut(&ComparedPath),
 }
 
 impl Merge<'_> {
@@ -132,7 +132,7 @@ impl Merge<'_> {
     }
 
     fn unknown(&mut self, path: RelPath) {
-        self.tell(Difference::Unknown, path, None, EntryKind::File);
+        self.report(Difference::Unknown, path, None, EntryKind::File);
     }
 
     fn settle(&mut self, here: Option<SideEntry>, there: Option<SideEntry>) -> Result<()> {
@@ -170,8 +170,8 @@ impl Merge<'_> {
     /// pairs. The digest of an empty file is not used either.
     fn content_key(&self, record: &Record) -> Option<Vec<u8>> {
         let digest = record.digests.get(self.wanted)?;
-        let tells = self.wanted != Algorithm::Crc32 && digest != self.of_nothing;
-        tells.then(|| digest.to_vec())
+        let reports = self.wanted != Algorithm::Crc32 && digest != self.of_nothing;
+        reports.then(|| digest.to_vec())
     }
 
     fn settle_both(&mut self, here: &Record, there: &Record) {
@@ -187,7 +187,7 @@ impl Merge<'_> {
             },
             _ => return self.found.same += 1,
         };
-        self.tell(difference, here.path.clone(), None, mine.kind);
+        self.report(difference, here.path.clone(), None, mine.kind);
     }
 
     /// Settles the entries that are on one side only: each is under another name on the
@@ -204,9 +204,9 @@ impl Merge<'_> {
                     Some(here) => {
                         self.waiting.claim(&here)?;
                         let there = Some(arrival.path);
-                        self.tell(Difference::Moved, here, there, EntryKind::File);
+                        self.report(Difference::Moved, here, there, EntryKind::File);
                     }
-                    None => self.tell(Difference::OnlyThere, arrival.path, None, arrival.kind),
+                    None => self.report(Difference::OnlyThere, arrival.path, None, arrival.kind),
                 }
             }
         }
@@ -216,12 +216,12 @@ impl Merge<'_> {
             let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.path.clone());
             for gone in page {
-                self.tell(Difference::OnlyHere, gone.path, None, gone.kind);
+                self.report(Difference::OnlyHere, gone.path, None, gone.kind);
             }
         }
     }
 
-    fn tell(
+    fn report(
         &mut self,
         difference: Difference,
         path: RelPath,
@@ -229,6 +229,6 @@ impl Merge<'_> {
         kind: EntryKind,
     ) {
         self.found.add(difference);
-        (self.tell)(&ComparedPath { difference, path, there, kind });
+        (self.report)(&ComparedPath { difference, path, there, kind });
     }
 }

@@ -88,7 +88,7 @@ impl UserConfig {
             "threads" => self.threads = Some(number(value, THREADS_MAX)?),
             "depth" => self.depth = Some(number(value, DEPTH_MAX)?),
             "rate" => self.rate = Some(RateLimiter::parse(string(value)?)?),
-            "timeout" => self.timeout = Some(IoOptions::parse_patience(string(value)?)?),
+            "timeout" => self.timeout = Some(IoOptions::parse_timeout(string(value)?)?),
             "color" => self.color = Some(one_of(string(value)?, &COLORS)?),
             "backup" => self.backup = strings(value)?.into_iter().map(PathBuf::from).collect(),
             "signed_by" => self.signed_by = Some(string(value)?.to_owned()),

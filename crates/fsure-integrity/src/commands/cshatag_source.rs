@@ -34,7 +34,7 @@ pub(super) fn read(
             ..WalkBounds::default()
         },
         listers: LISTERS,
-        patience: Options::default().effort.patience,
+        timeout: Options::default().effort.timeout,
     };
     for step in Walk::start(Arc::clone(&root), options)? {
         if let Some(code) = monitor.stop_requested() {

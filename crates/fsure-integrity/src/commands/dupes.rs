@@ -18,7 +18,7 @@ pub fn dupes(
     place: &RootLocation,
     options: &Options,
     monitor: &dyn ScanMonitor,
-    tell: &mut dyn FnMut(&Duplicate),
+    report: &mut dyn FnMut(&Duplicate),
 ) -> Result<Duplicates> {
     let open = open_root(place)?;
     let mut algorithm = Algorithm::Blake3;
@@ -34,7 +34,7 @@ pub fn dupes(
     for path in &looked.unread {
         monitor.warn(&format!("{}: it could not be read, or not all of it", path.display()));
     }
-    let mut groups = Groups::new(tell);
+    let mut groups = Groups::new(report);
     groups.found.unread = looked.unread.len() as u64;
     groups.found.bad_records = looked.bad_records;
     groups.found.known_damage = looked.known_damage;
@@ -84,7 +84,7 @@ fn now(root: &Root, path: &RelPath, then: &Entry) -> Now {
 /// The group under way. Only the names of its first file are held, until there
 /// is a second one.
 struct Groups<'a> {
-    tell: &'a mut dyn FnMut(&Duplicate),
+    report: &'a mut dyn FnMut(&Duplicate),
     found: Duplicates,
     size: u64,
     digest: Box<[u8]>,
@@ -94,9 +94,9 @@ struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    fn new(tell: &'a mut dyn FnMut(&Duplicate)) -> Self {
+    fn new(report: &'a mut dyn FnMut(&Duplicate)) -> Self {
         let (found, digest, waiting) = Default::default();
-        Self { tell, found, size: 0, digest, last: None, waiting }
+        Self { report, found, size: 0, digest, last: None, waiting }
     }
 
     fn take(&mut self, path: RelPath, stat: &Stat, digest: &[u8]) {
@@ -116,21 +116,21 @@ impl<'a> Groups<'a> {
         if !self.waiting.is_empty() {
             self.found.groups += 1;
             for (number, first) in std::mem::take(&mut self.waiting).into_iter().enumerate() {
-                self.tell(first, number > 0);
+                self.report(first, number > 0);
             }
             self.found.bytes_saved -= self.size;
         }
-        self.tell(path, is_link);
+        self.report(path, is_link);
     }
 
-    fn tell(&mut self, path: RelPath, is_link: bool) {
+    fn report(&mut self, path: RelPath, is_link: bool) {
         if is_link {
             self.found.links += 1;
         } else {
             self.found.files += 1;
             self.found.bytes_saved += self.size;
         }
-        (self.tell)(&Duplicate {
+        (self.report)(&Duplicate {
             group: self.found.groups,
             path,
             size: self.size,

@@ -59,8 +59,8 @@ impl Import<'_> {
                 self.catalog.commit()?;
                 Err(Error::Interrupted(code))
             }
-            Some(StopReason::StorageSilent(patience)) => {
-                monitor.warn(&timeout_error(patience).to_string());
+            Some(StopReason::StorageSilent(timeout)) => {
+                monitor.warn(&timeout_error(timeout).to_string());
                 self.imported.unread += 1;
                 Ok(())
             }

@@ -55,7 +55,7 @@ pub(super) fn read(
     each: &mut dyn FnMut(ManifestEntry) -> Result<std::result::Result<(), ListProblem>>,
 ) -> Result<ListProblems> {
     let mut troubles = ListProblems::default();
-    let mut told = 0;
+    let mut reported = 0;
     let mut take = |file: &Path, item| {
         let (line, trouble, reason) = match item {
             ManifestItem::Problem(_) if !is_first_time => return Ok(()),
@@ -70,16 +70,16 @@ pub(super) fn read(
         };
         troubles.malformed += u64::from(trouble == ProblemKind::Malformed);
         troubles.unusable += u64::from(trouble == ProblemKind::Unsupported);
-        told += 1;
-        if told <= TOLD_MAX {
+        reported += 1;
+        if reported <= TOLD_MAX {
             let place = if line > 0 { format!(":{line}") } else { String::new() };
             monitor.warn(&format!("{}{place}: {reason}", file.display()));
         }
         Ok(())
     };
     each_item(source, monitor, &mut take)?;
-    if told > TOLD_MAX {
-        monitor.warn(&format!("... and {} more problems with the list", told - TOLD_MAX));
+    if reported > TOLD_MAX {
+        monitor.warn(&format!("... and {} more problems with the list", reported - TOLD_MAX));
     }
     Ok(troubles)
 }

@@ -88,14 +88,14 @@ pub(super) fn lock(file: &Path, monitor: &dyn ScanMonitor) -> Result<Lock> {
 
 /// The same for a file that may be too damaged to be known as a catalog.
 pub(super) fn lock_any(file: &Path, monitor: &dyn ScanMonitor) -> Result<Lock> {
-    let mut has_told = false;
+    let mut has_reported = false;
     Catalog::lock(file, |holder| {
-        if !has_told {
+        if !has_reported {
             monitor.warn(&format!(
                 "{} is in use by another fsure ({holder}); waiting for it to finish",
                 file.display()
             ));
-            has_told = true;
+            has_reported = true;
         }
         match monitor.stop_requested() {
             Some(code) => Err(Error::Interrupted(code)),
@@ -299,7 +299,7 @@ pub(super) fn plan(
                 catalog_in_root: OWN_CATALOG,
             },
             listers: LISTERS,
-            patience: options.effort.patience,
+            timeout: options.effort.timeout,
         },
         reads_from,
         command: match &purpose {
@@ -317,7 +317,7 @@ pub(super) fn plan(
         is_list: false,
         meta: catalog.options().meta,
         force: options.force,
-        tell_ok: options.tell_ok,
+        report_ok: options.report_ok,
         clock: options.clock.clone(),
         scrub: None,
     })

@@ -29,7 +29,7 @@ pub struct Options {
     /// Go on even if the root seems to be offline.
     pub force: bool,
     /// Report paths that are ok to the monitor, too.
-    pub tell_ok: bool,
+    pub report_ok: bool,
     /// Clock by which times are read.
     pub clock: Clock,
 }

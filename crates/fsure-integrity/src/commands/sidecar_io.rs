@@ -25,17 +25,17 @@ const GROWTH: u64 = 1 << 16;
 /// Reports problems with carriers.
 pub(super) struct ProblemReporter<'a> {
     pub(super) monitor: &'a dyn ScanMonitor,
-    told: u64,
+    reported: u64,
 }
 
 impl<'a> ProblemReporter<'a> {
     pub(super) fn new(monitor: &'a dyn ScanMonitor) -> Self {
-        Self { monitor, told: 0 }
+        Self { monitor, reported: 0 }
     }
 
-    pub(super) fn tell(&mut self, path: &RelPath, what: &str) {
-        self.told += 1;
-        match self.told {
+    pub(super) fn report(&mut self, path: &RelPath, what: &str) {
+        self.reported += 1;
+        match self.reported {
             ..=TOLD_MAX => self.monitor.warn(&format!("{}: {what}", path.display())),
             n if n == TOLD_MAX + 1 => {
                 self.monitor.warn("... and more troubles with what travels with the data");

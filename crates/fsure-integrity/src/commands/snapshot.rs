@@ -111,7 +111,7 @@ pub(super) fn warn_of_known_damage(
 fn unfinished(place: &RootLocation, stop: StopReason) -> Error {
     let source = match stop {
         StopReason::Interrupted(code) => return Error::Interrupted(code),
-        StopReason::StorageSilent(patience) => timeout_error(patience),
+        StopReason::StorageSilent(timeout) => timeout_error(timeout),
         StopReason::RecordFailed(why) => io::Error::other(why),
     };
     Error::Io { doing: "look at all of", path: place.root.clone(), source }

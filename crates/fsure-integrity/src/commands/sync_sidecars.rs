@@ -173,13 +173,13 @@ impl<'a> SidecarSync<'a> {
         // A file or folder that is gone has its own verdict.
         if !is_gone(error) {
             self.found.refused += 1;
-            self.teller.tell(path, &format!("what travels with it is not in line: {error}"));
+            self.teller.report(path, &format!("what travels with it is not in line: {error}"));
         }
     }
 
     fn damaged(&mut self, path: &RelPath, why: &str) {
         self.found.damaged += 1;
-        self.teller.tell(path, &format!("the record that travels with it is damaged: {why}"));
+        self.teller.report(path, &format!("the record that travels with it is damaged: {why}"));
     }
 
     /// Returns true, and reports it, if a carrier contradicts the record of a file. It is
@@ -202,7 +202,7 @@ impl<'a> SidecarSync<'a> {
             return Ok(false);
         }
         self.found.conflicts += 1;
-        self.teller.tell(path, CONFLICT);
+        self.teller.report(path, CONFLICT);
         Ok(true)
     }
 

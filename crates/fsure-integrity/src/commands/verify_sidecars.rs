@@ -193,7 +193,7 @@ impl Gatherer<'_> {
             self.found.used -= 1;
             let what = "what travels with it and with its folder give different contents for one \
                         size and date: neither is used";
-            self.teller.tell(path, what);
+            self.teller.report(path, what);
             return self.catalog.delete(path);
         }
         // Of two that are of different times, the one that fits the file.
@@ -211,7 +211,8 @@ impl Gatherer<'_> {
 
     fn damaged(&mut self, path: &RelPath, why: &str) {
         self.found.damaged += 1;
-        self.teller.tell(path, &format!("the record that travels with the data is damaged: {why}"));
+        self.teller
+            .report(path, &format!("the record that travels with the data is damaged: {why}"));
     }
 
     fn take(&mut self, path: RelPath, listed: ManifestEntry) -> Result<()> {

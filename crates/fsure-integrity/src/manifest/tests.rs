@@ -194,7 +194,7 @@ fn sums_are_taken_from_whoever_wrote_them() {
 fn malformed_lines_are_told_with_number_and_reason() {
     use ManifestFormat::{AscMhl, Bagit, Chkbit, Hashdeep, Json, Mtree, Sfv, Sha256sums};
     let sha = |text: &str| text.replace("HEX", SHA);
-    for (format, text, told) in [
+    for (format, text, reported) in [
         (Sha256sums, sha("HEX  ../a"), "1: a path with '..', which leads out of the root"),
         (Sha256sums, sha("\nHEX  /a"), "2: an absolute path"),
         (Sha256sums, sha("HEX  a//b"), "1: a path with an empty component"),
@@ -239,7 +239,8 @@ fn malformed_lines_are_told_with_number_and_reason() {
     ] {
         let problems = problems(format, text.as_bytes());
         let first = problems.first().map_or("", String::as_str);
-        let fits = if told.is_empty() { problems.is_empty() } else { first.starts_with(told) };
+        let fits =
+            if reported.is_empty() { problems.is_empty() } else { first.starts_with(reported) };
         assert!(fits, "{}: {text:?}: {problems:?}", format.name());
     }
     let long = [SHA.as_bytes(), b"  ", &vec![b'a'; lines::LINE_MAX]].concat();
@@ -272,13 +273,13 @@ fn mtree_is_read_in_both_manners() {
                     \\142 type=dir\n    c\\040d sha256digest=HEX\n  ..\n  l type=link link=x\n..\n\
                     /unset type\n./x/y type=file sha256=HEX\n");
     let entries = listed(ManifestFormat::Mtree, text.as_bytes());
-    let told: Vec<_> = entries
+    let reported: Vec<_> = entries
         .iter()
         .map(|entry| (entry.path.display().to_string(), entry.size, entry.modified))
         .collect();
     let time = ListedMtime { time_ns: 1_000_000_005, unit_ns: 1 };
     assert_eq!(
-        told,
+        reported,
         [
             ("a".to_owned(), Some(3), Some(time)),
             ("b/c d".to_owned(), None, None),
@@ -315,15 +316,15 @@ fn both_indexes_of_chkbit_are_read() {
     let index = chkbit_index(&entry("a"), &entry("a"));
     let atom =
         format!("{{\"type\":\"chkbit\",\"version\":6,\"data\":{{\"\":{index},\"d/e\":{index}}}}}");
-    let told = |text: &str| -> Vec<_> {
+    let reported = |text: &str| -> Vec<_> {
         let entries = listed(ManifestFormat::Chkbit, text.as_bytes()).into_iter();
         entries
             .map(|entry| (entry.path.display().to_string(), entry.modified.unwrap().time_ns))
             .collect()
     };
     let time = 1_500_000_000;
-    assert_eq!(told(&index), [("a".to_owned(), time)]);
-    assert_eq!(told(&atom), [("a".to_owned(), time), ("d/e/a".to_owned(), time)]);
+    assert_eq!(reported(&index), [("a".to_owned(), time)]);
+    assert_eq!(reported(&atom), [("a".to_owned(), time), ("d/e/a".to_owned(), time)]);
     let lost = chkbit_index(&entry("a\u{fffd}"), &entry("a\u{fffd}"));
     assert!(problems(ManifestFormat::Chkbit, lost.as_bytes())[0].contains("the name was lost"));
 }

@@ -355,8 +355,8 @@ mod tests {
                 (Xattr, b"user.z", MetadataValue::Unread("why".to_owned())),
             ],
         );
-        let told: Vec<_> = then.changes(&now).iter().map(MetadataChange::what).collect();
-        assert_eq!(told, ["mode", "acl", "xattr user.z", "xattr user.\\xff", "xattr user.a"]);
+        let reported: Vec<_> = then.changes(&now).iter().map(MetadataChange::what).collect();
+        assert_eq!(reported, ["mode", "acl", "xattr user.z", "xattr user.\\xff", "xattr user.a"]);
         assert!(!now.is_whole() && then.is_whole());
         // An aspect that is no longer requested is not a difference.
         assert_eq!(then.changes(&metadata(&[], &[])), []);

@@ -12,7 +12,7 @@ pub struct ProtectOutcome {
     /// Their bytes.
     pub bytes: u64,
     /// Bytes that the recovery data occupy.
-    pub room: u64,
+    pub space: u64,
     /// Groups that were as they should be.
     pub kept: u64,
     /// Groups that were made.

@@ -66,10 +66,10 @@ impl HardLinkCache {
             Some(HardLinkState::Reading(waiting)) => waiting,
             _ => Vec::new(),
         };
-        let has_room = |content: &&Rc<ReadContent>| {
+        let has_space = |content: &&Rc<ReadContent>| {
             self.kept < KEPT_MAX && self.kept_blocks + content.blocks.len() <= KEPT_BLOCKS_MAX
         };
-        if let Some(content) = content.filter(has_room) {
+        if let Some(content) = content.filter(has_space) {
             let left = content.stat.links.saturating_sub(1 + waiting.len() as u32);
             if left > 0 {
                 self.kept += 1;

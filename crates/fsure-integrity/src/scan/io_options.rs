@@ -25,7 +25,7 @@ pub struct IoOptions {
     pub rate: Arc<RateLimiter>,
     /// Longest time that one response of the storage may take before the file
     /// is given up and the reader that waits for it is replaced.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// Bytes asked for at once: what saturates a fast disk with one request in
@@ -40,7 +40,7 @@ pub const DEPTH_MAX: usize = RING_READS_MAX;
 
 impl IoOptions {
     /// Parses a timeout as the user writes it. The error describes the valid form.
-    pub fn parse_patience(text: &str) -> Result<Duration, String> {
+    pub fn parse_timeout(text: &str) -> Result<Duration, String> {
         let time = units::parse_span(text).filter(|time| *time >= Duration::from_secs(1));
         time.ok_or_else(|| "a time of at least 1s, such as 90s, 5m or 1h".to_owned())
     }
@@ -50,8 +50,8 @@ impl Default for IoOptions {
     /// A disk retries a bad sector for up to 30 s, and Linux a command that failed
     /// five times: storage that has not responded for two minutes is stuck.
     fn default() -> Self {
-        let patience = Duration::from_secs(120);
-        Self { threads: None, depth: None, rate: Arc::new(RateLimiter::new(None)), patience }
+        let timeout = Duration::from_secs(120);
+        Self { threads: None, depth: None, rate: Arc::new(RateLimiter::new(None)), timeout }
     }
 }
 
@@ -137,10 +137,10 @@ mod tests {
         let share = IoOptions::default().share(DeviceClass::Rotational(1), 1 << 20);
         assert_eq!(share.heads, 1);
         assert!(share.threads > 1);
-        let told = IoOptions { threads: Some(3), depth: Some(1000), ..IoOptions::default() };
-        let share = told.share(DeviceClass::Rotational(1), 1 << 20);
+        let reported = IoOptions { threads: Some(3), depth: Some(1000), ..IoOptions::default() };
+        let share = reported.share(DeviceClass::Rotational(1), 1 << 20);
         assert_eq!((share.threads, share.heads, share.batch), (3, 3, DEPTH_MAX));
-        assert_eq!(told.share(DeviceClass::Remote, 1024).batch, 85);
+        assert_eq!(reported.share(DeviceClass::Remote, 1024).batch, 85);
     }
 
     #[test]

@@ -136,7 +136,7 @@ pub struct ScanPlan {
     /// Go on although the root looks offline.
     pub force: bool,
     /// Report paths that are OK to the monitor, too.
-    pub tell_ok: bool,
+    pub report_ok: bool,
     /// Source of the time.
     pub clock: Clock,
     /// Verify only what is due, as far as a budget goes.
@@ -203,7 +203,7 @@ pub fn scan(plan: &ScanPlan, catalog: &mut Catalog, monitor: &dyn ScanMonitor) -
         meter: &meter,
         estimate: &estimate,
         monitor,
-        told: started,
+        reported: started,
     };
     let result = run.run().and_then(|()| run.collect_late_results());
     let result = run.evaluator.recorder_mut().survive_end(result);
@@ -260,7 +260,7 @@ struct ScanDriver<'a> {
     meter: &'a ReadCounters,
     estimate: &'a Estimate,
     monitor: &'a dyn ScanMonitor,
-    told: Instant,
+    reported: Instant,
 }
 
 impl ScanDriver<'_> {
@@ -303,7 +303,7 @@ impl ScanDriver<'_> {
             }
             while more != Availability::None
                 && self.evaluator.reads().in_flight() < IN_FLIGHT_MAX
-                && !self.is_time_to_tell()
+                && !self.is_report_due()
             {
                 more = self.process_batch()?;
                 self.send_orders(false)?;
@@ -419,18 +419,18 @@ impl ScanDriver<'_> {
 
     /// Gives up the files for which the storage does not respond.
     fn check_reader_health(&mut self) -> Result<()> {
-        let patience = self.plan.effort.patience;
+        let timeout = self.plan.effort.timeout;
         let is_silent = match &mut self.source {
             PathSource::All(merge) => merge.is_silent(),
             PathSource::Due(turns) => turns.is_silent(),
         };
         let Some(lost) = self.pool.look_after()?.filter(|_| !is_silent) else {
-            self.evaluator.recorder_mut().report_mut().stop(StopReason::StorageSilent(patience));
+            self.evaluator.recorder_mut().report_mut().stop(StopReason::StorageSilent(timeout));
             return Ok(());
         };
         for lost in lost {
             match lost {
-                AbandonedRead::One(id) => self.evaluator.abandon(id, patience)?,
+                AbandonedRead::One(id) => self.evaluator.abandon(id, timeout)?,
                 AbandonedRead::Among(ids) => {
                     for id in ids {
                         self.evaluator.retry_alone(id);
@@ -452,14 +452,14 @@ impl ScanDriver<'_> {
         self.evaluator.recorder().is_stopped()
     }
 
-    fn is_time_to_tell(&self) -> bool {
-        self.told.elapsed() >= Duration::from_millis(100)
+    fn is_report_due(&self) -> bool {
+        self.reported.elapsed() >= Duration::from_millis(100)
     }
 
     fn report_progress(&mut self) -> Result<()> {
-        if self.is_time_to_tell() {
+        if self.is_report_due() {
             self.check_reader_health()?;
-            self.told = Instant::now();
+            self.reported = Instant::now();
             let bytes_hashed = self.meter.hashed();
             let (files, bytes_judged) = self.evaluator.recorder().judged(bytes_hashed);
             let (estimate, total_is_known) = self.estimate.total();

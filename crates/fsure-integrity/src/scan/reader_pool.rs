@@ -205,7 +205,7 @@ impl Pool {
                 .posts
                 .iter()
                 .filter_map(|heartbeat| {
-                    heartbeat.give_up_after(self.effort.patience, &open.lane.heads)
+                    heartbeat.give_up_after(self.effort.timeout, &open.lane.heads)
                 })
                 .collect();
             open.posts.retain(|heartbeat| !heartbeat.is_lost());
@@ -233,11 +233,11 @@ impl Pool {
 /// Returns the class of a device; one that takes too long to show it is taken
 /// for a disk with heads.
 fn class_in_time(device: &StorageDevice, root: &Arc<Root>, folder: &RelPath) -> DeviceClass {
-    let (told, answer) = bounded(1);
+    let (reported, answer) = bounded(1);
     let (device, root, folder) = (device.clone(), Arc::clone(root), folder.clone());
     let ask = move || {
         // Too late: the receiver is gone.
-        let _ = told.send(device.class(&root, folder.as_bytes()));
+        let _ = reported.send(device.class(&root, folder.as_bytes()));
     };
     let asked = std::thread::Builder::new().name("time".into()).spawn(ask);
     let class = asked.ok().and_then(|_| answer.recv_timeout(CLASS_PATIENCE).ok());

@@ -47,7 +47,7 @@ impl Worker {
     pub(super) fn run(self) {
         let Self { shared, lane, heartbeat, outgoing, alive } = self;
         let is_remote = lane.is_remote;
-        let mut reader = ReaderLoop { lane, outgoing: outgoing.clone(), told: Vec::new() };
+        let mut reader = ReaderLoop { lane, outgoing: outgoing.clone(), reported: Vec::new() };
         // A fault here must reach the control thread, which would wait for ever.
         let work = AssertUnwindSafe(|| {
             let context = ReaderContext::new(shared, is_remote, heartbeat);
@@ -70,7 +70,7 @@ struct ReaderLoop {
     lane: Arc<DeviceQueue>,
     outgoing: Sender<ReaderEvent>,
     /// Responses that are not sent yet.
-    told: Vec<(ReadRequest, ReadOutcome)>,
+    reported: Vec<(ReadRequest, ReadOutcome)>,
 }
 
 impl ReaderLoop {
@@ -99,20 +99,20 @@ impl ReaderLoop {
                 return;
             }
             if context.meter().is_stopped() {
-                self.tell(order, ReadOutcome::Stopped, context);
+                self.report(order, ReadOutcome::Stopped, context);
                 continue;
             }
             context.heartbeat.beat();
             match FileRead::open(&context.shared, order) {
-                Err(failed) => self.tell_unopened(*failed, context),
+                Err(failed) => self.report_unopened(*failed, context),
                 Ok(file_read) if file_read.is_small() && file_read.source().0.is_in_memory() => {
                     match file_read.read_whole(context) {
-                        Some(reading) => self.tell(file_read.order, reading, context),
+                        Some(reading) => self.report(file_read.order, reading, context),
                         None => self.work_on(&Arc::new(file_read), context),
                     }
                 }
                 Ok(file_read) if context.ring.is_some() && file_read.is_small() => {
-                    if !pack.has_room(&file_read, context.buffer.len()) {
+                    if !pack.has_space(&file_read, context.buffer.len()) {
                         self.read_pack(pack.take(), context);
                     }
                     pack.push(file_read);
@@ -170,7 +170,7 @@ impl ReaderLoop {
             context.meter().count_hashed(filled.bytes);
             context.heartbeat.beat();
             let reading = file_read.digest_small(at, context);
-            self.tell(file_read.order, reading, context);
+            self.report(file_read.order, reading, context);
         }
         // What did not come with the others is read by itself, where trouble
         // is looked into.
@@ -199,7 +199,7 @@ impl ReaderLoop {
                 );
             }
             if let Some(reading) = last {
-                self.tell(file_read.order.clone(), reading, context);
+                self.report(file_read.order.clone(), reading, context);
             }
         }
         context.heartbeat.give_back_head(&self.lane.heads);
@@ -210,7 +210,7 @@ impl ReaderLoop {
 
     /// Reports that a file could not be opened: for the file, or for this
     /// process if it lacks the means to open it.
-    fn tell_unopened(
+    fn report_unopened(
         &mut self,
         (order, reading): (ReadRequest, ReadOutcome),
         context: &ReaderContext,
@@ -220,21 +220,21 @@ impl ReaderLoop {
                 let path = fsure_os::path::from_bytes(order.path.as_bytes()).into_owned();
                 self.send(ReaderEvent::Unable(Error::Io { doing: "open", path, source }), context);
             }
-            reading => self.tell(order, reading, context),
+            reading => self.report(order, reading, context),
         }
     }
 
-    fn tell(&mut self, order: ReadRequest, reading: ReadOutcome, context: &ReaderContext) {
-        self.told.push((order, reading));
-        if self.told.len() >= TOLD_AT_ONCE {
+    fn report(&mut self, order: ReadRequest, reading: ReadOutcome, context: &ReaderContext) {
+        self.reported.push((order, reading));
+        if self.reported.len() >= TOLD_AT_ONCE {
             self.flush_results(context);
         }
     }
 
     fn flush_results(&mut self, context: &ReaderContext) {
-        if !self.told.is_empty() {
-            let told = std::mem::take(&mut self.told);
-            self.send(ReaderEvent::Done(told), context);
+        if !self.reported.is_empty() {
+            let reported = std::mem::take(&mut self.reported);
+            self.send(ReaderEvent::Done(reported), context);
         }
     }
 
@@ -260,14 +260,14 @@ impl SmallFileBatch {
         Self { file_reads: Vec::new(), end: 0, count_max }
     }
 
-    fn has_room(&self, file_read: &FileRead, capacity: usize) -> bool {
-        self.end + Self::room_for(file_read) <= capacity && self.file_reads.len() < self.count_max
+    fn has_space(&self, file_read: &FileRead, capacity: usize) -> bool {
+        self.end + Self::space_for(file_read) <= capacity && self.file_reads.len() < self.count_max
     }
 
     fn push(&mut self, file_read: FileRead) {
-        let room = Self::room_for(&file_read);
+        let space = Self::space_for(&file_read);
         self.file_reads.push((file_read, self.end));
-        self.end += room;
+        self.end += space;
     }
 
     fn take(&mut self) -> Vec<(FileRead, usize)> {
@@ -275,7 +275,7 @@ impl SmallFileBatch {
         std::mem::take(&mut self.file_reads)
     }
 
-    fn room_for(file_read: &FileRead) -> usize {
+    fn space_for(file_read: &FileRead) -> usize {
         let (source, length) = file_read.source();
         length.next_multiple_of(source.grain() as usize)
     }

@@ -201,7 +201,7 @@ impl<'a> ResultRecorder<'a> {
         }
         let Some(wrote) = self.write_and_count(&mut settled)? else { return Ok(()) };
         let is_flagged = settled.norm.is_some() || !settled.meta.is_empty();
-        if settled.verdict == Verdict::Ok && !is_flagged && !self.plan.tell_ok {
+        if settled.verdict == Verdict::Ok && !is_flagged && !self.plan.report_ok {
             self.report.outcome_mut().add_ok(settled.kind(), settled.size());
             return Ok(());
         }
@@ -341,7 +341,7 @@ impl<'a> ResultRecorder<'a> {
         }
         self.halt(AbortReason::Untrusted(why));
         for path in &audit.bad_rows {
-            if !self.report.has_told_bad(path) {
+            if !self.report.has_reported_bad(path) {
                 let stored = Some(StoredRow::Bad(path.clone()));
                 let settled = PathResult::new(path.clone(), stored, None, Verdict::RecordBad);
                 self.report.add_result(&settled, false);

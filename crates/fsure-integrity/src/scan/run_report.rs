@@ -22,7 +22,7 @@ pub(super) struct RunReport<'a> {
     /// Changes that the run has made to the record.
     changes: Changes,
     /// Bad rows that were reported, so that none is reported twice.
-    told_bad: HashSet<RelPath>,
+    reported_bad: HashSet<RelPath>,
 }
 
 impl<'a> RunReport<'a> {
@@ -35,7 +35,7 @@ impl<'a> RunReport<'a> {
                 ..Outcome::default()
             },
             changes: Changes::default(),
-            told_bad: HashSet::new(),
+            reported_bad: HashSet::new(),
         }
     }
 
@@ -65,8 +65,8 @@ impl<'a> RunReport<'a> {
     }
 
     /// Returns true if it was reported that the record of a path fails its seal.
-    pub(super) fn has_told_bad(&self, path: &RelPath) -> bool {
-        self.told_bad.contains(path)
+    pub(super) fn has_reported_bad(&self, path: &RelPath) -> bool {
+        self.reported_bad.contains(path)
     }
 
     pub(super) fn warn(&self, message: &str) {
@@ -86,7 +86,7 @@ impl<'a> RunReport<'a> {
     /// Reports the result for a path; `recorded_now` is true if the run has recorded it.
     pub(super) fn add_result(&mut self, settled: &PathResult, recorded_now: bool) {
         if settled.has_bad_record() {
-            self.told_bad.insert(settled.path.clone());
+            self.reported_bad.insert(settled.path.clone());
         }
         self.add(settled.finding(recorded_now));
     }

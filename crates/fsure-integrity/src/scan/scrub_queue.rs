@@ -212,7 +212,7 @@ impl ScrubQueue {
                 self.after = self.page.back().map_or(self.after, |last| last.number);
             }
             let report = evaluator.recorder().report();
-            self.page.retain(|due| !report.has_told_bad(due.stored.path()));
+            self.page.retain(|due| !report.has_reported_bad(due.stored.path()));
             if !self.page.is_empty() || self.is_fetched {
                 return Ok(());
             }

@@ -45,7 +45,7 @@ pub(super) struct StatThread {
     answers: Receiver<Vec<DueStat>>,
     moves: Arc<AtomicU64>,
     silence: StallDetector,
-    patience: Duration,
+    timeout: Duration,
     is_asked: bool,
 }
 
@@ -73,8 +73,8 @@ impl StatThread {
         // Not waited for: it might be stuck if the storage does not respond.
         let started = std::thread::Builder::new().name("look".into()).spawn(work);
         started.map_err(|error| Error::Internal(format!("no thread to look with: {error}")))?;
-        let (silence, patience) = (StallDetector::new(), plan.effort.patience);
-        Ok(Self { asks, answers, moves, silence, patience, is_asked: false })
+        let (silence, timeout) = (StallDetector::new(), plan.effort.timeout);
+        Ok(Self { asks, answers, moves, silence, timeout, is_asked: false })
     }
 
     /// Returns true if a response is still to come.
@@ -105,7 +105,7 @@ impl StatThread {
     /// Returns true if the storage has not responded within the timeout.
     pub(super) fn is_silent(&mut self) -> bool {
         let silent = self.silence.look(self.moves.load(Ordering::Relaxed));
-        self.is_asked && silent >= self.patience
+        self.is_asked && silent >= self.timeout
     }
 }
 

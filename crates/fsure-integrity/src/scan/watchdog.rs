@@ -130,13 +130,13 @@ impl Heartbeat {
     /// in hand if it is given up.
     pub(super) fn give_up_after(
         &self,
-        patience: Duration,
+        timeout: Duration,
         heads: &SeekLimiter,
     ) -> Option<InProgress> {
         let mut state = self.state();
         let moves = state.moves;
         let silent = state.silence.look(moves);
-        if state.is_at_rest || silent < patience {
+        if state.is_at_rest || silent < timeout {
             return None;
         }
         state.is_lost = true;

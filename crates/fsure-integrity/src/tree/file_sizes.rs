@@ -115,7 +115,7 @@ mod tests {
                     ..WalkBounds::default()
                 },
                 listers: LISTERS,
-                patience: Duration::from_secs(60),
+                timeout: Duration::from_secs(60),
             };
             let walk = Walk::start(Arc::clone(&root), options.clone()).unwrap();
             let size = |step| match step {

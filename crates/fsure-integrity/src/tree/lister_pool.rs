@@ -47,9 +47,9 @@ pub(super) struct ListerPool {
 struct Shared {
     root: Arc<Root>,
     borders: WalkBounds,
-    patience: Duration,
+    timeout: Duration,
     board: Mutex<Board>,
-    task_or_room: Condvar,
+    task_or_space: Condvar,
     listed: Condvar,
     left: Condvar,
 }
@@ -90,7 +90,7 @@ impl ListerPool {
     pub(super) fn start(
         root: Arc<Root>,
         borders: WalkBounds,
-        patience: Duration,
+        timeout: Duration,
         count: usize,
         first: Option<ListTask>,
     ) -> Result<Self> {
@@ -99,9 +99,9 @@ impl ListerPool {
         let shared = Shared {
             root,
             borders,
-            patience,
+            timeout,
             board: Mutex::new(board),
-            task_or_room: Condvar::new(),
+            task_or_space: Condvar::new(),
             listed: Condvar::new(),
             left: Condvar::new(),
         };
@@ -131,7 +131,7 @@ impl ListerPool {
                 board.waiting -= listed.as_ref().map_or(0, FolderListing::len);
                 if board.is_full && board.waiting <= WAITING_MAX / 2 {
                     board.is_full = false;
-                    shared.task_or_room.notify_all();
+                    shared.task_or_space.notify_all();
                 }
                 return Poll::Ready(listed);
             }
@@ -143,7 +143,7 @@ impl ListerPool {
             }
             board.wanted = Some(folder.clone());
             if board.is_full && board.idle > 0 {
-                shared.task_or_room.notify_one();
+                shared.task_or_space.notify_one();
             }
             let waited = shared.listed.wait_timeout(board, WAKE_AFTER);
             board = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -156,15 +156,15 @@ impl ListerPool {
     }
 
     fn give_up_stuck(&self, board: &mut Board) -> Result<()> {
-        let patience = self.shared.patience;
+        let timeout = self.shared.timeout;
         let is_stuck =
-            |busy: &mut Busy| busy.silence.look(busy.moves.load(Ordering::Relaxed)) >= patience;
+            |busy: &mut Busy| busy.silence.look(busy.moves.load(Ordering::Relaxed)) >= timeout;
         let stuck =
             board.busy.iter_mut().filter_map(|(number, busy)| is_stuck(busy).then_some(*number));
         for number in stuck.collect::<Vec<_>>() {
             let Some(Busy { folder, .. }) = board.busy.remove(&number) else { continue };
             board.lost += 1;
-            let listed = FolderListing::unanswered(&folder, timeout_error(patience));
+            let listed = FolderListing::unanswered(&folder, timeout_error(timeout));
             board.put(folder, Ok(listed));
             self.start_one(board)?;
         }
@@ -176,7 +176,7 @@ impl Drop for ListerPool {
     fn drop(&mut self) {
         let mut board = self.shared.lock();
         board.is_over = true;
-        self.shared.task_or_room.notify_all();
+        self.shared.task_or_space.notify_all();
         // So that the root can be unmounted when the walk is over; but one that
         // is stuck is not waited for.
         let are_left = |board: &mut Board| board.ended + board.lost < board.started;
@@ -203,7 +203,7 @@ impl Shared {
         while !board.is_over {
             let Some(task) = board.next_task() else {
                 board.idle += 1;
-                board = self.task_or_room.wait(board).unwrap_or_else(PoisonError::into_inner);
+                board = self.task_or_space.wait(board).unwrap_or_else(PoisonError::into_inner);
                 board.idle -= 1;
                 continue;
             };
@@ -226,7 +226,7 @@ impl Shared {
             }
             let new_tasks = board.put(task.folder, listed);
             for _ in 0..new_tasks.min(board.idle) {
-                self.task_or_room.notify_one();
+                self.task_or_space.notify_one();
             }
             if board.is_worth_waking() {
                 self.listed.notify_one();

@@ -33,7 +33,7 @@ pub struct WalkOptions {
     /// Threads that list folders, usually [`LISTERS`].
     pub listers: usize,
     /// Time that a folder may take to respond before it is given up.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// A walk under way: an iterator over its steps.
@@ -51,8 +51,8 @@ impl Walk {
     /// Starts walking. A scope that does not exist yields nothing.
     pub fn start(root: Arc<Root>, options: WalkOptions) -> Result<Self> {
         let (first, task) = first_items(&root, &options);
-        let WalkOptions { borders, listers, patience, .. } = options;
-        let listers = ListerPool::start(root, borders, patience, listers, task)?;
+        let WalkOptions { borders, listers, timeout, .. } = options;
+        let listers = ListerPool::start(root, borders, timeout, listers, task)?;
         Ok(Self { listers, first, frames: Vec::new(), awaited: None })
     }
 
@@ -197,16 +197,16 @@ mod tests {
                 ..WalkBounds::default()
             },
             listers: LISTERS,
-            patience: Duration::from_secs(60),
+            timeout: Duration::from_secs(60),
         };
         let walk = Walk::start(Arc::new(Root::open(root).unwrap()), options).unwrap();
         let walk = walk
             .filter(|step| !matches!(step, Ok(WalkEvent::Listed(_) | WalkEvent::PatternsRead(..))));
-        let tell = |step: Result<WalkEvent>| match step.unwrap() {
+        let report = |step: Result<WalkEvent>| match step.unwrap() {
             WalkEvent::LeftOut(path, _, why) => format!("{} {why:?}", path.display()),
             step => step.path().display().to_string(),
         };
-        walk.map(tell).collect()
+        walk.map(report).collect()
     }
 
     fn make(root: &Path, files: &[&str]) {
@@ -224,15 +224,15 @@ mod tests {
             tree.path(),
             &["a/x", "a/y/z", "a-b", "a0", "A", ".fsure/catalog.db", "b/.fsure/none"],
         );
-        let told = walk(tree.path(), "", &[]);
+        let reported = walk(tree.path(), "", &[]);
         let sorted = {
-            let mut sorted = told.clone();
+            let mut sorted = reported.clone();
             sorted.sort();
             sorted
         };
-        assert_eq!(told, sorted);
+        assert_eq!(reported, sorted);
         assert_eq!(
-            told,
+            reported,
             ["A", "a", "a-b", "a/x", "a/y", "a/y/z", "a0", "b", "b/.fsure", "b/.fsure/none"]
         );
         assert_eq!(walk(tree.path(), "a", &[]), ["a", "a/x", "a/y", "a/y/z"]);
@@ -274,9 +274,9 @@ mod tests {
                 std::fs::write(folder.join(format!("{file}")), "").unwrap();
             }
         }
-        let told = walk(tree.path(), "", &[]);
-        assert!(told.len() > WAITING_MAX);
-        assert!(told.is_sorted());
-        assert_eq!(told.len(), 60 * 61);
+        let reported = walk(tree.path(), "", &[]);
+        assert!(reported.len() > WAITING_MAX);
+        assert!(reported.is_sorted());
+        assert_eq!(reported.len(), 60 * 61);
     }
 }

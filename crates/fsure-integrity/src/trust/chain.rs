@@ -101,7 +101,7 @@ pub(crate) fn check(generations: &[Generation], key: &Verifier) -> Result<Chain,
         "it was changed after generation {} was signed on {} ({})",
         signed.number,
         day(chain.newest.at_s),
-        told(&changes)
+        describe(&changes)
     ))
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn day(at_s: i64) -> String {
 }
 
 /// Changes in words.
-pub fn told(changes: &Changes) -> String {
+pub fn describe(changes: &Changes) -> String {
     let Changes { new, modified, touched, missing, moved, accepted, bytes } = *changes;
     let counts = [
         (new, "new"),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use fsure_os::path as os_path;
 
-pub use chain::told;
+pub use chain::describe;
 pub(crate) use chain::{Chain, check};
 pub(crate) use key::signer_of;
 pub use key::{LockedKey, Signer, Verifier};

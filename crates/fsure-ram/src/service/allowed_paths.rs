@@ -24,7 +24,7 @@ pub(super) fn place(facts: &Facts) -> Option<BindRefusal> {
         let why = format!("the system itself is in {shown}: it must not hang on a daemon");
         return Some(refuse(why, "name the folder in it that is written so often"));
     }
-    if overmount::is_kin(path, &facts.runtime) {
+    if overmount::overlaps(path, &facts.runtime) {
         let why = format!("{shown} has the registry of RAM folders in it, or is in it");
         return Some(refuse(why, "name another folder"));
     }
@@ -35,9 +35,9 @@ pub(super) fn place(facts: &Facts) -> Option<BindRefusal> {
             format!("to see it, run {}", shell_command("fsure ram status", path)),
         ));
     }
-    let kin = facts.bound.iter().find(|bound| overmount::is_kin(bound, path))?;
-    let why = format!("{} is in RAM already, and the one is in the other", kin.display());
-    Some(refuse(why, format!("first run {}", shell_command("fsure ram unbind", kin))))
+    let overlapping = facts.bound.iter().find(|bound| overmount::overlaps(bound, path))?;
+    let why = format!("{} is in RAM already, and the one is in the other", overlapping.display());
+    Some(refuse(why, format!("first run {}", shell_command("fsure ram unbind", overlapping))))
 }
 
 /// `/bin`, `/usr/lib64` and the like.

@@ -39,7 +39,7 @@ pub struct Facts {
     /// True if that is not a folder.
     pub is_foreign: bool,
     /// A folder in it or above it that has a `.fsure-ram`.
-    pub kin: Option<PathBuf>,
+    pub overlapping: Option<PathBuf>,
     /// Backend of the RAM side.
     pub backend: Backend,
     /// The reason why the backend is not available here, and the remedy; `None` if it is

@@ -21,14 +21,17 @@ pub(super) fn find(path: &Path, survey: &Survey) -> Option<PathBuf> {
 
 /// Refuses a folder that has `kin`, a folder in RAM, above or below it; `None` if there
 /// is none.
-pub(super) fn refusal(kin: Option<&Path>) -> Option<BindRefusal> {
-    let kin = kin?;
+pub(super) fn refusal(overlapping: Option<&Path>) -> Option<BindRefusal> {
+    let overlapping = overlapping?;
     let why = format!(
         "{} is in RAM already, or was when the machine crashed, and the one is in the other",
-        kin.display()
+        overlapping.display()
     );
     Some(refuse(
         why,
-        format!("wait until that has ended, or run {}", shell_command("fsure ram recover", kin)),
+        format!(
+            "wait until that has ended, or run {}",
+            shell_command("fsure ram recover", overlapping)
+        ),
     ))
 }

@@ -71,7 +71,7 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
         others: other_ram_folders::count(registry, None),
         free: machine::free_bytes(path).context("look what is free below", path)?,
         has_own: os_path::exists(&own),
-        kin: overlapping::find(path, &survey),
+        overlapping: overlapping::find(path, &survey),
         held_flushes: Stack::of(path)
             .ok()
             .and_then(|stack| stack.held_flushes().map(str::to_owned)),
@@ -107,7 +107,7 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> PlacementPlan {
         disk(facts),
         content(&facts.survey),
         alternate_paths::refusal(&facts.ways.here),
-        overlapping::refusal(facts.kin.as_deref()),
+        overlapping::refusal(facts.overlapping.as_deref()),
         facts.is_foreign.then(|| {
             refuse(format!("{OWN} in it is not of fsure's making"), "look what it is, and move it")
         }),
@@ -381,7 +381,10 @@ mod tests {
             (|facts| facts.available = Some(400 * MIB), "400.0 MiB"),
             (|facts| facts.free = MIB, "1.0 MiB are free"),
             (|facts| facts.is_foreign = true, ".fsure-ram"),
-            (|facts| facts.kin = Some("/srv/work/in".into()), "/srv/work/in is in RAM already"),
+            (
+                |facts| facts.overlapping = Some("/srv/work/in".into()),
+                "/srv/work/in is in RAM already",
+            ),
         ];
         for (change, words) in cases {
             let why = refused(change);

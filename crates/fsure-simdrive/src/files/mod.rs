@@ -54,7 +54,7 @@ pub struct FileTraits {
     /// Time that writes and syncs take.
     pub latency: Latency,
     /// Bytes that there is room for.
-    pub room: u64,
+    pub space: u64,
     /// Owner of the top folder: user and group.
     pub owner: (u32, u32),
 }

@@ -49,7 +49,7 @@ impl FileDrive {
         }
     }
 
-    fn told(&self, inode: u64) -> FsResult<Attributes> {
+    fn attributes_of(&self, inode: u64) -> FsResult<Attributes> {
         self.seen.attributes(inode).ok_or(FuseError::NotFound)
     }
 
@@ -64,10 +64,10 @@ impl FileDrive {
             });
         }
         let others = self.used - file.size();
-        if size > self.traits.room {
+        if size > self.traits.space {
             return Err(FuseError::TooLarge);
         }
-        if size > file.size() && others + size > self.traits.room {
+        if size > file.size() && others + size > self.traits.space {
             return Err(FuseError::NoRoom);
         }
         self.used = others + size;
@@ -95,11 +95,11 @@ impl FileDrive {
 
 impl VirtualFs for FileDrive {
     fn look_up(&self, folder: u64, name: &OsStr) -> FsResult<Attributes> {
-        self.told(self.find((folder, name))?)
+        self.attributes_of(self.find((folder, name))?)
     }
 
     fn attributes(&self, inode: u64) -> FsResult<Attributes> {
-        self.told(inode)
+        self.attributes_of(inode)
     }
 
     fn set(&mut self, now: Duration, inode: u64, setting: &Setting) -> FsResult<Attributes> {
@@ -123,7 +123,7 @@ impl VirtualFs for FileDrive {
             };
             self.take(now, FileChange::Set { inode, set });
         }
-        self.told(inode)
+        self.attributes_of(inode)
     }
 
     fn make(&mut self, now: Duration, place: (u64, &OsStr), new: &New<'_>) -> FsResult<Attributes> {
@@ -142,7 +142,7 @@ impl VirtualFs for FileDrive {
         self.used += inode.size();
         self.seen.add(number, inode);
         self.name(now, vec![(place, Some(number))]);
-        self.told(number)
+        self.attributes_of(number)
     }
 
     fn link(&mut self, now: Duration, inode: u64, place: (u64, &OsStr)) -> FsResult<Attributes> {
@@ -151,7 +151,7 @@ impl VirtualFs for FileDrive {
         }
         self.must_be_free(place)?;
         self.name(now, vec![(place, Some(inode))]);
-        self.told(inode)
+        self.attributes_of(inode)
     }
 
     fn remove(&mut self, now: Duration, place: (u64, &OsStr), is_folder: bool) -> FsResult<()> {
@@ -281,7 +281,7 @@ impl VirtualFs for FileDrive {
     }
 
     fn free_space(&self) -> FreeSpace {
-        let free = self.traits.room.saturating_sub(self.used);
-        FreeSpace { bytes: self.traits.room, free, inodes: self.seen.count() as u64 }
+        let free = self.traits.space.saturating_sub(self.used);
+        FreeSpace { bytes: self.traits.space, free, inodes: self.seen.count() as u64 }
     }
 }

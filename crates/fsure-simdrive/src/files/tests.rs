@@ -14,7 +14,7 @@ const NOW: Duration = Duration::ZERO;
 
 fn drive(behavior: Behavior, mode: Mode) -> FileDrive {
     let traits =
-        FileTraits { behavior, mode, latency: Latency::NONE, room: 1 << 20, owner: (1000, 1000) };
+        FileTraits { behavior, mode, latency: Latency::NONE, space: 1 << 20, owner: (1000, 1000) };
     FileDrive::new(traits, UNIX_EPOCH)
 }
 
@@ -371,12 +371,12 @@ fn what_no_sync_has_covered_is_known() {
     let (left, state) = drive.cut_with_state(NOW, CutVariant::None, &mut Random::new(1));
     assert_eq!(tree(&left).len(), 1, "the folder");
     let unsynced = state.unsynced();
-    let told: Vec<_> = unsynced
+    let reported: Vec<_> = unsynced
         .iter()
         .map(|one| (one.path.to_str().unwrap(), one.is_folder, one.names.len()))
         .collect();
     // The draft has another name now.
-    assert_eq!(told, [("folder", true, 2), ("folder/kept", false, 0)]);
+    assert_eq!(reported, [("folder", true, 2), ("folder/kept", false, 0)]);
     let with = |inode| contents(&state.with_syncs(&BTreeSet::from([inode])));
     let names = with(folder);
     assert_eq!(names[OsStr::new("/folder/file")], b"content", "it was synced itself");

@@ -209,10 +209,10 @@ pub(super) fn unfinished(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     });
     let stopped = outcome.stopped.as_ref().map(|stop| match stop {
         StopReason::Interrupted(_) => interrupted(paths, outcome),
-        StopReason::StorageSilent(patience) => format!(
+        StopReason::StorageSilent(timeout) => format!(
             "GIVEN UP before the end: again and again the storage did not answer for {} s. Check \
              medium, cable and network; '--timeout' waits longer.",
-            patience.as_secs_f64()
+            timeout.as_secs_f64()
         ),
         StopReason::RecordFailed(why) => format!(
             "The record COULD NOT BE WRITTEN: {}. It holds what was saved before. Remove the \

@@ -26,7 +26,7 @@ pub fn text(lines: &[CrashLine]) -> String {
     let drives: Vec<_> = lines.iter().filter_map(drive).collect();
     let mut report = if drives.is_empty() { String::new() } else { table(&drives) };
     for drive in &drives {
-        report += &told(drive, lines);
+        report += &describe(drive, lines);
     }
     for line in lines {
         match line {
@@ -90,7 +90,7 @@ fn cuts<'a>(
 }
 
 /// Lists the losses on a drive, one by one, as far as that helps.
-fn told(drive: &DriveTried, lines: &[CrashLine]) -> String {
+fn describe(drive: &DriveTried, lines: &[CrashLine]) -> String {
     let own: Vec<_> = cuts(drive, lines).collect();
     if own.is_empty() {
         return String::new();
@@ -163,11 +163,11 @@ fn causes(drive: &DriveTried, lines: &[CrashLine]) -> String {
         .any(|one| !one.names.is_empty());
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let told = counts.iter().take(TOLD);
-    let told = told.map(|(place, times)| {
+    let reported = counts.iter().take(TOLD);
+    let reported = reported.map(|(place, times)| {
         format!("  {} for want of an fsync of {place}\n", number(*times, "cut", "cuts"))
     });
-    let mut text: String = told.collect();
+    let mut text: String = reported.collect();
     if has_names && drive.fs == STRICT {
         text += NAMES;
     }

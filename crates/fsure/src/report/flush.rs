@@ -341,9 +341,12 @@ Verdict
 
     #[test]
     fn verdicts_by_themselves_say_of_what() {
-        let told = verdicts(&lines());
-        assert!(told.starts_with("/srv/\\x1b[1mdb\n  SLOW_FLUSH (ok): Durability"), "{told}");
-        assert_eq!(told.lines().count(), 3, "{told}");
+        let reported = verdicts(&lines());
+        assert!(
+            reported.starts_with("/srv/\\x1b[1mdb\n  SLOW_FLUSH (ok): Durability"),
+            "{reported}"
+        );
+        assert_eq!(reported.lines().count(), 3, "{reported}");
     }
 
     #[test]

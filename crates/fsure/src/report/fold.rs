@@ -84,7 +84,7 @@ impl Folding {
         self.open.retain_mut(|folder| {
             let is_over = is_over(folder);
             if is_over {
-                ready.push(folder.told());
+                ready.push(folder.described());
             }
             !is_over
         });
@@ -111,7 +111,7 @@ impl Folding {
 
     /// Takes the lines that are left to be printed.
     pub fn end(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.open).iter().map(MissingFolder::told).collect()
+        std::mem::take(&mut self.open).iter().map(MissingFolder::described).collect()
     }
 }
 
@@ -131,7 +131,7 @@ impl MissingFolder {
     }
 
     /// Its own line, with what is folded into it behind the first part.
-    fn told(&self) -> String {
+    fn described(&self) -> String {
         let files = |files: u64| {
             format!("{} of {}", number(files, "file", "files"), units::size(self.bytes))
         };
@@ -170,10 +170,10 @@ mod tests {
     fn what_is_below_a_lost_folder_is_one_line_with_it() {
         use EntryKind::{File, Folder, Link};
         let mut folding = Folding::default();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut take = |finding: Finding| {
             let line = format!("{} {}", finding.verdict.name(), finding.path.display());
-            told.extend(folding.finding(&finding, line));
+            reported.extend(folding.finding(&finding, line));
         };
         for (path, kind) in [
             ("a", File),
@@ -194,9 +194,9 @@ mod tests {
         take(Finding { reason: doubtful, ..gone("lost/z", File) });
         take(gone("lost0", File));
         take(gone("z", Folder));
-        told.extend(folding.end());
+        reported.extend(folding.end());
         assert_eq!(
-            told,
+            reported,
             [
                 "missing a",
                 "missing lost-b.txt",
@@ -226,7 +226,7 @@ mod tests {
         };
         let replica = || HealSource::Replica(b"/b"[..].into());
         let mut folding = Folding::default();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for one in [
             remedy("lost", EntryKind::Folder, HealStatus::Healed, HealSource::Record),
             remedy("lost/1", EntryKind::File, HealStatus::Healed, replica()),
@@ -235,11 +235,11 @@ mod tests {
             remedy("lost/empty", EntryKind::File, HealStatus::Healed, HealSource::Record),
         ] {
             let line = super::super::heal::text_line(&RootPaths::in_root(), &one);
-            told.extend(folding.remedy(&one, line));
+            reported.extend(folding.remedy(&one, line));
         }
-        told.extend(folding.end());
+        reported.extend(folding.end());
         assert_eq!(
-            told,
+            reported,
             [
                 "unhealed     lost/3  missing left as it is\n    from /b",
                 "healed       lost  missing made again, and all below it: 3 files of 3.0 MiB\n    \

@@ -131,9 +131,10 @@ fn in_brief(outcome: &Outcome) -> Vec<String> {
     let is_recorded = |verdict: Verdict| outcome.is_update && verdict.is_recordable();
     // What is known to be damaged is counted below.
     let settled = |verdict| of(verdict).saturating_sub(outcome.unsettled_edits.of(verdict));
-    let (recorded, told): (Vec<_>, Vec<_>) = ORDER.into_iter().partition(|v| is_recorded(*v));
+    let (recorded, reported): (Vec<_>, Vec<_>) = ORDER.into_iter().partition(|v| is_recorded(*v));
     let mut parts: Vec<_> = whole(outcome).into_iter().map(str::to_owned).collect();
-    let verdicts: Vec<_> = told.into_iter().map(|verdict| (of(verdict), verdict.name())).collect();
+    let verdicts: Vec<_> =
+        reported.into_iter().map(|verdict| (of(verdict), verdict.name())).collect();
     parts.extend(counts(&verdicts));
     let healing = outcome.healing.unwrap_or_default();
     let touched = if outcome.is_update { 0 } else { outcome.redated_unread };

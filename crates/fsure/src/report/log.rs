@@ -10,7 +10,7 @@ use fsure_core::json_path_and_bytes;
 use fsure_core::{count, safe};
 use fsure_core::{escape, units};
 use fsure_integrity::model::{Basis, Changes, Generation, SignatureInfo, Verification};
-use fsure_integrity::trust::told;
+use fsure_integrity::trust::describe;
 use fsure_integrity::{History, SignOutcome, SignedGeneration};
 
 /// The history for a person.
@@ -93,7 +93,7 @@ fn generation_text(one: &Generation, claim: Option<&SignedGeneration>) -> String
     let command = escape(one.command.as_bytes());
     let head = format!("{:>5}  {}  {command:<7}  ", one.number, date(one.at_s));
     let Some(claim) = claim else {
-        return format!("{head}{}", told(&one.changes));
+        return format!("{head}{}", describe(&one.changes));
     };
     let files = number(claim.files, "file", "files");
     let (size, key, head_digest) = (units::size(claim.bytes), &claim.key_id, &claim.head);
@@ -162,7 +162,7 @@ pub fn sealed_text(root: &str, sealed: &SignOutcome) -> String {
     let what = format!("{} ({})", number(*files, "file", "files"), units::size(*bytes));
     let since = match changes {
         none if *none == Changes::default() => String::new(),
-        some => format!("Since the signature before: {}.\n", told(some)),
+        some => format!("Since the signature before: {}.\n", describe(some)),
     };
     format!(
         "Signed {}: generation {}, {what}, with key {}.\n{since}Statement: {}\nHead: {}\n",

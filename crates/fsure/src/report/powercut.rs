@@ -134,14 +134,14 @@ mod tests {
 
     #[test]
     fn a_table_has_its_columns_below_each_other() {
-        let told = text(&Message::Method(method()), true);
-        let lines: Vec<_> = told.lines().collect();
+        let reported = text(&Message::Method(method()), true);
+        let lines: Vec<_> = reported.lines().collect();
         assert_eq!(lines.len(), 2);
         for (name, figure) in
             [("acked", "51,234"), ("lost", "7"), ("reordered", "3"), ("extra", "1")]
         {
             let end = lines[0].find(name).unwrap() + name.len();
-            assert!(lines[1][..end].ends_with(figure), "{name}:\n{told}");
+            assert!(lines[1][..end].ends_with(figure), "{name}:\n{reported}");
         }
         assert_eq!(text(&Message::Method(method()), false), lines[1]);
     }
@@ -165,17 +165,17 @@ mod tests {
             why: None,
             exit_code: 0,
         };
-        let told = text(&Message::Summary(passed.clone()), false);
+        let reported = text(&Message::Summary(passed.clone()), false);
         for part in ["passed: all that 1,000", "3 cuts so far", "go on cutting", "page cache"] {
-            assert!(told.contains(part), "{told}");
+            assert!(reported.contains(part), "{reported}");
         }
         let failed =
             CheckSummary { state: CheckState::Failed, failed: 2, cuts: None, ..passed.clone() };
-        let told = text(&Message::Summary(failed), false);
-        assert!(told.starts_with("FAILED: 2 blocks"), "{told}");
+        let reported = text(&Message::Summary(failed), false);
+        assert!(reported.starts_with("FAILED: 2 blocks"), "{reported}");
         let why = Some("a \u{1b}[1m reason".to_owned());
         let nothing = CheckSummary { state: CheckState::NothingShown, why, cuts: None, ..passed };
-        let told = text(&Message::Summary(nothing), false);
-        assert_eq!(told, "nothing is shown\na \\x1b[1m reason");
+        let reported = text(&Message::Summary(nothing), false);
+        assert_eq!(reported, "nothing is shown\na \\x1b[1m reason");
     }
 }

@@ -17,7 +17,7 @@ pub fn text_summary(root: &str, paths: &RootPaths, done: &ProtectOutcome) -> Str
          of up to 64 MiB,\nas much of it may be damaged or gone in pieces of 16 KiB.\n",
         number(done.files, "file", "files"),
         units::size(done.bytes),
-        units::size(done.room),
+        units::size(done.space),
     );
     text += &format!(
         "Groups: {} kept, {} made, {} deleted. Read {}, wrote {}.\n",
@@ -68,7 +68,7 @@ pub fn json_summary(root: &str, done: &ProtectOutcome) -> String {
         redundancy: f64::from(done.per_mille) / 1000.0,
         files: done.files,
         bytes: done.bytes,
-        room: done.room,
+        room: done.space,
         groups_kept: done.kept,
         groups_made: done.made,
         groups_deleted: done.deleted,

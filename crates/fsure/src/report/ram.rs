@@ -126,7 +126,7 @@ pub fn wrongs(known: &FolderStatus) -> Vec<String> {
 }
 
 /// Returns the status for the user, and the latest messages.
-pub fn status(all: &[FolderStatus], told: &[LoggedEvent]) -> String {
+pub fn status(all: &[FolderStatus], reported: &[LoggedEvent]) -> String {
     let mut text = String::new();
     for known in all {
         text += &format!("{}\n", shown(&known.entry.path));
@@ -160,7 +160,7 @@ pub fn status(all: &[FolderStatus], told: &[LoggedEvent]) -> String {
         text += "fsync inside a RAM folder does NOT hold: what it acknowledged is on the disk with \
                  the next generation.\n";
     }
-    for (number, event) in told.iter().enumerate() {
+    for (number, event) in reported.iter().enumerate() {
         let title = if number == 0 { "Told lately:\n" } else { "" };
         let (at, path, words) = (when(event), safe(&event.path), safe(&event.words));
         text += &format!("{title}  {at}  {path}: {words}\n");
@@ -184,7 +184,7 @@ fn when(event: &LoggedEvent) -> String {
 }
 
 /// Status as a line of JSON for each folder and for what was told, and a summary.
-pub fn status_json(all: &[FolderStatus], told: &[LoggedEvent]) -> String {
+pub fn status_json(all: &[FolderStatus], reported: &[LoggedEvent]) -> String {
     let mut lines: Vec<_> = all
         .iter()
         .map(|known| {
@@ -206,7 +206,7 @@ pub fn status_json(all: &[FolderStatus], told: &[LoggedEvent]) -> String {
             object(line)
         })
         .collect();
-    lines.extend(told.iter().map(|event| {
+    lines.extend(reported.iter().map(|event| {
         let LoggedEvent { path, words, .. } = event;
         object(json!({"type": "told", "at": when(event), "path": path, "words": words}))
     }));
@@ -376,7 +376,7 @@ mod tests {
     fn what_is_wrong_is_said_and_ends_with_1() {
         let state = FolderState { max_loss_ms: 1000, worst_loss_ms: 600, ..FolderState::default() };
         let fine = known(Some(state.clone()));
-        let text = |known: &FolderStatus, told| status(std::slice::from_ref(known), told);
+        let text = |known: &FolderStatus, reported| status(std::slice::from_ref(known), reported);
         assert!(text(&fine, &[]).contains("worst loss now  600 ms of 1 s"));
         assert_eq!(status_code(&[fine]), ExitCode::Clean);
         for (known, word) in [

@@ -251,13 +251,13 @@ fn closing(summary: &ResultSummary) -> String {
         summary.seconds
     );
     let noise = &summary.noise;
-    let told = [
+    let reported = [
         ("load before", noise.load_before, ""),
         ("load after", noise.load_after, ""),
         ("stolen by the hypervisor", noise.steal_percent, " %"),
         ("used by other programs", noise.others_percent, " %"),
     ];
-    for (what, value, unit) in told {
+    for (what, value, unit) in reported {
         let value = value.map_or_else(|| "not known".to_owned(), |v| format!("{v:.1}{unit}"));
         let _ = write!(text, "; {what}: {value}");
     }

@@ -303,8 +303,8 @@ impl StopLine {
         match stop {
             StopReason::Interrupted(code) => Self::Interrupted { exit_code: code.number() },
             StopReason::RecordFailed(message) => Self::RecordFailed { message: message.clone() },
-            StopReason::StorageSilent(patience) => {
-                Self::StorageSilent { seconds: patience.as_secs_f64() }
+            StopReason::StorageSilent(timeout) => {
+                Self::StorageSilent { seconds: timeout.as_secs_f64() }
             }
         }
     }

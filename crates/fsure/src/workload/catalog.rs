@@ -66,7 +66,7 @@ pub(super) fn run(
     let watch = AcknowledgingMonitor {
         acknowledges,
         acks: Mutex::new(acks),
-        told: AtomicU64::new(0),
+        reported: AtomicU64::new(0),
         seen: AtomicU64::new(0),
         is_stopped: AtomicBool::new(false),
     };
@@ -143,7 +143,7 @@ fn refuse_failure(place: &RootLocation, outcome: Outcome) -> Result<()> {
 struct AcknowledgingMonitor<'a, 'b> {
     acknowledges: Acknowledges,
     acks: Mutex<&'a mut AckWriter<'b>>,
-    told: AtomicU64,
+    reported: AtomicU64,
     seen: AtomicU64,
     is_stopped: AtomicBool,
 }
@@ -200,9 +200,9 @@ impl ScanMonitor for AcknowledgingMonitor<'_, '_> {
         if finding.verdict != Verdict::New || !finding.recorded_now {
             return;
         }
-        let told = self.told.fetch_add(1, Ordering::Relaxed) + 1;
+        let reported = self.reported.fetch_add(1, Ordering::Relaxed) + 1;
         if self.acknowledges == Acknowledges::Told {
-            self.say(told);
+            self.say(reported);
         }
     }
 }
@@ -256,7 +256,7 @@ impl ScanMonitor for CheckMonitor {
             return;
         }
         let path = os_path::from_bytes(finding.path.as_bytes());
-        let told = format!("{} is {}", path.display(), finding.verdict.name());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(told);
+        let reported = format!("{} is {}", path.display(), finding.verdict.name());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reported);
     }
 }

@@ -70,13 +70,13 @@ pub(super) fn run(
             }
             Ok(())
         }
-        Acknowledges::Told => told(&mut engine, &place, acks),
+        Acknowledges::Told => report_generations(&mut engine, &place, acks),
     }
 }
 
 /// Writes generations in one thread at its own pace, and keeps the disk side up to date
 /// in another.
-fn told(engine: &mut Engine, place: &Path, acks: &mut AckWriter<'_>) -> Result<()> {
+fn report_generations(engine: &mut Engine, place: &Path, acks: &mut AckWriter<'_>) -> Result<()> {
     let gate = Gate::default();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {

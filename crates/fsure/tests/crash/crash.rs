@@ -215,8 +215,8 @@ fn what_a_flush_reports_after_an_error_is_shown() {
         assert!(flushes.len() >= 5 && first.contains("os error 5"), "{line}");
         assert_eq!(line["reported"], true, "{line}");
         // Kernels differ here; what is told has to follow from what was seen.
-        let is_told_ok = flushes.iter().any(|call| call["result"] == "ok");
-        let forgets = is_told_ok && line["after_cut"] != "new";
+        let is_reported_ok = flushes.iter().any(|call| call["result"] == "ok");
+        let forgets = is_reported_ok && line["after_cut"] != "new";
         assert_eq!(line["forgets"], forgets, "{line}");
         assert_eq!(code, i32::from(forgets), "{line}");
         assert_eq!((&summary["type"], &summary["exit_code"]), (&"summary".into(), &code.into()));

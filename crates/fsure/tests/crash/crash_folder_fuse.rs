@@ -280,11 +280,11 @@ fn a_user_who_is_nobody_can_do_all_of_it() {
 fn nothing_is_left_of_a_run_that_was_killed() {
     const TEST: &str = "nothing_is_left_of_a_run_that_was_killed";
     let temp = tempfile::tempdir().unwrap();
-    let room = temp.path().to_str().unwrap().to_owned();
+    let space = temp.path().to_str().unwrap().to_owned();
     let mut run = Command::new(env!("CARGO_BIN_EXE_fsure"))
         .args(["crash", "--fs", "folder", "--cuts", "100", "--check", "true", "--", "sh", "-c"])
         .arg("touch file; sync file .; echo ACK 1; sleep 1000")
-        .env("TMPDIR", &room)
+        .env("TMPDIR", &space)
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .spawn()
@@ -294,7 +294,7 @@ fn nothing_is_left_of_a_run_that_was_killed() {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
         let lines = processes.filter_map(|of| std::fs::read(of.path().join("cmdline")).ok());
         let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
-        lines.filter(|line| line.contains(&room) && line.contains(word)).count()
+        lines.filter(|line| line.contains(&space) && line.contains(word)).count()
     };
     while ours("family") == 0 {
         if run.try_wait().unwrap().is_some() {
@@ -304,7 +304,7 @@ fn nothing_is_left_of_a_run_that_was_killed() {
     }
     run.kill().unwrap();
     run.wait().unwrap();
-    let left = || ours("") + std::fs::read_dir(&room).unwrap().count();
+    let left = || ours("") + std::fs::read_dir(&space).unwrap().count();
     let begun = Instant::now();
     while left() > 0 {
         assert!(begun.elapsed() < Duration::from_secs(30), "{} are left", left());
@@ -350,11 +350,11 @@ fn who_is_killed_while_he_starts_a_program_leaves_nothing() {
         }
         run.kill().unwrap();
         run.wait().unwrap();
-        let room = temp.path().to_str().unwrap();
+        let space = temp.path().to_str().unwrap();
         let is_left = |entry: std::fs::DirEntry| {
             let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
             let words = number.map(words_of).unwrap_or_default();
-            words.contains(&copied) || words.contains(room)
+            words.contains(&copied) || words.contains(space)
         };
         let begun = Instant::now();
         while std::fs::read_dir("/proc").unwrap().flatten().any(is_left) {

@@ -150,14 +150,14 @@ fn a_device_that_never_holds_still_is_a_broken_harness() {
 #[test]
 fn a_device_that_is_not_watched_any_more_shows_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
-    let room = folder.path().to_path_buf();
+    let space = folder.path().to_path_buf();
     let is_done = AtomicBool::new(false);
     let run = std::thread::scope(|scope| {
         scope.spawn(|| {
             // Several: one may have been of a device that was only looked at.
             let mut left = 15;
             while left > 0 && !is_done.load(Ordering::Relaxed) {
-                if let Some(keeper) = keeper_of(&room) {
+                if let Some(keeper) = keeper_of(&space) {
                     // It may have ended by itself since.
                     let _ = kill_process(keeper, Signal::KILL);
                     left -= 1;
@@ -166,22 +166,22 @@ fn a_device_that_is_not_watched_any_more_shows_nothing() {
             }
         });
         let args = ["--fs", "ext4", "--size", "32M", "--cuts", "2", "--workload", "append:fsync"];
-        let run = support::crash("a keeper that is killed", &room, &args);
+        let run = support::crash("a keeper that is killed", &space, &args);
         is_done.store(true, Ordering::Relaxed);
         run
     });
     let Some(run) = run else { return };
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.lines.iter().any(|line| line["type"] == "warning"), "{run:?}");
-    assert_eq!(fs::read_dir(&room).expect("list").count(), 0, "left behind");
+    assert_eq!(fs::read_dir(&space).expect("list").count(), 0, "left behind");
 }
 
-fn keeper_of(room: &Path) -> Option<Pid> {
+fn keeper_of(space: &Path) -> Option<Pid> {
     let processes = fs::read_dir("/proc").expect("list").flatten();
     let mut keepers = processes.filter_map(|process| {
         let words = fs::read(process.path().join("cmdline")).ok()?;
         let words = String::from_utf8_lossy(&words).into_owned();
-        let is_keeper = words.contains("loop-keeper") && words.contains(room.to_str()?);
+        let is_keeper = words.contains("loop-keeper") && words.contains(space.to_str()?);
         let number = process.file_name().to_str()?.parse().ok()?;
         is_keeper.then(|| Pid::from_raw(number))?
     });

@@ -61,9 +61,9 @@ impl Serving {
     }
 
     fn done(&self, line: &str) -> Value {
-        let told = self.ask(line);
-        assert_eq!(told["ok"], true, "{line}: {told}");
-        told
+        let reported = self.ask(line);
+        assert_eq!(reported["ok"], true, "{line}: {reported}");
+        reported
     }
 
     /// Ends it, and says how it ended.
@@ -137,8 +137,8 @@ fn no_client_ends_it() {
     assert_eq!(mode & 0o777, 0o600);
     let mut patient = serving.client();
     for garbage in ["", "{", "\0", "null", "{\"do\":7}", "{\"do\":\"rm\"}", &"[".repeat(100_000)] {
-        let told = asked(&mut patient, garbage);
-        assert_eq!(told["ok"], false, "{garbage:.20}: {told}");
+        let reported = asked(&mut patient, garbage);
+        assert_eq!(reported["ok"], false, "{garbage:.20}: {reported}");
     }
     patient.get_mut().write_all(b"\xff\xfe\n").unwrap();
     assert!(answer(&mut patient)["error"].as_str().unwrap().contains("UTF-8"));
@@ -260,19 +260,19 @@ fn what_it_remembers_takes_no_memory() {
 fn what_it_cannot_remember_it_does_not_tell() {
     const TEST: &str = "what_it_cannot_remember_it_does_not_tell";
     let folder = tempfile::tempdir().unwrap();
-    let room = folder.path().join("room");
-    std::fs::create_dir(&room).unwrap();
-    let shown = room.display();
+    let space = folder.path().join("room");
+    std::fs::create_dir(&space).unwrap();
+    let shown = space.display();
     if !shell(&format!("mount -t tmpfs -o size=24M room {shown}")).status.success() {
         return support::skip(TEST, "a mount is not allowed here");
     }
     let socket = folder.path().join("socket");
-    let room = ("TMPDIR", room.as_os_str());
-    let serving = Serving::start_with(Some(room), &socket, &["--size", "4M"]).unwrap();
+    let space = ("TMPDIR", space.as_os_str());
+    let serving = Serving::start_with(Some(space), &socket, &["--size", "4M"]).unwrap();
     feed(&serving, 20);
     for request in [r#"{"do":"flushes"}"#, r#"{"do":"boundary","n":1,"to":"/nowhere/x"}"#] {
-        let told = serving.ask(request);
-        let error = told["error"].as_str().unwrap_or_else(|| panic!("{told}"));
+        let reported = serving.ask(request);
+        let error = reported["error"].as_str().unwrap_or_else(|| panic!("{reported}"));
         assert!(error.contains("not remembered any more: No space left"), "{error}");
     }
     let left = shell(&format!("df --output=used {shown} | tail -n 1"));

@@ -255,8 +255,8 @@ fn garbage_replays_and_other_tokens_change_nothing() {
 #[test]
 fn ten_thousand_half_open_connections_keep_nobody_out() {
     let test = "ten_thousand_half_open_connections_keep_nobody_out";
-    let room = fsure_os::rlimit::open_files();
-    let enough = if room > 10_200 { Ok(()) } else { Err(format!("{room} open files")) };
+    let space = fsure_os::rlimit::open_files();
+    let enough = if space > 10_200 { Ok(()) } else { Err(format!("{space} open files")) };
     if or_skip(test, enough).is_none() {
         return;
     }

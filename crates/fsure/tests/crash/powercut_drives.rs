@@ -100,8 +100,8 @@ impl Laboratory {
                 continue;
             };
             // Of another machine's view: there is no such folder here.
-            let told = check(self.home.path(), stand.place(), &self.address, &["--run", &run]);
-            if acked(&told.0) >= ENOUGH && is_time() {
+            let reported = check(self.home.path(), stand.place(), &self.address, &["--run", &run]);
+            if acked(&reported.0) >= ENOUGH && is_time() {
                 return (family, run);
             }
         }

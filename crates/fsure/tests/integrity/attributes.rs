@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::layout::*;
-use crate::support::{EXT4, FaultyFs, Image, Recorded, Tree, content, or_skip, told};
+use crate::support::{EXT4, FaultyFs, Image, Recorded, Tree, content, or_skip, path_verdicts};
 use rustix::fs::{XattrFlags, lgetxattr, lremovexattr, lsetxattr};
 use serde_json::json;
 
@@ -54,7 +54,7 @@ fn files_carry_their_records_and_no_verdict_changes_for_it() {
         }
         let report = recorded.verify();
         assert_eq!(
-            (report.code, report.told(), carriers(&report).len()),
+            (report.code, report.path_verdicts(), carriers(&report).len()),
             (0, vec![], 0),
             "{report:?}"
         );
@@ -64,7 +64,11 @@ fn files_carry_their_records_and_no_verdict_changes_for_it() {
     assert_eq!((report.code, &report.summary()["bytes_read"]), (0, &json!(0)), "{report:?}");
     tree.flip("a", 3);
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (3, told(&[("a", "altered")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (3, path_verdicts(&[("a", "altered")])),
+        "{report:?}"
+    );
     let before = attribute(&tree.path("a"), ATTRIBUTE);
     assert_eq!(recorded.update().code, 3);
     assert_eq!(attribute(&tree.path("a"), ATTRIBUTE), before, "evidence stays");
@@ -81,7 +85,7 @@ fn files_carry_their_records_and_no_verdict_changes_for_it() {
     let (code, read, _) = seen(&report);
     assert!(code == 0 && read <= 6, "{report:?}");
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
 }
 
 #[test]
@@ -90,7 +94,11 @@ fn what_is_not_as_recorded_gets_no_attribute() {
     let Some((_image, tree, recorded)) = on_ext4(test) else { return };
     tree.flip("a", 3);
     for report in [recorded.run("update", &XATTR), recorded.verify()] {
-        assert_eq!((report.code, report.told()), (3, told(&[("a", "altered")])), "{report:?}");
+        assert_eq!(
+            (report.code, report.path_verdicts()),
+            (3, path_verdicts(&[("a", "altered")])),
+            "{report:?}"
+        );
         assert_eq!(attribute(&tree.path("a"), ATTRIBUTE), None);
     }
 }
@@ -104,11 +112,19 @@ fn a_file_copied_with_its_attributes_is_judged_by_them() {
     copy(&tree.path("sub"), &elsewhere.path("sub"));
     let alone = Recorded::inside(&elsewhere.path("sub"));
     let report = alone.verify();
-    assert_eq!((report.code, report.told(), report.count("ok")), (0, vec![], 3), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts(), report.count("ok")),
+        (0, vec![], 3),
+        "{report:?}"
+    );
     assert_eq!(carriers(&report), counts(&[("used", 3)]).into_iter().collect());
     elsewhere.flip("sub/b", 1_500_000);
     let report = alone.verify();
-    assert_eq!((report.code, report.told()), (3, told(&[("b", "damaged-copy")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (3, path_verdicts(&[("b", "damaged-copy")])),
+        "{report:?}"
+    );
     // Both kinds of carriers, and they disagree.
     elsewhere.flip("sub/b", 1_500_000);
     assert_eq!(recorded.run("update", &FOLDER).code, 0);
@@ -116,7 +132,11 @@ fn a_file_copied_with_its_attributes_is_judged_by_them() {
     assert_eq!(alone.verify().code, 0);
     forge(&elsewhere.path("sub").join(FILE), "b");
     let report = alone.verify();
-    assert_eq!((report.code, report.told()), (6, told(&[("b", "new")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (6, path_verdicts(&[("b", "new")])),
+        "{report:?}"
+    );
     assert_eq!(alone.update().code, 6);
     assert!(!alone.root.join(".fsure").exists());
     // Damaged.
@@ -124,7 +144,11 @@ fn a_file_copied_with_its_attributes_is_judged_by_them() {
     let value = attribute(&elsewhere.path("sub/b"), ATTRIBUTE).expect("a value");
     set(&elsewhere.path("sub/b"), ATTRIBUTE, &value.as_bytes()[1..]).expect("set");
     let report = alone.verify();
-    assert_eq!((report.code, report.told()), (6, told(&[("b", "new")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (6, path_verdicts(&[("b", "new")])),
+        "{report:?}"
+    );
 }
 
 /// They share the attribute, and each would have its own.
@@ -197,10 +221,10 @@ fn a_run_that_is_killed_is_finished_by_the_next() {
             assert!(report.code < 2, "{layout:?}: {report:?}");
         }
         let report = recorded.run("update", &layout);
-        assert_eq!((report.code, report.told()), (0, vec![]), "{layout:?}: {report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{layout:?}: {report:?}");
         let report = recorded.verify();
         assert_eq!(
-            (report.code, report.told(), carriers(&report).len()),
+            (report.code, report.path_verdicts(), carriers(&report).len()),
             (0, vec![], 0),
             "{layout:?}"
         );

@@ -91,8 +91,9 @@ fn assert_valid(case: &str, bag: &Bag) -> Report {
 fn assert_invalid(case: &str, bag: &Bag, code: i32, said: &str) {
     let report = bag.verify();
     assert_eq!(report.code, code, "{case}: {report:?}");
-    let told = report.told().iter().any(|(path, verdict)| format!("{verdict} {path}") == said);
-    assert!(told || report.stderr.contains(said), "{case}: {report:?}");
+    let reported =
+        report.path_verdicts().iter().any(|(path, verdict)| format!("{verdict} {path}") == said);
+    assert!(reported || report.stderr.contains(said), "{case}: {report:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::support;
-use crate::support::{EXT4, Image, Recorded, content, flip_byte, or_skip, told};
+use crate::support::{EXT4, Image, Recorded, content, flip_byte, or_skip, path_verdicts};
 use serde_json::json;
 
 const MIB: u64 = 1 << 20;
@@ -107,7 +107,7 @@ fn several_rotten_blocks_of_one_file_are_all_named() {
         image.flip_in_image(&data[start..start + 32], (at - start) as u64);
     }
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (3, told(&[("file", "rotten")])));
+    assert_eq!((report.code, report.path_verdicts()), (3, path_verdicts(&[("file", "rotten")])));
     let ranges = json!([[MIB, 2 * MIB], [4 * MIB, 6 * MIB], [8 * MIB, 9 * MIB]]);
     assert_eq!(report.finding("file").expect("told")["blocks"], ranges);
     assert_eq!(report.summary()["damaged_blocks"], 4, "{report:?}");
@@ -125,15 +125,19 @@ fn rot_that_was_accepted_is_well_from_then_on_and_a_repair_is_told() {
     let at = image.flip_in_image(&data[1000..1032], 0);
     let accept = ["--full".as_ref(), "--accept".as_ref(), path.as_os_str()];
     let report = recorded.run("update", &accept);
-    assert_eq!((report.code, report.told()), (0, told(&[("file", "rotten")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (0, path_verdicts(&[("file", "rotten")])),
+        "{report:?}"
+    );
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     recorded.settle();
     image.unmounted(|image| flip_byte(image, at));
     let report = recorded.verify();
     assert_eq!(
-        (report.code, report.told()),
-        (3, told(&[("file", "rotten")])),
+        (report.code, report.path_verdicts()),
+        (3, path_verdicts(&[("file", "rotten")])),
         "what is not as recorded is not well, even if it once was: {report:?}"
     );
 }

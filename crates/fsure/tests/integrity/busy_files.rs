@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::{FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip, told};
+use crate::support::{
+    FaultyFs, Meanwhile, Moment, Recorded, Tree, content, or_skip, path_verdicts,
+};
 
 const MIB: u64 = 1 << 20;
 const SIZE: u64 = 9 * MIB;
@@ -98,9 +100,9 @@ fn a_file_that_is_written_to_is_busy_and_keeps_its_record() {
             // An update reads what has changed since it was recorded.
             let more: Vec<_> = [more].into_iter().filter(|more| !more.is_empty()).collect();
             let report = recorded.run(command, &more);
-            let busy = told(&[("victim", "busy")]);
+            let busy = path_verdicts(&[("victim", "busy")]);
             let case = format!("{writer:?}, {command} {more:?}");
-            assert_eq!((report.code, report.told()), (4, busy), "{case}: {report:?}");
+            assert_eq!((report.code, report.path_verdicts()), (4, busy), "{case}: {report:?}");
             assert_eq!(recorded.row("victim"), row, "{case}");
         }
         setting.write_meanwhile(writer, 0);
@@ -108,7 +110,7 @@ fn a_file_that_is_written_to_is_busy_and_keeps_its_record() {
         assert_eq!(report.verdict("victim").as_deref(), Some("modified"), "{writer:?}: {report:?}");
         assert_eq!(report.code, 0, "{writer:?}: {report:?}");
         let report = recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{writer:?}: {report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{writer:?}: {report:?}");
     }
 }
 
@@ -117,12 +119,16 @@ fn a_new_file_that_is_written_to_is_busy_and_not_recorded() {
     let Some(setting) = Setting::new("a_new_file_that_is_written_to") else { return };
     setting.write_meanwhile(Writer::Rewrites, u64::MAX);
     let report = setting.recorded.update();
-    let expected = told(&[("good", "new"), ("victim", "busy")]);
-    assert_eq!((report.code, report.told()), (4, expected), "{report:?}");
+    let expected = path_verdicts(&[("good", "new"), ("victim", "busy")]);
+    assert_eq!((report.code, report.path_verdicts()), (4, expected), "{report:?}");
     assert_eq!(setting.recorded.rows().len(), 1);
     setting.write_meanwhile(Writer::Rewrites, 0);
     let report = setting.recorded.update();
-    assert_eq!((report.code, report.told()), (0, told(&[("victim", "new")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (0, path_verdicts(&[("victim", "new")])),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -132,10 +138,10 @@ fn a_writer_that_ends_in_time_is_waited_for() {
         setting.recorded.record();
         setting.write_meanwhile(writer, 1);
         let report = setting.recorded.run("update", &["--full"]);
-        let expected = (0, told(&[("victim", "modified")]));
-        assert_eq!((report.code, report.told()), expected, "{writer:?}: {report:?}");
+        let expected = (0, path_verdicts(&[("victim", "modified")]));
+        assert_eq!((report.code, report.path_verdicts()), expected, "{writer:?}: {report:?}");
         let report = setting.recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{writer:?}: {report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{writer:?}: {report:?}");
     }
 }
 
@@ -197,7 +203,11 @@ fn a_name_that_comes_and_goes_is_not_asked_for_without_end() {
     };
     setting.view.faults.lock().expect("lock").meanwhile = Meanwhile::new(meanwhile);
     let report = setting.recorded.verify();
-    assert_eq!((report.code, report.told()), (4, told(&[("victim", "busy")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (4, path_verdicts(&[("victim", "busy")])),
+        "{report:?}"
+    );
     assert!(rounds.load(Ordering::Relaxed) < 10, "{rounds:?}: {report:?}");
 }
 
@@ -223,7 +233,7 @@ fn files_that_come_and_go_during_the_run_end_none() {
             let report = recorded.run(command, &["--force"]);
             let codes: &[i32] = if command == "update" { &[0, 4] } else { &[0, 1, 4] };
             assert!(codes.contains(&report.code), "{command}, round {round}: {report:?}");
-            for (path, verdict) in report.told() {
+            for (path, verdict) in report.path_verdicts() {
                 let may = ["new", "missing", "busy", "modified", "touched"];
                 let is_fine = path.ends_with('x') && may.contains(&&*verdict);
                 assert!(is_fine, "round {round}: {path} {verdict}");
@@ -234,6 +244,6 @@ fn files_that_come_and_go_during_the_run_end_none() {
     let report = recorded.run("update", &["--force"]);
     assert_eq!(report.code, 0, "{report:?}");
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     assert_eq!(report.count("ok"), 400);
 }

@@ -185,7 +185,7 @@ fn assert_sound(
     if change != Change::BecameFolder {
         assert_eq!(setting.recorded.update().code, 0, "{case}");
         let report = setting.recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{case}: {report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{case}: {report:?}");
     }
 }
 

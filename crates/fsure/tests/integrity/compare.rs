@@ -19,7 +19,7 @@ fn compare(here: &Path, there: &Path, more: &[&str]) -> Report {
 }
 
 /// Result, path and the name there, in order.
-fn told(report: &Report) -> Vec<String> {
+fn reported(report: &Report) -> Vec<String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let lines = report.lines.iter().filter(|line| line["type"] == "compared");
     let mut all: Vec<_> = lines
@@ -90,7 +90,7 @@ fn what_differs_is_told_with_records_and_without() {
         let before = (names(&here), names(&there));
         let report = compare(here.root(), there.root(), &[]);
         assert_eq!(
-            (report.code, told(&report)),
+            (report.code, reported(&report)),
             (1, DIFFERENCES.map(str::to_owned).to_vec()),
             "{recorded:?}: {report:?}"
         );
@@ -119,12 +119,12 @@ fn by_the_records_alone_nothing_is_looked_at() {
         (&catalogs[0], there.root(), &[]),
     ] {
         let report = compare(one, other, more);
-        assert_eq!((report.code, told(&report)), expected, "{one:?} {more:?}: {report:?}");
+        assert_eq!((report.code, reported(&report)), expected, "{one:?} {more:?}: {report:?}");
         assert_eq!(number(&report, "bytes_read"), 0, "{report:?}");
     }
     // The tree itself is another one by now, whatever its record says.
     let report = compare(here.root(), &catalogs[0], &[]);
-    assert_eq!((report.code, told(&report)), (1, vec!["different a".to_owned()]), "{report:?}");
+    assert_eq!((report.code, reported(&report)), (1, vec!["different a".to_owned()]), "{report:?}");
     assert_eq!(number(&report, "bytes_read"), 13, "{report:?}");
     let record = fs::read(&catalogs[0]).expect("read");
     assert_eq!(compare(&catalogs[0], &catalogs[0], &[]).code, 0);
@@ -169,7 +169,7 @@ fn a_list_is_a_tree_of_files() {
         };
         let report = compare(&side(&here, "here", one), &side(&there, "there", other), &[]);
         let case = format!("{one} {other}: {report:?}");
-        assert_eq!((report.code, told(&report)), (1, files.clone()), "{case}");
+        assert_eq!((report.code, reported(&report)), (1, files.clone()), "{case}");
         // a and d; the empty file counts.
         assert_eq!(number(&report, "same"), 2, "{case}");
     }
@@ -177,7 +177,7 @@ fn a_list_is_a_tree_of_files() {
     let mut manifest = manifest.map(|entry| entry.expect("a name").path());
     let manifest = manifest.find(|path| path.extension() == Some(OsStr::new("mhl")));
     let report = compare(&manifest.expect("a manifest"), here.root(), &[]);
-    assert_eq!((report.code, told(&report)), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, reported(&report)), (0, vec![]), "{report:?}");
     let report = compare(&list("here", "b3sum"), &list("there", "sha256sums"), &[]);
     assert_eq!((report.code, number(&report, "unknown")), (4, 4), "{report:?}");
     assert_eq!(fs::read_dir(beside.root()).expect("list").count(), 12, "it wrote");
@@ -197,10 +197,10 @@ fn what_a_list_does_not_say_makes_no_difference() {
         let report = compare(sides[0], sides[1], &[]);
         let [one, other] = if sides[0] == list { ["there", "here"] } else { ["here", "there"] };
         let expected = [format!("only-{one} d/b"), format!("only-{other} d\\x")];
-        let mut told = told(&report);
-        told.sort_by_key(|line| line.contains("d\\x"));
+        let mut reported = reported(&report);
+        reported.sort_by_key(|line| line.contains("d\\x"));
         assert_eq!((report.code, number(&report, "same")), (1, 2), "{report:?}");
-        assert_eq!(told, expected, "a CRC makes no pair: {report:?}");
+        assert_eq!(reported, expected, "a CRC makes no pair: {report:?}");
     }
     // Imported where no file is, its sizes are unknown, too.
     let sha256 = |bytes: &str| {
@@ -216,7 +216,7 @@ fn what_a_list_does_not_say_makes_no_difference() {
     for (side, folders) in [(&list, 0), (&catalog, 1)] {
         let report = compare(tree.root(), side, &[]);
         assert_eq!((report.code, number(&report, "same")), (1, 2), "{report:?}");
-        let moved = told(&report).contains(&"moved d/b d/x".to_owned());
+        let moved = reported(&report).contains(&"moved d/b d/x".to_owned());
         assert_eq!((moved, number(&report, "only_here")), (true, folders), "{report:?}");
     }
     let list = beside.write("list", "nonsense\n../x\n");
@@ -238,7 +238,7 @@ fn equal_trees_are_the_same_whatever_their_dates() {
     fill(&there);
     there.set_mtime("a", 1_000_000_000);
     let report = compare(here.root(), there.root(), &[]);
-    assert_eq!((report.code, told(&report).len(), number(&report, "same")), (0, 0, 8));
+    assert_eq!((report.code, reported(&report).len(), number(&report, "same")), (0, 0, 8));
     let part = compare(&here.path("dir"), &there.path("dir"), &[]);
     assert_eq!((part.code, number(&part, "same")), (0, 2), "{part:?}");
     let text = fsure(&["compare".as_ref(), here.root().as_os_str(), there.root().as_os_str()]);
@@ -256,7 +256,7 @@ fn records_of_different_digests_are_compared_by_reading_or_not_at_all() {
     sides[0].run("update", &["--digest", "blake3"]);
     sides[1].run("update", &["--digest", "sha256"]);
     let report = compare(here.root(), there.root(), &["--records"]);
-    assert_eq!((report.code, told(&report)), (4, vec!["unknown a".to_owned()]), "{report:?}");
+    assert_eq!((report.code, reported(&report)), (4, vec!["unknown a".to_owned()]), "{report:?}");
     let report = compare(here.root(), there.root(), &[]);
     assert_eq!((report.code, number(&report, "same")), (0, 1), "{report:?}");
 }
@@ -271,7 +271,7 @@ fn several_files_of_one_content_are_not_moved() {
     }
     let report = compare(here.root(), there.root(), &[]);
     let expected = ["only-here a", "only-here b", "only-there c", "only-there d"];
-    assert_eq!(told(&report), expected, "{report:?}");
+    assert_eq!(reported(&report), expected, "{report:?}");
 }
 
 #[test]
@@ -306,7 +306,11 @@ fn what_could_not_be_read_is_not_the_same() {
         }
         let report = compare(here.root(), view.root(), &[]);
         let expected = (4, vec!["unknown dir/c".to_owned()]);
-        assert_eq!((report.code, told(&report)), expected, "recorded: {is_recorded}, {report:?}");
+        assert_eq!(
+            (report.code, reported(&report)),
+            expected,
+            "recorded: {is_recorded}, {report:?}"
+        );
         assert_eq!(number(&report, "same"), 7, "recorded: {is_recorded}, {report:?}");
     }
 }

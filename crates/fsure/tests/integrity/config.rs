@@ -47,8 +47,8 @@ fn patterns_add_up_and_the_nearest_counts_first() {
     }
     let new = |more: &[&str]| {
         let report = support::Report::new(sample.run("status", &[&["--json"], more].concat()));
-        let told = report.told().into_iter().filter(|(_, verdict)| verdict == "new");
-        told.map(|(path, _)| path).collect::<Vec<_>>()
+        let reported = report.path_verdicts().into_iter().filter(|(_, verdict)| verdict == "new");
+        reported.map(|(path, _)| path).collect::<Vec<_>>()
     };
     assert_eq!(new(&[]), ["keep.tmp", "x.txt"]);
     assert_eq!(new(&["--exclude", "keep.*"]), ["x.txt"]);

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::support::{Recorded, Report, Tree, fsure, fsure_json, skip, told};
+use crate::support::{Recorded, Report, Tree, fsure, fsure_json, path_verdicts, skip};
 use rusqlite::types::Value;
 use rustix::fs::XattrFlags;
 
@@ -56,12 +56,16 @@ fn import(tree: &Tree) -> Report {
 fn an_edit_is_an_edit_and_rot_is_damage() {
     let Some(tree) = sample("an_edit_is_an_edit") else { return };
     let report = against(&tree);
-    assert_eq!((report.code, report.told()), (1, told(&[("new", "new")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (1, path_verdicts(&[("new", "new")])),
+        "{report:?}"
+    );
     tree.flip("a", 1);
     tree.write("c", "three, edited");
     let report = against(&tree);
-    let expected = told(&[("a", "damaged-copy"), ("c", "modified"), ("new", "new")]);
-    assert_eq!((report.code, report.told()), (3, expected), "{report:?}");
+    let expected = path_verdicts(&[("a", "damaged-copy"), ("c", "modified"), ("new", "new")]);
+    assert_eq!((report.code, report.path_verdicts()), (3, expected), "{report:?}");
     assert!(!tree.path(".fsure").exists(), "it wrote");
 }
 
@@ -78,8 +82,8 @@ fn they_are_recorded_with_their_dates() {
     assert!(matches!(row["sha256"], Value::Blob(_)), "{row:?}");
     tree.flip("sub/b", 0);
     let report = recorded.verify();
-    let expected = told(&[("c", "modified"), ("new", "new"), ("sub/b", "damaged-copy")]);
-    assert_eq!((report.code, report.told()), (3, expected), "{report:?}");
+    let expected = path_verdicts(&[("c", "modified"), ("new", "new"), ("sub/b", "damaged-copy")]);
+    assert_eq!((report.code, report.path_verdicts()), (3, expected), "{report:?}");
     // A part of a root, by the names it has there.
     assert!(tag(&tree, "new"));
     let part = tree.path("sub");

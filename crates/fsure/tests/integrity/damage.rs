@@ -9,7 +9,9 @@ use std::fs::{OpenOptions, Permissions};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use crate::support::{Recorded, Tree, bytes, content, flip_byte, mtime_ns, set_mtime_ns, told};
+use crate::support::{
+    Recorded, Tree, bytes, content, flip_byte, mtime_ns, path_verdicts, set_mtime_ns,
+};
 use rusqlite::types::Value;
 use serde_json::json;
 
@@ -214,8 +216,8 @@ fn judge(case: &Case, verify: i32, update: i32) -> (Tree, Recorded) {
     let (tree, recorded) = struck(fault, place);
     let before = recorded.row("victim");
     let report = recorded.run("verify", &["--all"]);
-    let expected = told(&[("good", "ok"), ("victim", verdict)]);
-    assert_eq!(report.told(), expected, "verify: {case:?}: {report:?}");
+    let expected = path_verdicts(&[("good", "ok"), ("victim", verdict)]);
+    assert_eq!(report.path_verdicts(), expected, "verify: {case:?}: {report:?}");
     assert_eq!(report.code, verify, "exit code of verify: {case:?}: {report:?}");
     let finding = report.finding("victim").expect("it was told");
     assert_eq!(finding["blocks"], json!(blocks), "{case:?}: {finding:#}");
@@ -229,7 +231,7 @@ fn judge(case: &Case, verify: i32, update: i32) -> (Tree, Recorded) {
     // In one go, and by the blocks of every file that has them.
     for budget in ["1GiB", "1h"] {
         let report = recorded.run("scrub", &["--all", "--budget", budget]);
-        assert_eq!(report.told(), expected, "scrub for {budget}: {case:?}: {report:?}");
+        assert_eq!(report.path_verdicts(), expected, "scrub for {budget}: {case:?}: {report:?}");
         assert_eq!(report.code, verify, "exit code of scrub: {case:?}: {report:?}");
         let finding = report.finding("victim").expect("it was told");
         assert_eq!(finding["blocks"], json!(blocks), "{case:?}: {finding:#}");
@@ -238,7 +240,7 @@ fn judge(case: &Case, verify: i32, update: i32) -> (Tree, Recorded) {
         }
     }
     let report = recorded.run("update", &["--all"]);
-    assert_eq!(report.told(), expected, "update: {case:?}: {report:?}");
+    assert_eq!(report.path_verdicts(), expected, "update: {case:?}: {report:?}");
     assert_eq!(report.code, update, "exit code of update: {case:?}: {report:?}");
     if verdict == "ok" {
         return (tree, recorded);
@@ -318,7 +320,7 @@ fn assert_settled(case: &Case, tree: &Tree, recorded: &Recorded) {
     assert_eq!(row["size"], Value::Integer(now.len() as i64), "{case:?}");
     assert_eq!(row["mtime_ns"], Value::Integer(tree.mtime("victim")), "{case:?}");
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{case:?}: {report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{case:?}: {report:?}");
 }
 
 #[test]
@@ -359,7 +361,7 @@ fn a_file_that_became_something_else_keeps_its_record() {
         let report = recorded.run("update", &[Path::new("--accept"), &tree.path("victim")]);
         assert_eq!(report.code, 0, "accepted: {case:?}: {report:?}");
         let report = recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{case:?}: {report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{case:?}: {report:?}");
     }
 }
 
@@ -369,13 +371,13 @@ fn a_deleted_file_is_missing_and_its_record_becomes_a_tombstone() {
         let (_tree, recorded) = struck(Fault::Delete, place);
         let before = recorded.row("victim");
         let report = recorded.verify();
-        assert_eq!(report.told(), told(&[("victim", "missing")]), "{place:?}");
+        assert_eq!(report.path_verdicts(), path_verdicts(&[("victim", "missing")]), "{place:?}");
         assert_eq!((report.code, recorded.row("victim")), (1, before.clone()), "{place:?}");
         let report = recorded.run("scrub", &[""; 0]);
-        assert_eq!(report.told(), told(&[("victim", "missing")]), "{place:?}");
+        assert_eq!(report.path_verdicts(), path_verdicts(&[("victim", "missing")]), "{place:?}");
         assert_eq!((report.code, recorded.row("victim")), (1, before.clone()), "{place:?}");
         let report = recorded.update();
-        assert_eq!(report.told(), told(&[("victim", "missing")]), "{place:?}");
+        assert_eq!(report.path_verdicts(), path_verdicts(&[("victim", "missing")]), "{place:?}");
         assert_eq!(report.code, 0, "{place:?}: {report:?}");
         let after = recorded.row("victim");
         assert!(matches!(after["gone_s"], Value::Integer(_)), "{place:?}: {after:?}");
@@ -383,7 +385,11 @@ fn a_deleted_file_is_missing_and_its_record_becomes_a_tombstone() {
             assert_eq!(after[column], before[column], "{column} of a tombstone, {place:?}");
         }
         let report = recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "missing is told once: {place:?}");
+        assert_eq!(
+            (report.code, report.path_verdicts()),
+            (0, vec![]),
+            "missing is told once: {place:?}"
+        );
     }
 }
 
@@ -396,10 +402,10 @@ fn a_new_file_is_a_difference_until_it_is_recorded() {
         recorded.record();
         place.make(&tree, "victim");
         let report = recorded.verify();
-        assert_eq!(report.told(), told(&[("victim", "new")]), "{place:?}");
+        assert_eq!(report.path_verdicts(), path_verdicts(&[("victim", "new")]), "{place:?}");
         assert_eq!((report.code, recorded.rows().len()), (1, 1), "{place:?}: {report:?}");
         let report = recorded.update();
-        assert_eq!(report.told(), told(&[("victim", "new")]), "{place:?}");
+        assert_eq!(report.path_verdicts(), path_verdicts(&[("victim", "new")]), "{place:?}");
         assert_eq!(report.code, 0, "{place:?}: {report:?}");
         assert_settled(&(Fault::Chmod, place, "new", &[]), &tree, &recorded);
     }
@@ -428,15 +434,16 @@ fn accept_all_and_folders_accept_everything_in_them() {
     for (path, fault) in faults {
         fault.strike(&tree.path(path));
     }
-    let all = told(&[("a/copy", "damaged-copy"), ("a/flip", "altered"), ("b/cut", "altered")]);
+    let all =
+        path_verdicts(&[("a/copy", "damaged-copy"), ("a/flip", "altered"), ("b/cut", "altered")]);
     let report = recorded.run("update", &[Path::new("--accept"), &tree.path("a")]);
-    assert_eq!((report.code, report.told()), (3, all.clone()), "b was not accepted");
+    assert_eq!((report.code, report.path_verdicts()), (3, all.clone()), "b was not accepted");
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (3, told(&[("b/cut", "altered")])));
+    assert_eq!((report.code, report.path_verdicts()), (3, path_verdicts(&[("b/cut", "altered")])));
     let report = recorded.run("update", &["--accept-all"]);
-    assert_eq!((report.code, report.told()), (0, told(&[("b/cut", "altered")])));
+    assert_eq!((report.code, report.path_verdicts()), (0, path_verdicts(&[("b/cut", "altered")])));
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]));
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]));
     let noted: i64 = recorded
         .connect()
         .query_row("SELECT count(*) FROM accepted WHERE before != after", [], |row| row.get(0))

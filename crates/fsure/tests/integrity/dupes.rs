@@ -14,7 +14,7 @@ fn dupes(recorded: &Recorded) -> Report {
 }
 
 /// Group, path, whether it is a link.
-fn told(report: &Report) -> Vec<(u64, String, bool)> {
+fn reported(report: &Report) -> Vec<(u64, String, bool)> {
     let lines = report.lines.iter().filter(|line| line["type"] == "duplicate");
     let fields = |line: &Value| {
         let path = String::from_utf8_lossy(&path_of(line)).into_owned();
@@ -25,11 +25,11 @@ fn told(report: &Report) -> Vec<(u64, String, bool)> {
 
 /// Groups without their order, which is that of digests and inodes.
 fn groups(report: &Report) -> Vec<Vec<String>> {
-    let told = told(report);
-    let count = told.iter().map(|(group, ..)| *group).max().unwrap_or(0);
+    let reported = reported(report);
+    let count = reported.iter().map(|(group, ..)| *group).max().unwrap_or(0);
     let mut all: Vec<_> = (1..=count)
         .map(|number| {
-            let members = told.iter().filter(|(group, ..)| *group == number);
+            let members = reported.iter().filter(|(group, ..)| *group == number);
             let mut paths: Vec<_> = members.map(|(_, path, _)| path.clone()).collect();
             paths.sort();
             paths
@@ -80,7 +80,7 @@ fn copies_are_told_and_links_and_empty_files_are_no_copies() {
     recorded.record();
     let report = dupes(&recorded);
     assert_eq!(counts(&report), [2, 5, 2, 2 * 5000 + (3 << 20), 0], "{report:?}");
-    let links = told(&report).into_iter().filter(|(.., is_link)| *is_link).count();
+    let links = reported(&report).into_iter().filter(|(.., is_link)| *is_link).count();
     assert_eq!(links, 2, "{report:?}");
     let text = recorded.text("dupes", &[""; 0]).stdout;
     assert_eq!(text.matches("(another name of the one above)").count(), 2, "{text}");

@@ -5,7 +5,7 @@ use crate::support;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::support::{Recorded, Report, Tree, fsure_json, told};
+use crate::support::{Recorded, Report, Tree, fsure_json, path_verdicts};
 use rusqlite::types::Value;
 
 fn sha256(bytes: &[u8]) -> String {
@@ -38,7 +38,7 @@ fn a_list_is_judged_by_content_alone_and_nothing_is_written() {
     let (tree, beside) = sample();
     let list = beside.path("SHA256SUMS");
     let report = against(&tree, &list);
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     assert_eq!(report.count("ok"), 3);
     // Whatever the date says: before, the same, or newer.
     tree.flip("a", 1);
@@ -47,7 +47,7 @@ fn a_list_is_judged_by_content_alone_and_nothing_is_written() {
     tree.write("sub/d", "more");
     let report = against(&tree, &list);
     let verdicts = [("a", "mismatch"), ("c", "mismatch"), ("sub/b", "missing"), ("sub/d", "new")];
-    assert_eq!((report.code, report.told()), (3, told(&verdicts)), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (3, path_verdicts(&verdicts)), "{report:?}");
     assert!(!tree.path(".fsure").exists());
     // More than half of it gone is what is asked about here, and no reason to stop.
     for name in ["a", "c"] {
@@ -65,7 +65,7 @@ fn the_list_may_lie_in_the_tree_and_roots_below_it_are_looked_at() {
     let before = std::fs::read(tree.path("sub/.fsure/catalog.db")).expect("read");
     let report = against(&tree, &tree.path("SHA256SUMS"));
     let verdicts: Vec<_> =
-        report.told().into_iter().filter(|(path, _)| !path.contains(".fsure")).collect();
+        report.path_verdicts().into_iter().filter(|(path, _)| !path.contains(".fsure")).collect();
     assert_eq!((verdicts, report.count("ok")), (vec![], 3), "{report:?}");
     assert_eq!(std::fs::read(tree.path("sub/.fsure/catalog.db")).expect("read"), before);
 }
@@ -111,7 +111,7 @@ fn no_link_leads_a_list_out_of_the_root() {
         line("a", b"one") + &line("way/secret", b"secret") + &line("link", b"secret"),
     );
     let report = against(&tree, &list);
-    let verdicts = report.told();
+    let verdicts = report.path_verdicts();
     assert!(verdicts.contains(&("link".to_owned(), "type-changed".to_owned())), "{report:?}");
     assert_eq!(report.count("ok"), 1, "{report:?}");
     assert_ne!(report.verdict("way/secret").as_deref(), Some("ok"), "{report:?}");
@@ -139,13 +139,21 @@ fn what_is_imported_is_recorded_and_not_verified() {
     assert_eq!(recorded.rows().len(), 4, "three files and a folder");
     tree.flip("a", 0);
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (3, told(&[("a", "mismatch")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (3, path_verdicts(&[("a", "mismatch")])),
+        "{report:?}"
+    );
     // It is never recorded unasked, and asked for it is.
     let report = recorded.update();
-    assert_eq!((report.code, report.told()), (3, told(&[("a", "mismatch")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (3, path_verdicts(&[("a", "mismatch")])),
+        "{report:?}"
+    );
     tree.flip("a", 0);
     let report = recorded.update();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     assert_ne!(recorded.row("a")["verified_s"], Value::Integer(0));
     assert_eq!(recorded.verify().code, 0);
 }
@@ -172,7 +180,7 @@ fn an_import_keeps_what_is_recorded_and_tells_of_a_conflict() {
     assert!(after.remove(&b"gone"[..]).is_some());
     assert_eq!(after, rows);
     let report = recorded.verify();
-    assert_eq!(report.told(), told(&[("gone", "missing")]), "{report:?}");
+    assert_eq!(report.path_verdicts(), path_verdicts(&[("gone", "missing")]), "{report:?}");
     let blake3 = "0".repeat(64);
     let list = beside.write("b3", format!("{blake3}  sub/b\n"));
     assert_eq!(import(&list, tree.root()).code, 6);
@@ -219,7 +227,7 @@ fn a_date_in_a_list_counts_and_a_date_cut_off_is_the_same() {
     tree.write("c", "edited");
     let report = other.verify();
     let verdicts = [("a", "damaged-copy"), ("c", "modified"), ("empty", "new")];
-    assert_eq!((report.code, report.told()), (3, told(&verdicts)), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (3, path_verdicts(&verdicts)), "{report:?}");
     // Milliseconds, as chkbit has them.
     let ms = tree.mtime("sub/b") / 1_000_000;
     let entry = format!("{{\"mod\":{ms},\"a\":\"sha512\",\"h\":\"{}\"}}", "0".repeat(128));
@@ -232,7 +240,7 @@ fn a_date_in_a_list_counts_and_a_date_cut_off_is_the_same() {
     let args = ["import".as_ref(), index.as_os_str(), "--root".as_ref(), third.root.as_os_str()];
     let catalog = ["--catalog".as_ref(), third.catalog.as_os_str()];
     assert_eq!(fsure_json(&[&args[..], &catalog[..]].concat()).code, 0);
-    assert_eq!(third.verify().told(), told(&[("b", "damaged-copy")]));
+    assert_eq!(third.verify().path_verdicts(), path_verdicts(&[("b", "damaged-copy")]));
 }
 
 #[test]

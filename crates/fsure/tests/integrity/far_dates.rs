@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use crate::support::{EXT4, Image, Mounted, Recorded, Tree, content, or_skip, told};
+use crate::support::{EXT4, Image, Mounted, Recorded, Tree, content, or_skip, path_verdicts};
 use rustix::fs::{Timespec, Timestamps, UTIME_OMIT, futimens};
 
 /// Seconds since 1970: in 2400, in 2300, and in 1601 as ntfs has it.
@@ -44,20 +44,20 @@ fn an_edit_between_two_far_dates_is_an_edit() {
     recorded.record();
     for command in ["status", "verify", "update"] {
         let report = recorded.run(command, &[""; 0]);
-        assert_eq!((report.code, report.told()), (0, vec![]), "{command}: {report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{command}: {report:?}");
     }
     for (name, _, now) in dates {
         tree.write(name, content(5000, 3));
         set_date(&tree.path(name), now);
         set_date(&tree.path(format!("{name} of equal content")), now);
     }
-    let modified = told(&[("future", "modified"), ("past", "modified")]);
+    let modified = path_verdicts(&[("future", "modified"), ("past", "modified")]);
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (1, modified.clone()), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (1, modified.clone()), "{report:?}");
     let report = recorded.update();
-    assert_eq!((report.code, report.told()), (0, modified), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, modified), "{report:?}");
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     // A list has no date rather than a wrong one.
     let list = recorded.text("export", &["--format", "mtree"]);
     assert!(list.stdout.contains("future") && !list.stdout.contains("time="), "{list:?}");
@@ -81,7 +81,11 @@ fn a_healed_file_has_its_own_date_however_far_it_is() {
     image.flip_in_image(&content(5000, 1)[100..132], 0);
     std::fs::remove_file(image.root().join("lost")).expect("remove");
     let report = recorded.verify();
-    assert_eq!(report.told(), told(&[("lost", "missing"), ("rotten", "rotten")]), "{report:?}");
+    assert_eq!(
+        report.path_verdicts(),
+        path_verdicts(&[("lost", "missing"), ("rotten", "rotten")]),
+        "{report:?}"
+    );
     let from = replica.root().to_str().expect("text");
     let report = recorded.run("heal", &["--from", from, "--yes", "--in-place", "--force"]);
     assert!(format!("{report:?}").contains("beyond what '--in-place'"), "{report:?}");
@@ -94,12 +98,16 @@ fn a_healed_file_has_its_own_date_however_far_it_is() {
         assert!(std::fs::read(&path).expect("read") == content(5000, seed), "{name}");
     }
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     // Edited under a date that cannot be told from the recorded one.
     let mut file = OpenOptions::new().write(true).open(image.root().join("rotten")).expect("open");
     file.write_all(b"edited").expect("write");
     set_date(&image.root().join("rotten"), YEAR_2400);
     let report = recorded.run("heal", &["--from", from, "--yes"]);
-    assert_eq!((report.code, report.told()), (1, told(&[("rotten", "modified")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (1, path_verdicts(&[("rotten", "modified")])),
+        "{report:?}"
+    );
     assert!(std::fs::read(image.root().join("rotten")).expect("read").starts_with(b"edited"));
 }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crate::support::{Recorded, Report, Tree, content, fsure_json, told};
+use crate::support::{Recorded, Report, Tree, content, fsure_json, path_verdicts};
 use rusqlite::types::Value;
 
 fn crc32(bytes: &[u8]) -> String {
@@ -49,12 +49,16 @@ fn files_are_held_against_their_crc() {
     let (tree, beside) = sample();
     let list = beside.path("list.sfv");
     let report = against(&tree, &list);
-    assert_eq!((report.code, report.count("ok"), report.told()), (0, 3, vec![]), "{report:?}");
+    assert_eq!(
+        (report.code, report.count("ok"), report.path_verdicts()),
+        (0, 3, vec![]),
+        "{report:?}"
+    );
     tree.flip("sub/b c", 2_000_000);
     std::fs::remove_file(tree.path("a")).expect("remove");
     let report = against(&tree, &list);
-    let expected = told(&[("a", "missing"), ("sub/b c", "mismatch")]);
-    assert_eq!((report.code, report.told()), (3, expected), "{report:?}");
+    let expected = path_verdicts(&[("a", "missing"), ("sub/b c", "mismatch")]);
+    assert_eq!((report.code, report.path_verdicts()), (3, expected), "{report:?}");
 }
 
 #[test]
@@ -64,7 +68,11 @@ fn what_a_crc_proves_is_recorded_by_digests_and_nothing_else_is() {
     tree.write("unlisted", "x");
     tree.flip("a", 0);
     let report = import(&list, &tree);
-    assert_eq!((report.code, report.told()), (3, told(&[("a", "mismatch")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (3, path_verdicts(&[("a", "mismatch")])),
+        "{report:?}"
+    );
     assert_eq!(
         (&report.summary()["recorded"], &report.summary()["mismatched"]),
         (&2.into(), &1.into())
@@ -138,8 +146,8 @@ fn a_lost_file_does_not_pass_for_one_of_another_spelling() {
     for lines in [["d\\a", "d/a"], ["d/a", "d\\a"]] {
         let list = lines.map(|name| format!("{digest}  {name}\n")).concat();
         let report = against(&tree, &beside.write("list", list));
-        let expected = told(&[("d\\a", "missing")]);
-        assert_eq!((report.code, report.told()), (1, expected), "{lines:?}: {report:?}");
+        let expected = path_verdicts(&[("d\\a", "missing")]);
+        assert_eq!((report.code, report.path_verdicts()), (1, expected), "{lines:?}: {report:?}");
     }
     // Several lines on one file stay together, and no spelling leads out.
     let list = format!("SHA256 (d\\a) = {digest}\nSHA256 (d\\a) = {digest}\n");

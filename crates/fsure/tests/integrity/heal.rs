@@ -64,9 +64,9 @@ impl Setting {
     /// Everything is as recorded, and nothing is left beside it.
     fn assert_clean(&self) {
         let report = self.recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
         let report = self.recorded.update();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
         assert!(report.stderr.is_empty(), "{report:?}");
     }
 }
@@ -483,6 +483,6 @@ fn rot_is_healed_in_both_ways() {
         image.unmounted(|_| ());
         assert!(std::fs::read(image.root().join(&name)).unwrap() == data);
         let report = recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     }
 }

@@ -97,7 +97,7 @@ impl Setting {
             assert!(now == Some(content(SIZE as usize, number)), "{case}: file {number}");
         }
         let report = self.recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{case}: {report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{case}: {report:?}");
         assert!(report.stderr.is_empty(), "{case}: {report:?}");
         let mut names = walk(self.tree.root());
         names.retain(|name| !name.contains("/file"));
@@ -284,7 +284,7 @@ fn what_can_still_be_read_of_an_unreadable_file_counts() {
         image.unmounted(|_| ());
         assert!(std::fs::read(image.root().join(&name)).unwrap() == data);
         let report = recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     }
 }
 

@@ -197,7 +197,7 @@ struct Editor {
     file: std::fs::File,
     at: u64,
     is_done: Mutex<bool>,
-    told: Mutex<Vec<HealResult>>,
+    reported: Mutex<Vec<HealResult>>,
 }
 
 impl Monitor for Editor {
@@ -217,7 +217,7 @@ impl Monitor for Editor {
 
 impl ScanMonitor for Editor {
     fn remedy(&self, remedy: &HealResult) {
-        self.told.lock().unwrap().push(remedy.clone());
+        self.reported.lock().unwrap().push(remedy.clone());
     }
 }
 
@@ -229,7 +229,7 @@ fn who_writes_while_it_is_proved_keeps_what_was_written() {
         set.tree.flip("f", 5);
         let path = set.tree.path("f");
         let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
-        let editor = Editor { file, at, is_done: Mutex::default(), told: Mutex::default() };
+        let editor = Editor { file, at, is_done: Mutex::default(), reported: Mutex::default() };
         let place = locate(set.tree.root(), Some(&set.recorded.catalog)).unwrap();
         let options = HealOptions {
             replicas: vec![set.beside.path("copy")],
@@ -239,9 +239,9 @@ fn who_writes_while_it_is_proved_keeps_what_was_written() {
             ..Default::default()
         };
         let outcome = heal(&place, &options, &editor).unwrap();
-        let told = editor.told.lock().unwrap();
-        let reason = told[0].reason.as_deref().unwrap_or_default();
-        assert!(reason.contains("while it was healed"), "at {at}: {told:?}");
+        let reported = editor.reported.lock().unwrap();
+        let reason = reported[0].reason.as_deref().unwrap_or_default();
+        assert!(reason.contains("while it was healed"), "at {at}: {reported:?}");
         assert_eq!(outcome.exit_code(), ExitCode::Damage, "at {at}");
         let now = set.tree.read("f");
         assert_eq!(&now[at as usize..at as usize + 7], b"an edit", "at {at}");

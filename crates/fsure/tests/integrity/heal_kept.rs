@@ -47,7 +47,7 @@ impl Setting {
 
     fn assert_clean(&self) {
         for report in [self.recorded.verify(), self.recorded.update()] {
-            assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+            assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
             assert!(report.stderr.is_empty(), "{report:?}");
         }
     }
@@ -101,7 +101,7 @@ fn what_was_there_is_kept_byte_for_byte() {
     assert_eq!(fsure(&["update".as_ref(), root]).code, 0);
     let inside = Recorded::inside(set.tree.root());
     let report = inside.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
 }
 
 /// As editors of photo tags do that keep the date: a new file in its place.
@@ -190,8 +190,8 @@ fn a_damaged_copy_is_kept_or_left_alone() {
         // The command that the end gives works as it is printed.
         let copy = set.beside.path("copy");
         let more = ["--from", copy.to_str().unwrap(), "--yes", "--no-keep"];
-        let told = set.recorded.text("heal", &[in_place, &more].concat()).stdout;
-        let line = told.lines().find(|line| line.contains("LEFT ALONE")).expect("told");
+        let reported = set.recorded.text("heal", &[in_place, &more].concat()).stdout;
+        let line = reported.lines().find(|line| line.contains("LEFT ALONE")).expect("told");
         let command = line.split('\'').nth(1).expect("a command");
         assert!(!command.contains("--no-keep"), "{command}");
         let run = typed(Path::new("/"), command);

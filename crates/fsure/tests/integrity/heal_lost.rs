@@ -3,7 +3,7 @@
 //! many files were in it.
 #![cfg(target_os = "linux")]
 
-use crate::support::{EXT4, Image, Mounted, Recorded, Tree, content, or_skip, told};
+use crate::support::{EXT4, Image, Mounted, Recorded, Tree, content, or_skip, path_verdicts};
 
 struct Setting {
     tree: Tree,
@@ -54,7 +54,7 @@ fn a_folder_of_which_most_is_gone_is_healed_where_it_surely_is_that_folder() {
         let report = recorded.run("heal", &[&set.from()[..], &["--yes"]].concat());
         assert_eq!((report.code, &report.summary()["healed"]), (7, &lost.into()), "{case}");
         let report = recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{case}: {report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{case}: {report:?}");
     }
 }
 
@@ -136,5 +136,5 @@ fn a_lost_folder_is_one_line_and_hides_no_damage() {
         assert!(!about(&text, "damaged").is_empty(), "{more:?}: {text}");
     }
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, told(&[])), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, path_verdicts(&[])), "{report:?}");
 }

@@ -206,17 +206,17 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
     };
     let ear = Ear::default();
     let outcome = heal(&place, &options, &ear).unwrap();
-    let told = ear.remedies();
+    let reported = ear.remedies();
     let mut left = 0;
     for (path, wanted) in &case.recorded {
-        let context = format!("seed {seed}, {}: {:?}", path.display(), told.get(path));
+        let context = format!("seed {seed}, {}: {:?}", path.display(), reported.get(path));
         let now = case.read("tree", path);
-        let cure = told.get(path).map(|remedy| remedy.cure);
+        let cure = reported.get(path).map(|remedy| remedy.cure);
         if edited.contains_key(path) {
             assert_eq!((now.as_ref(), cure), (edited.get(path), None), "{context}");
             continue;
         }
-        assert_kept(told.get(path), &tree, &before[path], &options, &context);
+        assert_kept(reported.get(path), &tree, &before[path], &options, &context);
         if now.as_ref() == Some(wanted) {
             assert_ne!(cure, Some(HealStatus::Unhealed), "{context}");
             assert_eq!(cure.is_some(), before[path].as_ref() != Some(wanted), "{context}");
@@ -228,7 +228,7 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
         let length = |bytes: Option<&Vec<u8>>| bytes.map(Vec::len);
         let is_longer = length(before[path].as_ref()) > length(Some(wanted));
         let would_lose_its_end = is_longer && in_place && !discards_replaced;
-        let verdict = told.get(path).map(|remedy| remedy.verdict);
+        let verdict = reported.get(path).map(|remedy| remedy.verdict);
         let may_be_edit = verdict == Some(Verdict::DamagedCopy) && discards_replaced;
         let is_refused = would_lose_its_end || may_be_edit;
         assert!(!curable[path] || is_refused, "it could have been healed: {context}");
@@ -238,7 +238,7 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
         let mut taken = remedy.taken.iter();
         remedy.cure == HealStatus::Healed && taken.any(|(origin, _)| *origin == HealSource::Parity)
     };
-    told.values().filter(is_rebuilt).count()
+    reported.values().filter(is_rebuilt).count()
 }
 
 /// Asserts that the replaced file is kept, unless the options discard it: the file itself,

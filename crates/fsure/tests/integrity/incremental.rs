@@ -6,7 +6,7 @@
 use crate::support;
 use std::time::Duration;
 
-use crate::support::{Recorded, Report, Tree, content, told};
+use crate::support::{Recorded, Report, Tree, content, path_verdicts};
 
 const MIB: usize = 1 << 20;
 
@@ -38,7 +38,7 @@ fn an_unchanged_tree_is_not_read_again() {
     let catalog = recorded.catalog_bytes();
     for command in ["update", "status"] {
         let report = recorded.run(command, &[""; 0]);
-        assert_eq!((report.code, report.told()), (0, vec![]), "{command}: {report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{command}: {report:?}");
         let seen = (read(&report), report.count("ok"), report.summary()["hashed"].as_u64());
         assert_eq!(seen, (0, 5, Some(0)), "{command}: {report:?}");
         assert!(recorded.catalog_bytes() == catalog, "{command} wrote although nothing changed");
@@ -50,7 +50,11 @@ fn an_unchanged_tree_is_not_read_again() {
     }
     tree.write("dir/new", content(777, 9));
     let report = recorded.update();
-    assert_eq!((read(&report), report.told()), (777, told(&[("dir/new", "new")])), "{report:?}");
+    assert_eq!(
+        (read(&report), report.path_verdicts()),
+        (777, path_verdicts(&[("dir/new", "new")])),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -91,7 +95,7 @@ fn a_file_recorded_in_the_tick_of_its_change_is_read_once_more() {
         let expected: u64 = racy.iter().map(|(path, _)| size_of(path)).sum();
         std::thread::sleep(Duration::from_millis(60));
         let report = recorded.update();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
         assert_eq!(read(&report), expected, "{racy:?}: {report:?}");
         let report = recorded.update();
         assert_eq!(read(&report), 0, "and not for ever: {report:?}");
@@ -127,8 +131,9 @@ fn status_never_reads_and_update_says_what_it_did_not_read() {
     std::fs::remove_file(tree.path("dir/0")).expect("remove");
     let catalog = recorded.catalog_bytes();
     let report = recorded.status();
-    let expected = told(&[("dir/0", "missing"), ("dir/2", "modified"), ("dir/new", "new")]);
-    assert_eq!((report.code, report.told()), (1, expected), "{report:?}");
+    let expected =
+        path_verdicts(&[("dir/0", "missing"), ("dir/2", "modified"), ("dir/new", "new")]);
+    assert_eq!((report.code, report.path_verdicts()), (1, expected), "{report:?}");
     assert_eq!(read(&report), 0, "{report:?}");
     assert!(recorded.catalog_bytes() == catalog, "status writes nothing");
 }
@@ -139,7 +144,7 @@ fn a_digest_added_later_is_computed_and_the_others_stay() {
     recorded.record();
     let before = recorded.rows();
     let report = recorded.run("update", &["--digest", "sha256,md5"]);
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     assert_eq!(read(&report), total(), "everything is read for it: {report:?}");
     let after = recorded.rows();
     for number in 0..SIZES.len() {
@@ -159,9 +164,9 @@ fn a_digest_added_later_is_computed_and_the_others_stay() {
     assert_eq!(report.code, 0, "{report:?}");
     assert_eq!(support::bytes(&recorded.row("dir/new")["sha256"]).len(), 32, "remembered");
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     tree.flip("dir/3", 3);
-    assert_eq!(recorded.verify().told(), told(&[("dir/3", "altered")]));
+    assert_eq!(recorded.verify().path_verdicts(), path_verdicts(&[("dir/3", "altered")]));
 }
 
 #[test]

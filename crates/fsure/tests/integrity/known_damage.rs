@@ -216,10 +216,10 @@ fn compare_and_dupes_do_not_believe_the_record_of_it() {
 }
 
 /// The last line of a JSON report, after the command that is to be typed was.
-fn told_damage(run: &support::Run) -> Value {
-    let told = run.stderr.lines().find(|line| line.contains("1 file is known to be DAMAGED"));
-    let told = told.unwrap_or_else(|| panic!("not told: {run:?}"));
-    let command = told.split('\'').nth(1).expect("a command");
+fn reported_damage(run: &support::Run) -> Value {
+    let reported = run.stderr.lines().find(|line| line.contains("1 file is known to be DAMAGED"));
+    let reported = reported.unwrap_or_else(|| panic!("not told: {run:?}"));
+    let command = reported.split('\'').nth(1).expect("a command");
     let log = typed(std::path::Path::new("/"), command);
     assert_eq!(log.code, 3, "{command}: {log:?}");
     assert!(log.stdout.contains("sub/b  found on"), "{command}: {log:?}");
@@ -262,12 +262,12 @@ fn compare_dupes_and_export_tell_it() {
     for name in ["compare", "records", "dupes", "export"] {
         let run = run(name);
         assert_eq!(run.code, 3, "{name}: {run:?}");
-        let summary = told_damage(&run);
+        let summary = reported_damage(&run);
         assert_eq!((&summary["known_damage"], &summary["exit_code"]), (&1.into(), &3.into()));
     }
     fs::copy(&recorded.catalog, &catalog).expect("copy");
     let both = run("catalogs");
-    assert_eq!((both.code, &told_damage(&both)["known_damage"]), (3, &2.into()), "{both:?}");
+    assert_eq!((both.code, &reported_damage(&both)["known_damage"]), (3, &2.into()), "{both:?}");
     // A part without it.
     let part = tree.path("a");
     assert_eq!(fsure(&["export".as_ref(), part.as_os_str(), "--format=b3sum".as_ref()]).code, 0);

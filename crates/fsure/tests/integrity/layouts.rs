@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::support::layout::*;
-use crate::support::{Mounted, Recorded, Tree, content, mtime_ns, or_skip, told};
+use crate::support::{Mounted, Recorded, Tree, content, mtime_ns, or_skip, path_verdicts};
 use serde_json::json;
 
 #[test]
@@ -31,7 +31,7 @@ fn folders_carry_their_records_and_nothing_is_read_for_it() {
     for command in ["status", "verify", "update"] {
         let report = recorded.run(command, &PLAIN);
         assert_eq!(
-            (report.code, report.told(), carriers(&report).len()),
+            (report.code, report.path_verdicts(), carriers(&report).len()),
             (0, vec![], 0),
             "{command}"
         );
@@ -50,7 +50,7 @@ fn folders_carry_their_records_and_nothing_is_read_for_it() {
     fs::remove_file(tree.path("sub").join(FILE)).expect("remove");
     let report = recorded.verify();
     assert_eq!(seen(&report).2, counts(&[("behind", 1)]), "{report:?}");
-    assert_eq!((report.code, report.told()), (1, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (1, vec![]), "{report:?}");
     assert_eq!(seen(&recorded.update()).2, counts(&[("written", 1)]));
     assert!(!tree.path("sub/.fsure-folder.jsonl.making").exists());
     let report = recorded.run("update", &TREE);
@@ -67,7 +67,11 @@ fn a_folder_moved_alone_is_judged_by_what_it_carries() {
     copy(&tree.path("sub"), &elsewhere.path("sub"));
     let alone = Recorded::inside(&elsewhere.path("sub"));
     let report = alone.verify();
-    assert_eq!((report.code, report.told(), report.count("ok")), (0, vec![], 3), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts(), report.count("ok")),
+        (0, vec![], 3),
+        "{report:?}"
+    );
     assert!(report.stderr.contains("there is no record here"), "{}", report.stderr);
     assert_eq!(carriers(&report), counts(&[("used", 3)]).into_iter().collect());
     assert!(!alone.root.join(".fsure").exists(), "verify writes nothing");
@@ -75,9 +79,9 @@ fn a_folder_moved_alone_is_judged_by_what_it_carries() {
     elsewhere.write("sub/deep/c", "edited");
     fs::remove_file(elsewhere.path(OsStr::from_bytes(b"sub/bad\xff"))).expect("remove");
     let expected =
-        told(&[("b", "damaged-copy"), ("bad\u{fffd}", "missing"), ("deep/c", "modified")]);
+        path_verdicts(&[("b", "damaged-copy"), ("bad\u{fffd}", "missing"), ("deep/c", "modified")]);
     let report = alone.verify();
-    assert_eq!((report.code, report.told()), (3, expected), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (3, expected), "{report:?}");
     // `update` does not bury it.
     let report = alone.update();
     assert_eq!(
@@ -86,7 +90,11 @@ fn a_folder_moved_alone_is_judged_by_what_it_carries() {
         "{report:?}"
     );
     let report = alone.verify();
-    assert_eq!((report.code, report.told()), (3, told(&[("b", "damaged-copy")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (3, path_verdicts(&[("b", "damaged-copy")])),
+        "{report:?}"
+    );
     elsewhere.flip("sub/b", 1_500_000);
     let report = alone.update();
     assert_eq!(report.code, 0, "{report:?}");
@@ -114,8 +122,8 @@ fn a_damaged_file_of_a_folder_is_never_believed() {
     copy(&tree.path("sub"), &elsewhere.path("sub"));
     let alone = Recorded::inside(&elsewhere.path("sub"));
     let report = alone.verify();
-    let expected = told(&[("b", "new"), ("bad\u{fffd}", "new")]);
-    assert_eq!((report.code, report.told()), (6, expected), "{report:?}");
+    let expected = path_verdicts(&[("b", "new"), ("bad\u{fffd}", "new")]);
+    assert_eq!((report.code, report.path_verdicts()), (6, expected), "{report:?}");
     assert!(report.stderr.contains("fails its own digest"), "{}", report.stderr);
     let report = alone.update();
     assert_eq!(report.code, 6, "{report:?}");
@@ -218,14 +226,14 @@ fn a_folder_of_that_name_is_recorded_as_any_other() {
     tree.write(&inside, content(100, 9));
     tree.age(&inside);
     let folder = "sub/.fsure-folder.jsonl";
-    let new = told(&[(folder, "new"), ("sub/.fsure-folder.jsonl/data", "new")]);
+    let new = path_verdicts(&[(folder, "new"), ("sub/.fsure-folder.jsonl/data", "new")]);
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (1, new), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (1, new), "{report:?}");
     assert_eq!(recorded.update().code, 0);
     tree.flip(&inside, 5);
     let report = recorded.verify();
-    let damaged = told(&[("sub/.fsure-folder.jsonl/data", "altered")]);
-    assert_eq!((report.code, report.told()), (3, damaged), "{report:?}");
+    let damaged = path_verdicts(&[("sub/.fsure-folder.jsonl/data", "altered")]);
+    assert_eq!((report.code, report.path_verdicts()), (3, damaged), "{report:?}");
     tree.flip(&inside, 5);
     let report = recorded.run("update", &FOLDER);
     assert_eq!((report.code, carriers(&report)["refused"]), (5, 1), "{report:?}");
@@ -284,7 +292,7 @@ fn a_record_that_lost_rows_takes_nothing_from_what_travels() {
     // Without its file nothing is to be recorded, and nothing else would tell.
     fs::remove_file(tree.path("sub/b")).expect("remove");
     let report = recorded.update();
-    assert_eq!((report.code, report.told()), (6, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (6, vec![]), "{report:?}");
     assert_eq!(fs::read(&path).expect("read"), sound);
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Recorded, Report, Run, Tree, fsure, fsure_json, told};
+use crate::support::{Recorded, Report, Run, Tree, fsure, fsure_json, path_verdicts};
 
 fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest as _;
@@ -172,12 +172,12 @@ fn import_holds_a_bag_to_the_rules_of_its_version() {
             let report = fsure_json(&["import".as_ref(), bag.root().as_os_str()]);
             assert_eq!(report.summary()["recorded"], recorded, "{fault}: {report:?}");
             assert_eq!(report.code, code, "{fault}: {report:?}");
-            let told = if word.is_empty() {
+            let reported = if word.is_empty() {
                 report.stderr.len()
             } else {
                 report.stderr.matches(word).count()
             };
-            assert_eq!(told, usize::from(!word.is_empty()), "{fault}: {report:?}");
+            assert_eq!(reported, usize::from(!word.is_empty()), "{fault}: {report:?}");
         }
     }
     // A bag in a tree that has a record already: its rules are those of its own folder.
@@ -243,7 +243,11 @@ fn a_size_that_the_list_has_counts_beside_its_digest() {
         for wrong in [0, 2, 4, u64::MAX / 2] {
             let list = beside.write("list", form([wrong, 5]));
             let report = against(&tree, &list);
-            assert_eq!((report.code, report.told()), (3, told(&[("a", "mismatch")])), "{report:?}");
+            assert_eq!(
+                (report.code, report.path_verdicts()),
+                (3, path_verdicts(&[("a", "mismatch")])),
+                "{report:?}"
+            );
             let finding = report.finding("a").expect("a finding");
             let why = "its digest is the listed one, and its size is not";
             assert_eq!(finding["reason"], why, "{report:?}");

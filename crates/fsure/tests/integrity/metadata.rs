@@ -8,7 +8,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use crate::support::{EXT4, FaultyFs, Image, Recorded, Report, Tree, content, or_skip, skip, told};
+use crate::support::{
+    EXT4, FaultyFs, Image, Recorded, Report, Tree, content, or_skip, path_verdicts, skip,
+};
 use rustix::fs::{AtFlags, CWD, Gid, Uid, XattrFlags, chownat, lsetxattr};
 use serde_json::{Value, json};
 
@@ -125,21 +127,21 @@ fn every_aspect_is_told_beside_the_verdict_and_recorded() {
     let test = "every_aspect_is_told_beside_the_verdict_and_recorded";
     let Some((_image, tree, recorded)) = recorded(test) else { return };
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     for (edit, path, expected) in cases() {
         edit(&tree);
         for (command, code) in [("status", 1), ("verify", 1), ("update", 0)] {
             let report = recorded.run(command, &[""; 0]);
             assert_eq!(
-                (report.code, report.told()),
-                (code, told(&[(path, "ok")])),
+                (report.code, report.path_verdicts()),
+                (code, path_verdicts(&[(path, "ok")])),
                 "{command}: {report:?}"
             );
             assert_eq!(changes(&report, path), expected, "{command}");
             assert_eq!(report.summary()["meta_changed"], 1);
         }
         let report = recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{expected}: {report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{expected}: {report:?}");
     }
 }
 
@@ -168,8 +170,8 @@ fn damage_stays_damage_and_its_metadata_stays_recorded() {
     for command in ["update", "verify"] {
         let report = recorded.run(command, &[""; 0]);
         assert_eq!(
-            (report.code, report.told()),
-            (3, told(&[("folder/file", "altered")])),
+            (report.code, report.path_verdicts()),
+            (3, path_verdicts(&[("folder/file", "altered")])),
             "{report:?}"
         );
         assert_eq!(changes(&report, "folder/file")[0]["was"], json!({"text": "0644"}), "{command}");
@@ -180,7 +182,7 @@ fn damage_stays_damage_and_its_metadata_stays_recorded() {
     let accept = ["--accept".into(), tree.path("folder/file")];
     assert_eq!(recorded.run("update", &accept).code, 0);
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
 }
 
 #[test]
@@ -203,7 +205,7 @@ fn it_moves_with_its_record_and_goes_with_it() {
         assert_eq!(changes(&report, "copied")[0]["was"], json!({"text": "0644"}), "{command}");
     }
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     let rows = |table: &str| -> Vec<Vec<u8>> {
         let connection = recorded.connect();
         let sql = format!("SELECT path FROM {table} ORDER BY path");
@@ -234,16 +236,20 @@ fn what_is_not_recorded_or_not_sound_is_told() {
     std::fs::write(&recorded.catalog, whole).expect("put back");
     support::forger::forge(&recorded.connect(), deleted);
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (1, told(&[("other", "ok")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (1, path_verdicts(&[("other", "ok")])),
+        "{report:?}"
+    );
     assert_eq!(changes(&report, "other")[3]["was"], "unrecorded", "{report:?}");
     let report = recorded.update();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     assert_eq!(recorded.verify().code, 0);
     edit("UPDATE metadata SET seal = seal + 1 WHERE path = CAST('other' AS BLOB)");
     for command in ["verify", "status", "update"] {
         let report = recorded.run(command, &[""; 0]);
-        let expected = (6, told(&[("other", "ok")]));
-        assert_eq!((report.code, report.told()), expected, "{command}: {report:?}");
+        let expected = (6, path_verdicts(&[("other", "ok")]));
+        assert_eq!((report.code, report.path_verdicts()), expected, "{command}: {report:?}");
         assert_eq!(changes(&report, "other")[0]["was"], "record-bad", "{command}: {report:?}");
     }
     let report = recorded.run("update", &["--accept".into(), tree.path("other")]);
@@ -264,7 +270,11 @@ fn a_copy_where_there_are_no_attributes_has_lost_them() {
     }
     let copy = Recorded::outside(view.root(), &recorded.catalog);
     let report = copy.run("verify", &["--force"]);
-    assert_eq!((report.code, report.told()), (1, told(&[("folder/file", "ok")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (1, path_verdicts(&[("folder/file", "ok")])),
+        "{report:?}"
+    );
     let lost = json!([{"aspect": "xattr", "name": "user.comment", "was": {"base64": "Yf8="}, "now": null}]);
     assert_eq!(changes(&report, "folder/file"), lost);
 }

@@ -260,14 +260,14 @@ impl World {
         }
         let is_file = |finding: &&serde_json::Value| finding["kind"] == "file";
         let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
-        let told: BTreeMap<String, String> = report
+        let reported: BTreeMap<String, String> = report
             .findings()
             .filter(is_file)
             .map(|finding| (text(&finding["path"]), text(&finding["verdict"])))
             .collect();
-        let told: BTreeMap<_, _> =
-            told.iter().map(|(path, verdict)| (path.as_str(), verdict.as_str())).collect();
-        if told != expected {
+        let reported: BTreeMap<_, _> =
+            reported.iter().map(|(path, verdict)| (path.as_str(), verdict.as_str())).collect();
+        if reported != expected {
             return Err(format!("{command} {arguments:?}: {expected:?} expected, {report:?}"));
         }
         let code = exit_code(&expected, command == "update", accept);

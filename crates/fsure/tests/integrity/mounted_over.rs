@@ -3,10 +3,12 @@
 //! mount that was there when it was recorded is a folder like any other.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Mounted, Recorded, Report, Tree, content, fsure_json, or_skip, told};
+use crate::support::{
+    Mounted, Recorded, Report, Tree, content, fsure_json, or_skip, path_verdicts,
+};
 
 fn assert_clean(report: &Report, case: &str) {
-    assert_eq!((report.code, report.told()), (0, vec![]), "{case}: {report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{case}: {report:?}");
 }
 
 /// A tree with a recorded folder `sub`, and another folder beside the tree.
@@ -31,7 +33,7 @@ fn what_is_hidden_by_a_mount_is_neither_missing_nor_replaced() {
     let rows = recorded.rows();
     for command in ["status", "verify", "update", "scrub"] {
         let report = recorded.run(command, &[""; 0]);
-        let hidden: Vec<_> = report.told().into_iter().collect();
+        let hidden: Vec<_> = report.path_verdicts().into_iter().collect();
         let mut expected = vec![("sub/a", "ignored"), ("sub/deep/b", "ignored")];
         if command != "scrub" {
             expected = vec![
@@ -41,7 +43,7 @@ fn what_is_hidden_by_a_mount_is_neither_missing_nor_replaced() {
                 ("sub/deep/b", "ignored"),
             ];
         }
-        assert_eq!((report.code, hidden), (5, told(&expected)), "{command}: {report:?}");
+        assert_eq!((report.code, hidden), (5, path_verdicts(&expected)), "{command}: {report:?}");
         let why = report.finding("sub/a").expect("a finding")["reason"].clone();
         assert!(why.as_str().expect("a reason").contains("mounted over"), "{command}: {why}");
     }

@@ -6,7 +6,7 @@
 use crate::support;
 use std::fs;
 
-use crate::support::{Recorded, Report, Tree, content, told};
+use crate::support::{Recorded, Report, Tree, content, path_verdicts};
 use rusqlite::types::Value;
 use serde_json::json;
 
@@ -55,7 +55,11 @@ fn moved_from(report: &Report, path: &str) -> Option<String> {
 fn assert_clean(recorded: &Recorded, case: &str) {
     for command in ["status", "verify", "update"] {
         let report = recorded.run(command, &[""; 0]);
-        assert_eq!((report.code, report.told()), (0, vec![]), "{case}, {command}: {report:?}");
+        assert_eq!(
+            (report.code, report.path_verdicts()),
+            (0, vec![]),
+            "{case}, {command}: {report:?}"
+        );
     }
 }
 
@@ -92,7 +96,7 @@ fn a_renamed_folder_of_ten_thousand_files_is_not_read() {
         assert!(same, "{row:?} was {:?}", before[&old]);
     }
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{}", report.summary());
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{}", report.summary());
     rename(&tree, "other", "top");
     let report = recorded.update();
     let seen = (report.code, report.count("moved"), read(&report));
@@ -214,20 +218,22 @@ const DIR: Told = &[
 ];
 
 fn seen(report: &Report) -> Vec<(String, String, Option<String>)> {
-    let told = report.told().into_iter();
-    told.map(|(path, verdict)| {
-        let from = moved_from(report, &path);
-        (path, verdict, from)
-    })
-    .collect()
+    let reported = report.path_verdicts().into_iter();
+    reported
+        .map(|(path, verdict)| {
+            let from = moved_from(report, &path);
+            (path, verdict, from)
+        })
+        .collect()
 }
 
-fn expected(told: Told) -> Vec<(String, String, Option<String>)> {
-    let told = told.iter();
-    told.map(|(path, verdict, from)| {
-        ((*path).to_owned(), (*verdict).to_owned(), from.map(str::to_owned))
-    })
-    .collect()
+fn expected(reported: Told) -> Vec<(String, String, Option<String>)> {
+    let reported = reported.iter();
+    reported
+        .map(|(path, verdict, from)| {
+            ((*path).to_owned(), (*verdict).to_owned(), from.map(str::to_owned))
+        })
+        .collect()
 }
 
 #[test]
@@ -236,16 +242,16 @@ fn what_was_moved_is_told_and_recorded_once() {
         let (tree, recorded) = tree();
         edit(&tree);
         std::thread::sleep(std::time::Duration::from_millis(60));
-        for (command, told) in [("status", status), ("verify", full)] {
+        for (command, reported) in [("status", status), ("verify", full)] {
             let report = recorded.run(command, &[""; 0]);
-            assert_eq!((report.code, seen(&report)), (1, expected(told)), "{name}: {report:?}");
+            assert_eq!((report.code, seen(&report)), (1, expected(reported)), "{name}: {report:?}");
         }
         let before = recorded.rows();
         let report = recorded.update();
         let result = (report.code, seen(&report), read(&report));
         assert_eq!(result, (0, expected(full), *reads), "{name}: {report:?}");
         let rows = recorded.rows();
-        for (path, _, from) in full.iter().filter(|told| told.1 == "moved") {
+        for (path, _, from) in full.iter().filter(|reported| reported.1 == "moved") {
             let from = from.expect("an old name");
             assert!(!rows.contains_key(from.as_bytes()), "{name}: {from} is still recorded");
             let digest = |row: &support::Row| row["blake3"].clone();
@@ -265,11 +271,11 @@ fn two_files_that_changed_names_are_two_changed_files() {
     rename(&tree, "a", "x");
     rename(&tree, "b", "a");
     rename(&tree, "x", "b");
-    let swapped = told(&[("a", "modified"), ("b", "reverted")]);
+    let swapped = path_verdicts(&[("a", "modified"), ("b", "reverted")]);
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (1, swapped.clone()), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (1, swapped.clone()), "{report:?}");
     let report = recorded.update();
-    assert_eq!((report.code, report.told()), (0, swapped), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, swapped), "{report:?}");
     assert_clean(&recorded, "swapped");
 }
 
@@ -301,12 +307,16 @@ fn what_could_be_several_files_is_none_of_them() {
         recorded.record();
         edit(&tree);
         let came = [("c", "new"), ("d", "new")];
-        let all = told(
+        let all = path_verdicts(
             &came.into_iter().chain(gone.iter().map(|path| (*path, "missing"))).collect::<Vec<_>>(),
         );
         for (command, code) in [("verify", 1), ("update", 0)] {
             let report = recorded.run(command, &[""; 0]);
-            assert_eq!((report.code, report.told()), (code, all.clone()), "{case}: {report:?}");
+            assert_eq!(
+                (report.code, report.path_verdicts()),
+                (code, all.clone()),
+                "{case}: {report:?}"
+            );
             for finding in report.findings() {
                 assert_eq!(finding["reason"], AMBIGUOUS, "{case}, {command}: {finding}");
             }
@@ -364,7 +374,11 @@ fn rot_is_rot_under_another_name() {
     assert_eq!((report.code, report.count("rotten")), (3, 1), "{report:?}");
     assert!(recorded.rows().contains_key(&b"dir/file"[..]), "the evidence is kept");
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (3, told(&[("new/file", "rotten")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (3, path_verdicts(&[("new/file", "rotten")])),
+        "{report:?}"
+    );
     assert_eq!(report.finding("new/file").expect("told")["blocks"], json!([[MIB, 2 * MIB]]));
 }
 
@@ -411,7 +425,7 @@ fn a_renamed_top_folder_is_there_and_a_lost_one_is_not() {
 fn a_tombstone_at_the_new_name_gives_way() {
     let (tree, recorded) = tree();
     fs::remove_file(tree.path("dir/large")).expect("remove");
-    assert_eq!(recorded.update().told(), told(&[("dir/large", "missing")]));
+    assert_eq!(recorded.update().path_verdicts(), path_verdicts(&[("dir/large", "missing")]));
     rename(&tree, "b", "dir/large");
     let report = recorded.update();
     assert_eq!(seen(&report), expected(&[("dir/large", "moved", Some("b"))]), "{report:?}");
@@ -467,7 +481,7 @@ fn further_digests_move_with_a_file_that_was_copied() {
     assert_eq!(recorded.run("update", &["--digest", "blake3"]).code, 0);
     let sha512 = recorded.row("a")["sha512"].clone();
     move_by_copy(&tree, "a", "c");
-    assert_eq!(recorded.update().told(), told(&[("c", "moved")]));
+    assert_eq!(recorded.update().path_verdicts(), path_verdicts(&[("c", "moved")]));
     assert_eq!(recorded.row("c")["sha512"], sha512);
     assert_ne!(sha512, Value::Null);
     assert_clean(&recorded, "copied");

@@ -37,8 +37,8 @@ fn awkward_names_are_recorded_judged_and_told_exactly() {
     }
     let recorded = Recorded::inside(tree.root());
     let report = recorded.record();
-    let told: Vec<_> = report.findings().filter(|finding| finding["kind"] == "file").collect();
-    assert_eq!(told.len(), names.len());
+    let reported: Vec<_> = report.findings().filter(|finding| finding["kind"] == "file").collect();
+    assert_eq!(reported.len(), names.len());
     let rows = recorded.rows();
     for name in &names {
         let row = rows.get(name).unwrap_or_else(|| panic!("no row of {name:?}"));

@@ -8,7 +8,7 @@ use crate::support;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Mounted, Recorded, Report, Tree, content, or_skip, told};
+use crate::support::{Mounted, Recorded, Report, Tree, content, or_skip, path_verdicts};
 use rusqlite::types::Value;
 
 fn fill(root: &Path, files: usize) {
@@ -31,7 +31,7 @@ fn assert_offline(recorded: &Recorded, why: &str, case: &str) {
 }
 
 fn assert_clean(report: &Report, case: &str) {
-    assert_eq!((report.code, report.told()), (0, vec![]), "{case}: {report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{case}: {report:?}");
 }
 
 #[test]
@@ -146,10 +146,14 @@ fn a_copy_with_its_record_is_judged_by_content_and_date() {
     let file = std::fs::OpenOptions::new().read(true).write(true).open(&flipped);
     support::flip_byte(&mut file.expect("open"), 1 << 20);
     support::set_mtime_ns(&flipped, date);
-    let damaged = told(&[("sub/large", "damaged-copy")]);
+    let damaged = path_verdicts(&[("sub/large", "damaged-copy")]);
     for (command, code) in [("verify", 3), ("update", 3), ("verify", 3)] {
         let report = recorded.run(command, &[""; 0]);
-        assert_eq!((report.code, report.told()), (code, damaged.clone()), "{command}: {report:?}");
+        assert_eq!(
+            (report.code, report.path_verdicts()),
+            (code, damaged.clone()),
+            "{command}: {report:?}"
+        );
         let blocks = &report.finding("sub/large").expect("told")["blocks"];
         assert_eq!(*blocks, serde_json::json!([[1 << 20, 2 << 20]]), "{command}");
     }

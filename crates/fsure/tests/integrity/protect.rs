@@ -75,7 +75,7 @@ impl Setting {
             assert!(self.tree.read(path) == *content, "{path}");
         }
         let report = self.recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     }
 }
 
@@ -271,8 +271,8 @@ fn where_several_pools_hold_a_file_any_will_do() {
         std::fs::rename(old, set.folder().join(name)).unwrap();
         std::fs::remove_file(set.tree.path("c")).unwrap();
         let report = set.heal();
-        let told = format!("{:?}", report.lines);
-        assert!(told.contains("shards are bad"), "{report:?}");
+        let reported = format!("{:?}", report.lines);
+        assert!(reported.contains("shards are bad"), "{report:?}");
         assert!(set.tree.read("c") == set.contents["c"], "{name}: {report:?}");
     }
 }
@@ -312,7 +312,11 @@ fn nothing_to_heal_from_is_said() {
     assert_eq!(recorded.run("protect", &[""; 0]).code, 0);
     assert_eq!(recorded.run("heal", &[""; 0]).code, 0);
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "it is never recorded: {report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (0, vec![]),
+        "it is never recorded: {report:?}"
+    );
 }
 
 #[test]

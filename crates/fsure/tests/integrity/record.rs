@@ -7,7 +7,7 @@
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use crate::support::{Recorded, Report, Tree, content, told};
+use crate::support::{Recorded, Report, Tree, content, path_verdicts};
 
 const MIB: usize = 1 << 20;
 
@@ -51,7 +51,7 @@ fn debris(recorded: &Recorded) -> Vec<String> {
 }
 
 fn assert_clean(report: &Report, case: &str) {
-    assert_eq!((report.code, report.told()), (0, vec![]), "{case}: {report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{case}: {report:?}");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn an_edited_row_is_record_bad_and_no_damaged_file() {
             for path in *bad {
                 assert_eq!(report.verdict(path).as_deref(), Some("record-bad"), "{sql}, {command}");
             }
-            let others = report.told().into_iter().filter(|(path, verdict)| {
+            let others = report.path_verdicts().into_iter().filter(|(path, verdict)| {
                 !path.starts_with("many/") && !bad.contains(&&**path) && verdict != "ok"
             });
             assert_eq!(others.collect::<Vec<_>>(), [], "{sql}, {command}: {report:?}");
@@ -297,7 +297,11 @@ fn lost_block_values_cost_the_name_of_the_block_and_nothing_else() {
         assert_clean(&recorded.verify(), sql);
         tree.flip("b", MIB as u64);
         let report = recorded.verify();
-        assert_eq!((report.code, report.told()), (3, told(&[("b", "altered")])), "{sql}");
+        assert_eq!(
+            (report.code, report.path_verdicts()),
+            (3, path_verdicts(&[("b", "altered")])),
+            "{sql}"
+        );
         let finding = report.finding("b").expect("told");
         assert_eq!(finding["blocks"], serde_json::json!([]), "{sql}: none is named wrongly");
     }
@@ -315,8 +319,8 @@ fn what_is_bad_is_healed_by_accepting_it() {
     assert!(recorded.catalog_bytes() == before, "half an acceptance was written");
     let report = accept(tree.root());
     assert_eq!(report.code, 0, "{report:?}");
-    let bad = told(&[("a", "record-bad"), ("b", "record-bad")]);
-    assert_eq!(report.told(), bad, "{report:?}");
+    let bad = path_verdicts(&[("a", "record-bad"), ("b", "record-bad")]);
+    assert_eq!(report.path_verdicts(), bad, "{report:?}");
     assert_clean(&recorded.run("verify", &[""; 0]), "healed");
     tree.flip("b", MIB as u64);
     let blocks = &recorded.verify().finding("b").expect("told")["blocks"];
@@ -337,7 +341,11 @@ fn a_lost_row_is_healed_by_accepting_everything() {
         let report = recorded.run("update", &[Path::new("--accept"), tree.root()]);
         assert_eq!(report.code, 6, "{sql}: a lost row has no path to be named by: {report:?}");
         let report = recorded.run("update", &["--accept-all"]);
-        assert_eq!((report.code, report.told()), (0, told(&[("a", "new")])), "{sql}: {report:?}");
+        assert_eq!(
+            (report.code, report.path_verdicts()),
+            (0, path_verdicts(&[("a", "new")])),
+            "{sql}: {report:?}"
+        );
         assert_clean(&recorded.verify(), sql);
     }
 }
@@ -357,7 +365,7 @@ fn a_page_lost_in_the_middle_is_damage_of_the_record() {
                 std::fs::write(&recorded.catalog, &damaged).expect("damage again");
                 let report = recorded.run(command, &["--quiet"]);
                 // A page of block values costs the names of blocks only.
-                let is_well = report.code == 0 && report.told().is_empty();
+                let is_well = report.code == 0 && report.path_verdicts().is_empty();
                 assert!(report.code == 6 || is_well, "page {page}, {command}: {report:?}");
                 if report.code == 6 {
                     let is_same = recorded.catalog_bytes() == damaged;

@@ -100,7 +100,7 @@ fn with_its_backup_it_is_whole_whatever_page_is_lost() {
         }
         assert!(claims(&recorded) == before, "{case}: {report:?}");
         let verify = recorded.verify();
-        assert_eq!((verify.code, verify.told().len()), (3, 1), "{case}: {verify:?}");
+        assert_eq!((verify.code, verify.path_verdicts().len()), (3, 1), "{case}: {verify:?}");
         assert_eq!(recorded.text("log", &NONE).code, 3, "{case}");
     }
 }
@@ -138,8 +138,8 @@ fn without_a_backup_only_the_rows_of_that_page_are_lost() {
         assert!(report.code != 7 || (is_whole && lost == 0), "{case}: {report:?}");
         // What is lacking is new, and nothing else is wrong.
         let verify = recorded.verify();
-        let told = verify.told();
-        let new = told.iter().filter(|(_, verdict)| verdict == "new").count() as u64;
+        let reported = verify.path_verdicts();
+        let new = reported.iter().filter(|(_, verdict)| verdict == "new").count() as u64;
         assert_eq!(new, lost, "{case}: {report:?} {verify:?}");
         // Without the row of the file system the root is judged as a copy.
         let counted = ["ok", "new", "altered", "damaged-copy"].map(|verdict| verify.count(verdict));
@@ -246,7 +246,7 @@ fn every_run_that_changes_it_keeps_it_and_costs_what_it_changes() {
     let report = recover(&recorded);
     assert_eq!(report.code, 5, "nothing says how new it was: {report:?}");
     let verify = recorded.verify();
-    assert_eq!((verify.code, verify.told().len()), (3, 1), "{verify:?}");
+    assert_eq!((verify.code, verify.path_verdicts().len()), (3, 1), "{verify:?}");
 }
 
 /// A run that is killed at any moment leaves a backup that fits, or one that the
@@ -666,5 +666,5 @@ fn what_is_kept_is_not_recorded() {
     assert_eq!(recover(&recorded).code, 7);
     assert!(tree.path("record.db.damaged-1").exists());
     let verify = recorded.verify();
-    assert_eq!((verify.code, verify.told()), (0, vec![]), "{verify:?}");
+    assert_eq!((verify.code, verify.path_verdicts()), (0, vec![]), "{verify:?}");
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use crate::support::{
     EXT4, Fault, FaultyFs, Image, Meanwhile, Moment, Recorded, Report, Tree, code, content,
-    flip_byte, fsure_json, or_skip, told,
+    flip_byte, fsure_json, or_skip, path_verdicts,
 };
 use rusqlite::types::Value;
 use rustix::mount::{MountFlags, mount_remount};
@@ -81,11 +81,15 @@ fn only_what_is_recorded_is_judged() {
     tree.write(".fsureignore", "0\n");
     tree.write(".fsure/config.toml", "exclude = ['0']\n");
     let report = scrub(&recorded, &["--all"]);
-    let expected = told(&[("0", "ok"), ("1", "missing"), ("2", "touched")]);
-    assert_eq!((report.told(), report.code), (expected, 1), "{report:?}");
+    let expected = path_verdicts(&[("0", "ok"), ("1", "missing"), ("2", "touched")]);
+    assert_eq!((report.path_verdicts(), report.code), (expected, 1), "{report:?}");
     // Part of a root, by its path.
     let report = fsure_json(&["scrub".as_ref(), tree.path("2").as_os_str(), "--all".as_ref()]);
-    assert_eq!((report.told(), report.code), (told(&[("2", "touched")]), 0), "{report:?}");
+    assert_eq!(
+        (report.path_verdicts(), report.code),
+        (path_verdicts(&[("2", "touched")]), 0),
+        "{report:?}"
+    );
     assert_eq!(said(&report).0, 1, "{report:?}");
 }
 
@@ -96,20 +100,20 @@ fn what_was_bad_comes_first_every_time_until_it_is_well() {
     std::fs::remove_file(tree.path("2")).expect("remove");
     next_second();
     let date = recorded.row("1")["verified_s"].clone();
-    let bad = told(&[("1", "altered"), ("2", "missing")]);
+    let bad = path_verdicts(&[("1", "altered"), ("2", "missing")]);
     let report = scrub(&recorded, &[]);
-    assert_eq!((report.told(), report.code), (bad.clone(), 3), "{report:?}");
+    assert_eq!((report.path_verdicts(), report.code), (bad.clone(), 3), "{report:?}");
     for _ in 0..2 {
         // Both looks at the bad one: no more fits. It is no older than others.
         let report = scrub(&recorded, &["--budget", "2MiB", "--max-age", "1h"]);
-        assert_eq!((report.told(), report.code), (bad.clone(), 3), "{report:?}");
+        assert_eq!((report.path_verdicts(), report.code), (bad.clone(), 3), "{report:?}");
         assert_eq!(said(&report), (2, 0, 2 * MIB), "{report:?}");
         assert_eq!(report.summary()["scrub"]["again_files"], 2, "{report:?}");
         assert_eq!(recorded.row("1")["verified_s"], date, "bad is not verified");
     }
     // Before others that are as old, too, and whatever it takes.
     let report = scrub(&recorded, &["--budget", "1MiB"]);
-    assert_eq!((report.told(), said(&report).2), (bad.clone(), 2 * MIB), "{report:?}");
+    assert_eq!((report.path_verdicts(), said(&report).2), (bad.clone(), 2 * MIB), "{report:?}");
     let text = recorded.text("scrub", &["--budget", "1MiB"]).stdout;
     assert!(text.contains("the OTHERS WAIT until"), "{text}");
     // `verify` leaves the same behind, and a good copy ends it.
@@ -118,13 +122,13 @@ fn what_was_bad_comes_first_every_time_until_it_is_well() {
     let report = recorded.verify();
     assert_eq!(report.code, 3, "{report:?}");
     let report = scrub(&recorded, &["--max-age", "1h"]);
-    let expected = told(&[("2", "missing"), ("3", "altered")]);
-    assert_eq!((report.told(), said(&report).0), (expected, 2), "{report:?}");
+    let expected = path_verdicts(&[("2", "missing"), ("3", "altered")]);
+    assert_eq!((report.path_verdicts(), said(&report).0), (expected, 2), "{report:?}");
     tree.flip("3", 5);
     // It reads the file, whose change time is another, and so ends it, too.
     recorded.update();
     let report = scrub(&recorded, &["--max-age", "1h"]);
-    assert_eq!((report.told(), said(&report).0), (vec![], 0), "{report:?}");
+    assert_eq!((report.path_verdicts(), said(&report).0), (vec![], 0), "{report:?}");
 }
 
 #[test]
@@ -133,14 +137,14 @@ fn what_is_edited_takes_its_turn_with_the_others() {
     tree.write("0", content(MIB as usize, 9));
     next_second();
     let report = scrub(&recorded, &["--budget", "1MiB"]);
-    let edited = told(&[("0", "modified")]);
-    assert_eq!((report.told(), report.code), (edited.clone(), 1), "{report:?}");
+    let edited = path_verdicts(&[("0", "modified")]);
+    assert_eq!((report.path_verdicts(), report.code), (edited.clone(), 1), "{report:?}");
     next_second();
     let report = scrub(&recorded, &["--budget", "1MiB"]);
-    assert_eq!((report.told(), report.code), (vec![], 0), "the other one: {report:?}");
+    assert_eq!((report.path_verdicts(), report.code), (vec![], 0), "the other one: {report:?}");
     next_second();
     let report = scrub(&recorded, &["--budget", "1MiB"]);
-    assert_eq!((report.told(), report.code), (edited, 1), "{report:?}");
+    assert_eq!((report.path_verdicts(), report.code), (edited, 1), "{report:?}");
 }
 
 #[test]
@@ -156,13 +160,13 @@ fn flaky_and_unreadable_are_remembered() {
     recorded.record();
     let faults = || [Fault::flip("b", 7..8).times(1), Fault::eio("c", 4096..8192)];
     view.set(faults());
-    let bad = told(&[("b", "flaky"), ("c", "unreadable")]);
+    let bad = path_verdicts(&[("b", "flaky"), ("c", "unreadable")]);
     let report = scrub(&recorded, &[]);
-    assert_eq!((report.told(), report.code), (bad, 3), "{report:?}");
+    assert_eq!((report.path_verdicts(), report.code), (bad, 3), "{report:?}");
     view.set([]);
     let report = scrub(&recorded, &["--max-age", "1h", "--all"]);
-    let well = told(&[("b", "ok"), ("c", "ok")]);
-    assert_eq!((report.told(), report.code), (well, 0), "{report:?}");
+    let well = path_verdicts(&[("b", "ok"), ("c", "ok")]);
+    assert_eq!((report.path_verdicts(), report.code), (well, 0), "{report:?}");
     assert_eq!(said(&scrub(&recorded, &["--max-age", "1h"])).0, 0);
 }
 
@@ -213,8 +217,8 @@ fn of_a_large_bad_file_only_the_bad_block_comes_again() {
     view.set([]);
     next_second();
     let report = scrub(&recorded, &["--budget", "4MiB", "--all"]);
-    let well = told(&[("large", "ok"), ("small", "ok")]);
-    assert_eq!((report.told(), report.code), (well, 0), "{report:?}");
+    let well = path_verdicts(&[("large", "ok"), ("small", "ok")]);
+    assert_eq!((report.path_verdicts(), report.code), (well, 0), "{report:?}");
     let dates = ["large", "small"].map(|name| recorded.row(name)["verified_s"].clone());
     let [Value::Integer(large), Value::Integer(small)] = dates else { panic!("{dates:?}") };
     assert!(large < small, "as old as its oldest block: {large}, {small}");
@@ -353,7 +357,11 @@ fn a_record_that_cannot_be_written_is_said_and_begun_anew() {
     let before = recorded.catalog_bytes();
     for _ in 0..2 {
         let report = scrub(&recorded, &["--budget", "1MiB", "--all"]);
-        assert_eq!((report.told(), report.code), (told(&[("a", "ok")]), 0), "{report:?}");
+        assert_eq!(
+            (report.path_verdicts(), report.code),
+            (path_verdicts(&[("a", "ok")]), 0),
+            "{report:?}"
+        );
         assert!(report.stderr.contains("begins with the same files again"), "{report:?}");
     }
     assert!(recorded.catalog_bytes() == before);
@@ -366,8 +374,8 @@ fn a_bad_row_is_told_first_and_nothing_is_noted() {
         .edit("UPDATE record SET verified_s = verified_s + 99999 WHERE path = CAST('1' AS BLOB)");
     let before = recorded.rows();
     let report = scrub(&recorded, &["--budget", "1MiB", "--all"]);
-    let expected = told(&[("0", "ok"), ("1", "record-bad")]);
-    assert_eq!((report.told(), report.code), (expected, 6), "{report:?}");
+    let expected = path_verdicts(&[("0", "ok"), ("1", "record-bad")]);
+    assert_eq!((report.path_verdicts(), report.code), (expected, 6), "{report:?}");
     assert_eq!(recorded.rows(), before);
 }
 

@@ -54,8 +54,8 @@ impl Slow {
 
     fn options(&self) -> Options {
         let now_s = Arc::clone(&self.now_s);
-        let tell = move || now_s.load(Ordering::Relaxed) * 1_000_000_000;
-        Options { clock: Clock::telling(tell), ..at(0) }
+        let report = move || now_s.load(Ordering::Relaxed) * 1_000_000_000;
+        Options { clock: Clock::from_fn(report), ..at(0) }
     }
 
     fn scrub(&self, seconds: u64) -> Outcome {
@@ -68,7 +68,7 @@ impl Slow {
     }
 }
 
-fn told(outcome: Outcome) -> ScrubSummary {
+fn reported(outcome: Outcome) -> ScrubSummary {
     assert_eq!(outcome.exit_code().number(), 0, "{outcome:?}");
     outcome.scrub.expect("a scrub")
 }
@@ -85,7 +85,7 @@ fn a_large_file_is_verified_in_as_many_runs_as_it_takes() {
         let outcome = slow.scrub(10);
         read += outcome.bytes.total();
         assert!(outcome.bytes.total() <= 14 * MIB, "a read of 4 MiB was under way at most");
-        if told(outcome).left_files() == 0 {
+        if reported(outcome).left_files() == 0 {
             break;
         }
         assert!(runs < 20, "it goes on");
@@ -101,16 +101,16 @@ fn a_file_that_takes_longer_than_any_run_comes_last_and_is_told() {
         return;
     };
     // It is the oldest, and so has all of the time; the others have the next.
-    let first = told(slow.scrub(10));
+    let first = reported(slow.scrub(10));
     assert_eq!((first.left_files(), first.too_large_files), (4, 1), "{first:?}");
     assert_eq!(first.too_large_first.expect("its name").as_bytes(), b"a-huge");
     for _ in 0..2 {
-        let next = told(slow.scrub(10));
+        let next = reported(slow.scrub(10));
         assert_eq!((next.left_files(), next.too_large_files), (1, 1), "{next:?}");
     }
-    let third = told(slow.scrub(100));
+    let third = reported(slow.scrub(100));
     assert_eq!((third.left_files(), third.too_large_files), (0, 0), "{third:?}");
-    assert_eq!(told(slow.scrub(0)).due_files, 4);
+    assert_eq!(reported(slow.scrub(0)).due_files, 4);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn of<'a>(report: &'a Report, path: &[u8]) -> &'a Value {
 }
 
 /// Path, verdict and norm of every finding.
-fn told(report: &Report) -> Vec<(String, String, Option<String>)> {
+fn reported(report: &Report) -> Vec<(String, String, Option<String>)> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let one = |finding: &Value| {
         let [path, verdict] = ["path", "verdict"].map(|field| text(&finding[field]));
@@ -115,7 +115,7 @@ fn a_copy_in_another_unicode_form_matches_its_record() {
             assert_eq!(after[now]["blake3"], rows[then]["blake3"]);
         }
         let report = recorded.verify();
-        assert_eq!((report.code, told(&report)), (0, vec![]), "{report:?}");
+        assert_eq!((report.code, reported(&report)), (0, vec![]), "{report:?}");
         copy.flip(os(&now[0]), 5);
         let report = recorded.verify();
         assert_eq!((report.code, report.count("altered")), (3, 1), "{report:?}");
@@ -163,7 +163,7 @@ fn a_folder_renamed_to_other_capitals_is_not_read() {
     assert_eq!(summary["bytes_read"], 0, "{report:?}");
     assert_eq!(of(&report, b"photos/IMG_3.JPG")["norm"], "case");
     let report = recorded.verify();
-    assert_eq!((report.code, told(&report)), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, reported(&report)), (0, vec![]), "{report:?}");
     assert!(recorded.rows().keys().all(|path| path.starts_with(b"photos")));
 }
 
@@ -252,10 +252,14 @@ fn two_names_that_fold_together_both_stay_protected() {
         let recorded = take_record(&original, &copy);
         for command in ["verify", "status", "update"] {
             let report = recorded.run(command, &[""; 0]);
-            assert_eq!(told(&report), expected(verdicts), "{then:?} {now:?} {command}: {report:?}");
+            assert_eq!(
+                reported(&report),
+                expected(verdicts),
+                "{then:?} {now:?} {command}: {report:?}"
+            );
         }
         let report = recorded.verify();
-        assert_eq!((report.code, told(&report)), (0, vec![]), "{then:?} {now:?}: {report:?}");
+        assert_eq!((report.code, reported(&report)), (0, vec![]), "{then:?} {now:?}: {report:?}");
     }
 }
 
@@ -299,8 +303,8 @@ fn on_a_file_system_without_capitals_no_name_shadows_another() {
     for command in ["status", "verify", "update"] {
         let report = recorded.run(command, &[""; 0]);
         let all = expected(&[("ALONE", "ok", Some("case")), ("Twin", "missing", None)]);
-        assert_eq!(told(&report), all, "{command}: {report:?}");
+        assert_eq!(reported(&report), all, "{command}: {report:?}");
     }
     let report = recorded.verify();
-    assert_eq!((report.code, told(&report)), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, reported(&report)), (0, vec![]), "{report:?}");
 }

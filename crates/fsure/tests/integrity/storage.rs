@@ -9,12 +9,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::support::{
-    EXT4, Image, Mounted, Recorded, Report, Run, Tree, code, content, or_skip, told,
+    EXT4, Image, Mounted, Recorded, Report, Run, Tree, code, content, or_skip, path_verdicts,
 };
 use rustix::mount::{MountFlags, mount_remount};
 
 fn assert_clean(report: &Report, case: &str) {
-    assert_eq!((report.code, report.told()), (0, vec![]), "{case}: {report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{case}: {report:?}");
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn a_full_disk_ends_the_update_and_leaves_the_record_as_it_was() {
         let damage = ["rotten", "altered", "damaged-copy", "record-bad", "missing"];
         assert!(damage.iter().all(|verdict| report.count(verdict) == 0), "{attempt}: {report:?}");
     }
-    let room = Recorded::outside(tree.root(), &tree.path(".fsure-catalog.db"));
-    room.record();
+    let space = Recorded::outside(tree.root(), &tree.path(".fsure-catalog.db"));
+    space.record();
 }
 
 /// Fills a file system to its last block, and leaves so many bytes.
@@ -131,7 +131,11 @@ fn a_full_disk_keeps_no_file_from_being_judged() {
             let report = recorded.run(command, &[""; 0]);
             let case = format!("{command}, {pages} pages left: {report:?}");
             assert_eq!(report.code, 3, "{case}");
-            assert_eq!(report.told(), told(&[(damaged.as_str(), "altered")]), "{case}");
+            assert_eq!(
+                report.path_verdicts(),
+                path_verdicts(&[(damaged.as_str(), "altered")]),
+                "{case}"
+            );
             assert_eq!(report.count("ok"), FILES - 1, "{case}");
             let is_short = pages < 5;
             assert!(!is_short || report.stderr.contains("verified"), "{case}");
@@ -255,7 +259,11 @@ fn a_file_or_folder_below_a_root_is_judged_by_the_root_s_record() {
             let path: &Path = &tree.path(path);
             let report = support::fsure_json(&[Path::new(command), path]);
             let expected: Vec<_> = damaged.iter().map(|path| (*path, "altered")).collect();
-            assert_eq!(report.told(), told(&expected), "{command} {path:?}: {report:?}");
+            assert_eq!(
+                report.path_verdicts(),
+                path_verdicts(&expected),
+                "{command} {path:?}: {report:?}"
+            );
             let code = if damaged.is_empty() { 0 } else { 3 };
             assert_eq!(report.code, code, "{command} {path:?}: {report:?}");
         }

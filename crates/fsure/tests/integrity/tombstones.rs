@@ -80,7 +80,7 @@ fn a_year_is_remembered_and_what_is_older_goes_with_the_next_change() {
     let outcome = update_on(&recorded, 501);
     assert_eq!((outcome.forgotten, rows(&recorded)), (2, (7, 0)), "{outcome:?}");
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn the_user_has_what_is_gone_forgotten_and_the_file_becomes_smaller() {
     assert!(size() * 2 < before, "{before} bytes before, {} now", size());
     assert_eq!(number_of(&recorded, "SELECT count(*) FROM pragma_integrity_check"), 1);
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
     assert_eq!(number_of(&recorded, "SELECT rows FROM root"), NAMES as i64 + 3);
     for wrong in ["", "soon", "-1d", "00"] {
         assert_eq!(recorded.run("update", &["--forget", wrong]).code, 2, "{wrong}");
@@ -138,7 +138,7 @@ fn a_killed_forget_costs_no_living_record() {
         let _ = kill_process(Pid::from_child(&child), Signal::KILL);
         child.wait().expect("wait");
         let report = recorded.run("verify", &[""; 0]);
-        assert_eq!((report.code, report.told()), (0, vec![]), "round {round}: {report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "round {round}: {report:?}");
         assert_eq!(report.count("ok"), NAMES, "round {round}");
     }
 }

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Fault, FaultyFs, Mounted, Recorded, Row, Tree, code, content, or_skip, told};
+use crate::support::{
+    Fault, FaultyFs, Mounted, Recorded, Row, Tree, code, content, or_skip, path_verdicts,
+};
 use rusqlite::types::Value;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -60,8 +62,8 @@ fn a_bad_sector_costs_its_own_bytes_and_never_the_record() {
     for (command, more) in [("verify", ""), ("update", "--full")] {
         let more = [more].into_iter().filter(|more| !more.is_empty()).collect::<Vec<_>>();
         let report = recorded.run(command, &[&["--all"], &more[..]].concat());
-        let expected = told(&[("a", "ok"), ("b", "unreadable"), ("c", "altered")]);
-        assert_eq!((report.code, report.told()), (3, expected), "{command}: {report:?}");
+        let expected = path_verdicts(&[("a", "ok"), ("b", "unreadable"), ("c", "altered")]);
+        assert_eq!((report.code, report.path_verdicts()), (3, expected), "{command}: {report:?}");
         let finding = report.finding("b").expect("told");
         assert_eq!(finding["unreadable"], json!([[64 * KIB, MIB]]), "{command}: {finding:#}");
         assert_eq!(finding["blocks"], json!([]), "{command}: {finding:#}");
@@ -70,12 +72,16 @@ fn a_bad_sector_costs_its_own_bytes_and_never_the_record() {
     }
     setting.tree.flip("c", 5);
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (4, told(&[("b", "unreadable")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (4, path_verdicts(&[("b", "unreadable")])),
+        "{report:?}"
+    );
     let everything = recorded.run("update", &["--full", "--accept-all"]);
     assert_eq!((everything.code, recorded.row("b")), (4, row), "there is nothing to accept");
     setting.view.set([]);
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "well again: {report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "well again: {report:?}");
 }
 
 /// File size, bad ranges, and the ranges that must be named.
@@ -105,8 +111,8 @@ fn the_bad_bytes_are_found_to_the_page() {
             setting.view.faults.lock().expect("lock").direct_io = direct_io;
             setting.view.set(bad.iter().map(|[from, to]| Fault::eio("file", *from..*to)));
             let report = setting.recorded.verify();
-            let expected = (4, told(&[("file", "unreadable")]));
-            assert_eq!((report.code, report.told()), expected, "{case:?}: {report:?}");
+            let expected = (4, path_verdicts(&[("file", "unreadable")]));
+            assert_eq!((report.code, report.path_verdicts()), expected, "{case:?}: {report:?}");
             let finding = report.finding("file").expect("told");
             assert_eq!(finding["unreadable"], json!(named), "{case:?} {direct_io}: {finding:#}");
             assert_eq!(setting.recorded.row("file"), row, "{case:?}");
@@ -127,8 +133,8 @@ fn damage_beside_a_bad_sector_is_damage_and_both_are_listed() {
         setting.view.set([Fault::eio("file", bad..bad + 1)]);
         for command in ["verify", "update"] {
             let report = setting.recorded.run(command, &[""; 0]);
-            let expected = (3, told(&[("file", "altered")]));
-            assert_eq!((report.code, report.told()), expected, "{command}: {report:?}");
+            let expected = (3, path_verdicts(&[("file", "altered")]));
+            assert_eq!((report.code, report.path_verdicts()), expected, "{command}: {report:?}");
             let finding = report.finding("file").expect("told");
             assert_eq!(finding["blocks"], json!([[damaged, damaged + MIB]]), "{finding:#}");
             assert_eq!(finding["unreadable"], json!([[bad, bad + 4096]]), "{finding:#}");
@@ -166,12 +172,16 @@ fn a_read_that_fails_or_lies_only_once_is_flaky() {
             let mut words = command.split(' ');
             let command = words.next().expect("a word");
             let report = setting.recorded.run(command, &words.collect::<Vec<_>>());
-            let expected = (3, told(&[("file", "flaky")]));
-            assert_eq!((report.code, report.told()), expected, "{name}, {command}: {report:?}");
+            let expected = (3, path_verdicts(&[("file", "flaky")]));
+            assert_eq!(
+                (report.code, report.path_verdicts()),
+                expected,
+                "{name}, {command}: {report:?}"
+            );
             assert_eq!(setting.recorded.row("file"), row, "{name}, {command}");
         }
         let report = setting.recorded.verify();
-        assert_eq!((report.code, report.told()), (0, vec![]), "{name}: {report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{name}: {report:?}");
     }
 }
 
@@ -186,8 +196,8 @@ fn small_files_are_flaky_too() {
         setting.view.faults.lock().expect("lock").direct_io = true;
         setting.view.set([fault]);
         let report = setting.recorded.verify();
-        let expected = (3, told(&[("file", "flaky")]));
-        assert_eq!((report.code, report.told()), expected, "{name}: {report:?}");
+        let expected = (3, path_verdicts(&[("file", "flaky")]));
+        assert_eq!((report.code, report.path_verdicts()), expected, "{name}: {report:?}");
     }
 }
 
@@ -200,7 +210,7 @@ fn a_folder_that_cannot_be_listed_hides_its_files_and_loses_none() {
     setting.view.set([Fault::eio("dir", 0..1)]);
     for command in ["verify", "update", "status"] {
         let report = setting.recorded.run(command, &["--all"]);
-        let expected = told(&[
+        let expected = path_verdicts(&[
             ("dir", "unreadable"),
             ("dir-x", "ok"),
             ("dir/a", "unreadable"),
@@ -208,7 +218,7 @@ fn a_folder_that_cannot_be_listed_hides_its_files_and_loses_none() {
             ("dir/sub/b", "unreadable"),
             ("z", "ok"),
         ]);
-        assert_eq!(told_once(&report), expected, "{command}: {report:?}");
+        assert_eq!(reported_once(&report), expected, "{command}: {report:?}");
         assert_eq!(report.code, 4, "{command}: {report:?}");
         assert_eq!(setting.rows(), rows, "{command} wrote tombstones");
     }
@@ -216,12 +226,12 @@ fn a_folder_that_cannot_be_listed_hides_its_files_and_loses_none() {
     assert_eq!((report.code, setting.rows()), (4, rows.clone()), "nothing to accept");
     setting.view.set([]);
     let report = setting.recorded.verify();
-    assert_eq!((report.code, report.told()), (0, vec![]), "{report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
 }
 
 /// With `--all` the folder itself is told twice: its own entry was well, and
 /// only listing it showed otherwise. The last word counts.
-fn told_once(report: &support::Report) -> Vec<(String, String)> {
+fn reported_once(report: &support::Report) -> Vec<(String, String)> {
     let mut last = BTreeMap::new();
     for finding in report.findings() {
         let text = |field: &str| finding[field].as_str().expect("text").to_owned();
@@ -235,8 +245,8 @@ fn a_new_file_that_cannot_be_read_is_not_recorded() {
     let Some(setting) = Setting::new("a_new_file_that_cannot_be_read", THREE) else { return };
     setting.view.set([Fault::eio("b", 64 * KIB..u64::MAX)]);
     let report = setting.recorded.update();
-    let expected = (4, told(&[("a", "new"), ("b", "unreadable"), ("c", "new")]));
-    assert_eq!((report.code, report.told()), expected, "{report:?}");
+    let expected = (4, path_verdicts(&[("a", "new"), ("b", "unreadable"), ("c", "new")]));
+    assert_eq!((report.code, report.path_verdicts()), expected, "{report:?}");
     let rows = setting.recorded.rows();
     assert_eq!(rows.keys().collect::<Vec<_>>(), [b"a", b"c"], "{rows:#?}");
     setting.view.set([]);

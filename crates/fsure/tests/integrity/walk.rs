@@ -6,14 +6,16 @@
 use crate::support;
 use std::os::unix::fs::{FileExt as _, symlink};
 
-use crate::support::{Mounted, Recorded, Report, Tree, content, fsure_json, or_skip, told};
+use crate::support::{
+    Mounted, Recorded, Report, Tree, content, fsure_json, or_skip, path_verdicts,
+};
 use rusqlite::types::Value;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 const MIB: u64 = 1 << 20;
 
 fn assert_clean(report: &Report, case: &str) {
-    assert_eq!((report.code, report.told()), (0, vec![]), "{case}: {report:?}");
+    assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{case}: {report:?}");
 }
 
 fn number(report: &Report, field: &str) -> u64 {
@@ -52,9 +54,9 @@ fn patterns_leave_out_and_gitignore_does_not() {
     let report = recorded.run("update", &["--exclude", "keep.tmp", "--all"]);
     assert_eq!(report.code, 0, "{report:?}");
     let left_out: Vec<_> =
-        report.told().into_iter().filter(|(_, verdict)| verdict == "ignored").collect();
+        report.path_verdicts().into_iter().filter(|(_, verdict)| verdict == "ignored").collect();
     let names = ["a.log", "cache", "in/a.log", "in/deep/b.tmp", "keep.tmp", "x.bak"];
-    assert_eq!(left_out, told(&names.map(|name| (name, "ignored"))), "{report:?}");
+    assert_eq!(left_out, path_verdicts(&names.map(|name| (name, "ignored"))), "{report:?}");
     let counts = (number(&report, "ignored_files"), number(&report, "ignored_folders"));
     assert_eq!(counts, (5, 1), "{report:?}");
     let inside = ["in", "in/.fsureignore", "in/deep", "in/deep/keep.log", "in/keep.log"];
@@ -102,11 +104,15 @@ fn hard_links_are_read_once_and_judged_under_every_name() {
     assert_eq!((number(&report, "bytes_read"), report.count("ok")), (once, 4), "{report:?}");
     tree.flip("three", MIB);
     let names = ["one", "sub/two", "three"];
-    let mut damaged = told(&names.map(|name| (name, "altered")));
+    let mut damaged = path_verdicts(&names.map(|name| (name, "altered")));
     damaged.sort();
     for command in ["verify", "update"] {
         let report = recorded.run(command, &[""; 0]);
-        assert_eq!((report.code, report.told()), (3, damaged.clone()), "{command}: {report:?}");
+        assert_eq!(
+            (report.code, report.path_verdicts()),
+            (3, damaged.clone()),
+            "{command}: {report:?}"
+        );
         for name in names {
             let blocks = &report.finding(name).expect("told")["blocks"];
             assert_eq!(*blocks, serde_json::json!([[MIB, 2 * MIB]]), "{command}, {name}");
@@ -137,7 +143,10 @@ fn other_file_systems_are_left_out_unless_asked_for() {
     assert_eq!(seen, (5, Some("ignored".into())), "what is recorded is not judged: {report:?}");
     tree.flip("mounted/inner", 0);
     let report = recorded.verify();
-    assert_eq!((report.code, report.told()), (3, told(&[("mounted/inner", "altered")])));
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (3, path_verdicts(&[("mounted/inner", "altered")]))
+    );
     drop(mounted);
     for command in ["verify", "update"] {
         let report = recorded.run(command, &[""; 0]);
@@ -163,8 +172,8 @@ fn a_root_in_a_root_is_judged_by_its_own_record() {
     tree.flip("inner/deep/b", 0);
     for command in ["verify", "update"] {
         let report = outer.run(command, &[""; 0]);
-        let expected = told(&[("deep/b", "altered"), ("file", "altered")]);
-        assert_eq!((report.code, report.told()), (3, expected), "{command}: {report:?}");
+        let expected = path_verdicts(&[("deep/b", "altered"), ("file", "altered")]);
+        assert_eq!((report.code, report.path_verdicts()), (3, expected), "{command}: {report:?}");
         let roots: Vec<_> = report.lines.iter().filter(|line| line["type"] == "root").collect();
         assert_eq!(roots.len(), 2, "{command}: {roots:?}");
         assert_eq!(report.count("ok") + report.count("altered"), 4, "{command}: {report:?}");
@@ -175,7 +184,11 @@ fn a_root_in_a_root_is_judged_by_its_own_record() {
     assert_eq!(report.lines.iter().filter(|line| line["type"] == "root").count(), 2);
     // The nearest root above counts.
     let report = fsure_json(&["verify".into(), tree.path("inner/deep/b")]);
-    assert_eq!((report.code, report.told()), (3, told(&[("deep/b", "altered")])), "{report:?}");
+    assert_eq!(
+        (report.code, report.path_verdicts()),
+        (3, path_verdicts(&[("deep/b", "altered")])),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -247,10 +260,14 @@ fn links_are_recorded_by_their_target_and_never_followed() {
     std::fs::remove_file(tree.path("link")).expect("remove");
     symlink("elsewhere", tree.path("link")).expect("link");
     std::fs::remove_file(tree.path("dangling")).expect("remove");
-    let changed = told(&[("dangling", "missing"), ("link", "modified")]);
+    let changed = path_verdicts(&[("dangling", "missing"), ("link", "modified")]);
     for (command, code) in [("status", 1), ("verify", 1), ("update", 0)] {
         let report = recorded.run(command, &[""; 0]);
-        assert_eq!((report.code, report.told()), (code, changed.clone()), "{command}: {report:?}");
+        assert_eq!(
+            (report.code, report.path_verdicts()),
+            (code, changed.clone()),
+            "{command}: {report:?}"
+        );
     }
     assert_clean(&recorded.verify(), "recorded");
 }
@@ -269,7 +286,11 @@ fn what_comes_back_is_held_against_its_tombstone() {
         let date = tree.mtime("file");
         std::fs::rename(&path, beside.path("file")).expect("move away");
         let report = recorded.update();
-        assert_eq!(report.told(), told(&[("file", "missing")]), "{case}: {report:?}");
+        assert_eq!(
+            report.path_verdicts(),
+            path_verdicts(&[("file", "missing")]),
+            "{case}: {report:?}"
+        );
         match *case {
             "moved back" => std::fs::rename(beside.path("file"), &path).expect("move back"),
             "copied back" => std::fs::write(&path, &data).expect("write"),
@@ -281,8 +302,8 @@ fn what_comes_back_is_held_against_its_tombstone() {
         tree.set_mtime("file", date);
         for command in ["verify", "update"] {
             let report = recorded.run(command, &["--all"]);
-            let told = report.verdict("file");
-            assert_eq!(told.as_deref(), Some(*verdict), "{case}, {command}: {report:?}");
+            let reported = report.verdict("file");
+            assert_eq!(reported.as_deref(), Some(*verdict), "{case}, {command}: {report:?}");
             assert_eq!(report.code, *code, "{case}, {command}: {report:?}");
         }
         let is_gone = recorded.row("file")["gone_s"] != Value::Null;

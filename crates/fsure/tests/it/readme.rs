@@ -56,11 +56,11 @@ fn run(tree: &Tree, step: &Step) {
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = printed.lines().collect();
-    let told = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(5) && told.contains("/dev/fuse") {
-        return skip(&step.command, told.trim());
+    let reported = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(5) && reported.contains("/dev/fuse") {
+        return skip(&step.command, reported.trim());
     }
-    assert_eq!(output.status.code(), Some(step.code), "{}:\n{printed}{told}", step.command);
+    assert_eq!(output.status.code(), Some(step.code), "{}:\n{printed}{reported}", step.command);
     assert!(
         fits(&step.expected, &lines),
         "{} printed\n{printed}\nand not\n{}",

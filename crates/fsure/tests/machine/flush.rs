@@ -88,8 +88,8 @@ fn memory_is_not_measured_and_the_report_says_why() {
     // That it had bad company may be said of any run.
     let company = ["other programs used", "the hypervisor gave", "tasks were running"];
     let is_of_the_run = |line: &&str| !company.iter().any(|words| line.contains(words));
-    let told = run.stderr.lines().filter(is_of_the_run);
-    assert_eq!(told.collect::<Vec<_>>(), [""; 0]);
+    let reported = run.stderr.lines().filter(is_of_the_run);
+    assert_eq!(reported.collect::<Vec<_>>(), [""; 0]);
     let said = format!("{}\n  NOT_MEASURED (not measured): ", text(folder.path()));
     assert!(run.stdout.starts_with(&said), "a file stands for its folder: {}", run.stdout);
     let run = flush(&[text(folder.path())]);
@@ -251,16 +251,16 @@ fn a_run_that_is_interrupted_says_what_it_had() {
         .spawn()
         .expect("start fsure");
     let mut output = BufReader::new(run.stdout.take().expect("a pipe"));
-    let mut told = String::new();
+    let mut reported = String::new();
     // Each line comes when it is known: after the methods there is much to do yet.
-    while !told.contains("replace + ") {
-        assert_ne!(output.read_line(&mut told).expect("read"), 0, "{told}");
+    while !reported.contains("replace + ") {
+        assert_ne!(output.read_line(&mut reported).expect("read"), 0, "{reported}");
     }
     let id = i32::try_from(run.id()).ok().and_then(Pid::from_raw).expect("a number");
     kill_process(id, Signal::INT).expect("interrupt it");
-    output.read_to_string(&mut told).expect("read");
+    output.read_to_string(&mut reported).expect("read");
     assert_eq!(run.wait().expect("its end").code(), Some(130));
-    let lines = lines(&told);
+    let lines = lines(&reported);
     assert!(!of_type(&lines, "method").is_empty());
     assert_eq!(of_type(&lines, "summary")[0]["exit_code"], 130);
     assert_eq!(folder.path().read_dir().expect("list it").count(), 0);

@@ -254,9 +254,9 @@ fn profiles_are_measured_and_only_etcd_s_has_a_mark() {
         let Some(image) = image else { return };
         let profiles = vec![Pattern::Etcd, Pattern::Postgres, Pattern::Sqlite];
         let run = Run::of(&FlushOptions { profiles, ..options(image.root()) });
-        let told: Vec<_> =
+        let reported: Vec<_> =
             run.profiles().iter().map(|one| (&*one.name, one.passed.is_some())).collect();
-        assert_eq!(told, [("etcd", true), ("postgres", false), ("sqlite", false)]);
+        assert_eq!(reported, [("etcd", true), ("postgres", false), ("sqlite", false)]);
         let figure = |place: usize, name: &str| {
             let figures = &run.profiles()[place].figures;
             figures.iter().find(|(figure, _)| figure == name).expect("a figure").1
@@ -313,9 +313,9 @@ fn a_wish_to_stop_is_obeyed_and_leaves_nothing() {
         let lines = ear.lines.into_inner().expect("no panic");
         assert!(matches!(lines[0], ResultLine::Result(_)));
         for name in rows {
-            let is_told =
+            let is_reported =
                 |line: &ResultLine| matches!(line, ResultLine::Method(one) if one.name == *name);
-            assert!(lines.iter().any(is_told), "{step}: {name} had been measured");
+            assert!(lines.iter().any(is_reported), "{step}: {name} had been measured");
         }
         let has_curve = lines.iter().any(|line| matches!(line, ResultLine::Curve(_)));
         assert_eq!(has_curve, step != "fdatasync", "{step}");
@@ -338,10 +338,10 @@ fn where_there_is_too_little_room_nothing_is_begun() {
     let image = or_skip("flush without room", Image::new(&EXT4, 8));
     let Some(image) = image else { return };
     let error = failed(&options(image.root()), &Ear::default());
-    let told = error.to_string();
+    let reported = error.to_string();
     assert!(
-        told.contains("are needed") && told.contains(&*image.root().to_string_lossy()),
-        "{told}"
+        reported.contains("are needed") && reported.contains(&*image.root().to_string_lossy()),
+        "{reported}"
     );
     assert_eq!(error.exit_code(), ExitCode::Incomplete);
     assert!(error.hint().is_some_and(|hint| hint.contains("room")));

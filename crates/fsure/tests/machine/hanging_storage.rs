@@ -109,7 +109,7 @@ fn what_does_not_answer_is_unreadable_and_the_rest_is_judged() {
         let mut expected: Vec<_> =
             silent.iter().map(|path| ((*path).to_owned(), "unreadable".to_owned())).collect();
         expected.sort();
-        assert_eq!(report.told(), expected, "{report:?}");
+        assert_eq!(report.path_verdicts(), expected, "{report:?}");
         assert_eq!(report.count("ok"), FILES - silent.len() as u64);
         let reason = report.finding(silent[0]).expect("a finding")["reason"].to_string();
         assert!(reason.contains("did not answer for 3 s"), "{reason}");

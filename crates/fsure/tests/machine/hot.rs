@@ -208,13 +208,13 @@ fn notifications_tell_less_and_say_so() {
     let command = command(&[], &["--json", "--source", "fanotify", text(&path)]);
     let Some(run) = watched(test, command, || work_in(&path)) else { return };
     let lines = lines(&run);
-    let told = of_path(&lines, &path);
+    let reported = of_path(&lines, &path);
     for (field, most) in [("writes", 10), ("reads", 4)] {
-        let count = told[field].as_u64().expect("a number");
-        assert!((1..=most).contains(&count), "{field}: {told:#}");
+        let count = reported[field].as_u64().expect("a number");
+        assert!((1..=most).contains(&count), "{field}: {reported:#}");
     }
     for field in ["fsync_ms", "bytes_written", "bytes_read", "fsyncs", "advice"] {
-        assert!(told[field].is_null(), "{field}: {told:#}");
+        assert!(reported[field].is_null(), "{field}: {reported:#}");
     }
     let summary = &lines[lines.len() - 1];
     assert_eq!((&summary["source"], &summary["bytes_read"]), (&"fanotify".into(), &Value::Null));

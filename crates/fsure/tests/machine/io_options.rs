@@ -4,7 +4,7 @@
 use crate::support;
 use std::sync::{Arc, Mutex};
 
-use crate::support::{Recorded, Tree, content, fsure, told};
+use crate::support::{Recorded, Tree, content, fsure, path_verdicts};
 use fsure_core::{Monitor, RelPath};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::model::{Progress, ScanMonitor};
@@ -33,11 +33,11 @@ fn it_never_changes_what_is_found() {
     recorded.record();
     tree.flip("small/123", 5);
     tree.flip("large", 100 * MIB as u64);
-    let expected = told(&[("large", "altered"), ("small/123", "altered")]);
+    let expected = path_verdicts(&[("large", "altered"), ("small/123", "altered")]);
     for (threads, depth) in [("1", "1"), ("1", "128"), ("2", "3"), ("64", "1"), ("256", "128")] {
         let found = recorded.run("verify", &["--threads", threads, "--depth", depth]);
         assert_eq!(found.code, 3, "{found:?}");
-        assert_eq!(found.told(), expected, "{threads} threads, depth {depth}: {found:?}");
+        assert_eq!(found.path_verdicts(), expected, "{threads} threads, depth {depth}: {found:?}");
         assert_eq!(found.count("ok"), 300, "{found:?}");
     }
 }
@@ -118,7 +118,7 @@ fn roots_on_different_disks_are_read_at_the_same_time() {
     assert!(!is_alone.load(Relaxed), "one after the other: {run:?}");
     assert_eq!(run.code, 3, "{run:?}");
     let line = format!("altered      {}/file  ", text(fast.root()));
-    assert!(run.stdout.lines().any(|told| told.starts_with(&line)), "{line}: {run:?}");
+    assert!(run.stdout.lines().any(|reported| reported.starts_with(&line)), "{line}: {run:?}");
     assert_eq!(run.stdout.matches("\nWith hash ").count(), 2, "both report: {run:?}");
 }
 

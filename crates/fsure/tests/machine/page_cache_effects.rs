@@ -76,7 +76,7 @@ impl Setting {
         let before = self.image.device_reads();
         let report = self.recorded.run(command, more);
         let read = self.image.device_reads() - before;
-        assert_eq!((report.code, report.told()), (0, vec![]), "{command}: {report:?}");
+        assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{command}: {report:?}");
         assert_eq!(report.count("ok"), self.files.len() as u64, "{command}: {report:?}");
         (report, read)
     }
@@ -152,8 +152,8 @@ fn what_is_in_memory_is_not_read_from_the_device() {
             let (report, read) = setting.measure("update", &["--full"]);
             let ways = ["direct", "dontcache", "dropped"].map(|name| way(&report, name));
             let is_from_memory = read <= TIMING_MAX && ways == [0; 3];
-            let told = || format!("{}: {read} {report:?}", format.name);
-            if is_from_memory { Ok(()) } else { Err(told()) }
+            let reported = || format!("{}: {read} {report:?}", format.name);
+            if is_from_memory { Ok(()) } else { Err(reported()) }
         });
     }
 }

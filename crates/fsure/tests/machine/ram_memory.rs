@@ -12,7 +12,7 @@ use crate::support::ram_machine::{
 use crate::support::{Run, fsure};
 
 /// Runs `ram status`, which reports recent events.
-fn told() -> Run {
+fn reported() -> Run {
     fsure(&["ram", "status"])
 }
 
@@ -48,7 +48,7 @@ fn without_memory_the_one_that_does_least_goes_first_and_all_are_whole() {
             assert_eq!(on_disk(&busy, "last"), "of busy");
             let run = ram(&["bind"], &idle);
             assert!(run.code == 2 && run.stderr.contains("memory"), "{run:?}");
-            let run = told();
+            let run = reported();
             let says = |words| run.stdout.contains(&format!("{}: {words}", idle.display()));
             assert!(
                 says("out of RAM: only 1000.0 KiB") && says("out of RAM; generation"),
@@ -71,7 +71,7 @@ fn who_is_in_the_way_is_waited_for_and_goes_on() {
         bind(&folder);
         let open = fs::File::options().append(true).open(folder.join("below/1")).expect("open");
         available(1000);
-        wait_while(|| !told().stdout.contains("it stays in RAM"));
+        wait_while(|| !reported().stdout.contains("it stays in RAM"));
         // Writable whenever it is not just being tried.
         wait_while(|| fs::write(folder.join("late"), "written").is_err());
         assert!(is_bound(&folder));

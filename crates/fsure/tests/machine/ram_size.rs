@@ -127,8 +127,8 @@ fn a_folder_that_is_nearly_full_is_told_of_once() {
     let _alone = crate::support::serial::alone();
     on_own_machine(module_path!(), "a_folder_that_is_nearly_full_is_told_of_once", 64, |disk| {
         let folder = bound(disk, "32M");
-        let told = || fs::read_to_string("/var/lib/fsure/ram/told").unwrap_or_default();
-        let count = || told().lines().filter(|line| line.contains("are taken")).count();
+        let reported = || fs::read_to_string("/var/lib/fsure/ram/told").unwrap_or_default();
+        let count = || reported().lines().filter(|line| line.contains("are taken")).count();
         // A file that is made anew is empty for a moment, and a look then would find room: so
         // the large file stays and a small one changes.
         let much = folder.join("much");
@@ -140,7 +140,7 @@ fn a_folder_that_is_nearly_full_is_told_of_once() {
         };
         assert_eq!(fill(&much, 30), Ok(()));
         changes(10);
-        assert_eq!(count(), 1, "{}", told());
+        assert_eq!(count(), 1, "{}", reported());
         assert_eq!(fill(&much, 20), Ok(()));
         changes(10);
         assert_eq!(fill(&much, 30), Ok(()));
@@ -149,7 +149,7 @@ fn a_folder_that_is_nearly_full_is_told_of_once() {
             count() < 2
         });
         changes(5);
-        assert_eq!(count(), 2, "{}", told());
+        assert_eq!(count(), 2, "{}", reported());
     });
 }
 

@@ -130,9 +130,9 @@ fn no_more_than_a_quarter_of_the_free_space_is_used() {
     let left = report.lines.iter().find(|line| line["type"] == "not-run").expect("not run");
     assert!(left["why"].as_str().expect("why").contains("has to fit a quarter"), "{left}");
 
-    let room = fsure_os::machine::free_bytes(image.root()).expect("free space");
+    let space = fsure_os::machine::free_bytes(image.root()).expect("free space");
     let filler = std::fs::File::create(image.root().join("filler")).expect("create");
-    rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, room - 2 * MIB)
+    rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, space - 2 * MIB)
         .expect("fill");
     let (_, report) = measure(image.root(), "disk write durable", &["--size", "450M"]);
     let left = report.lines.iter().find(|line| line["type"] == "not-run").expect("not run");
@@ -215,8 +215,8 @@ fn an_interrupted_run_keeps_what_it_measured_and_leaves_nothing() {
     let text = String::from_utf8(output.stdout).expect("text");
     let last: Value = serde_json::from_str(text.lines().last().expect("lines")).expect("JSON");
     assert_eq!((&last["type"], &last["exit_code"]), (&"summary".into(), &130.into()));
-    let told = last["measured"].as_u64().unwrap() + last["not_run"].as_u64().unwrap();
-    assert_eq!(told, 5, "{text}");
+    let reported = last["measured"].as_u64().unwrap() + last["not_run"].as_u64().unwrap();
+    assert_eq!(reported, 5, "{text}");
     assert_eq!(names(folder.path()), [""; 0]);
 }
 

@@ -219,11 +219,11 @@ fn systemd_is_told_and_its_signal_brings_all_back() {
         command.args(["ram", "bind", "--foreground", "--max-loss", "1h"]).arg(&folder);
         let mut daemon = command.env("NOTIFY_SOCKET", &name).spawn().expect("start");
         socket.set_read_timeout(Some(Duration::from_secs(300))).expect("a time");
-        let mut told = String::new();
-        while !told.contains("READY=1") {
+        let mut reported = String::new();
+        while !reported.contains("READY=1") {
             let mut bytes = [0; 1000];
             let count = socket.recv(&mut bytes).expect("a word");
-            told = String::from_utf8_lossy(&bytes[..count]).into_owned();
+            reported = String::from_utf8_lossy(&bytes[..count]).into_owned();
         }
         fs::write(folder.join("last"), "x").expect("write");
         sh(&format!("kill -TERM {}", daemon.id()));

@@ -46,8 +46,8 @@ fn privately(test: &str, script: &str) {
     if said.starts_with("unshare:") {
         return skip(test, &said);
     }
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(code(output.status), 0, "{told}{said}");
+    let reported = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(code(output.status), 0, "{reported}{said}");
     assert!(Path::new(&place).exists());
 }
 

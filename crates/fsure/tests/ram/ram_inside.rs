@@ -288,11 +288,11 @@ fn what_the_disk_cannot_have_is_in_no_other_s_way() {
         drop(huge);
         symlink("x".repeat(3000), folder.join("link")).expect("link");
         fs::write(folder.join("last"), "1").expect("write");
-        let is_told = |state: &serde_json::Value| {
+        let is_reported = |state: &serde_json::Value| {
             let unsettled = state["unsettled"].to_string();
             odd.iter().all(|name| unsettled.contains(&format!("\"{name}\"")))
         };
-        let state = until(&folder, |code, state| code == 1 && is_told(state));
+        let state = until(&folder, |code, state| code == 1 && is_reported(state));
         assert!(state["fenced"] == false && state["failures"] == 0, "{state}");
         assert_eq!(fs::read(there.join("last")).expect("read"), b"1");
         assert_eq!(fs::read(there.join("new/file")).expect("read"), b"1");

@@ -30,7 +30,7 @@ impl Drop for Pinned<'_> {
     }
 }
 
-fn told(run: &Run) -> Value {
+fn reported(run: &Run) -> Value {
     assert_eq!(run.code, 0, "{}", run.stderr);
     serde_json::from_str(run.stdout.lines().next().unwrap()).unwrap()
 }
@@ -58,7 +58,7 @@ fn what_is_pinned_stays_until_it_is_unpinned() {
     if kept(&file) > 0 {
         return skip("what_is_pinned_stays", "this file system keeps what it is to let go of");
     }
-    let pinned = told(&ram("pin", folder.path()));
+    let pinned = reported(&ram("pin", folder.path()));
     let _unpins = Pinned(folder.path());
     assert_eq!((&pinned["type"], &pinned["files"]), (&"pinned".into(), &1.into()), "{pinned}");
     assert_eq!(kept(&file), 10);
@@ -69,7 +69,7 @@ fn what_is_pinned_stays_until_it_is_unpinned() {
     fs::create_dir(new.parent().unwrap()).unwrap();
     fs::write(&new, vec![b'x'; 3 * 4096]).unwrap();
     until("the new file is not held", || kept(&new) == 3);
-    assert_eq!(told(&ram("unpin", folder.path()))["bytes"], 13 * 4096);
+    assert_eq!(reported(&ram("unpin", folder.path()))["bytes"], 13 * 4096);
     assert_eq!((kept(&file), kept(&new)), (0, 0));
     assert_eq!(ram("unpin", folder.path()).code, 2);
 }
@@ -82,14 +82,14 @@ fn a_kill_lets_go_and_leaves_nothing_in_the_way() {
     let evicts = kept(&file) == 0;
     let _unpins = Pinned(folder.path());
     for _ in 0..3 {
-        let process = told(&ram("pin", folder.path()))["process"].to_string();
+        let process = reported(&ram("pin", folder.path()))["process"].to_string();
         assert!(!evicts || kept(&file) == 10);
         assert!(Command::new("kill").args(["-9", &process]).status().unwrap().success());
         if evicts {
             until("what was killed holds on", || kept(&file) == 0);
         }
     }
-    told(&ram("pin", folder.path()));
+    reported(&ram("pin", folder.path()));
     fs::remove_dir_all(folder.path()).unwrap();
 }
 
@@ -142,8 +142,8 @@ fn what_was_empty_once_is_held_on_to_when_there_is_too_much() {
     }
     let _unpins = Pinned(folder.path());
     fs::write(folder.path().join("large"), vec![b'x'; 40 * 4096]).unwrap();
-    let is_told = |held: fsure_ram::Pinned| held.left_out_count == 1;
-    until("nobody says what is left out", || holder(folder.path()).is_some_and(is_told));
+    let is_reported = |held: fsure_ram::Pinned| held.left_out_count == 1;
+    until("nobody says what is left out", || holder(folder.path()).is_some_and(is_reported));
     fs::write(folder.path().join("small"), vec![b'x'; 2 * 4096]).unwrap();
     until("it holds no more", || holder(folder.path()).is_some_and(|held| held.files == 1));
 }
@@ -207,7 +207,7 @@ fn a_block_that_cannot_be_read_is_no_limit() {
     let folder = folder();
     let Some(view) = view("a_block_that_cannot_be_read", folder.path()) else { return };
     view.set([Fault::eio("bad", 0..u64::MAX)]);
-    let pinned = told(&ram("pin", view.root()));
+    let pinned = reported(&ram("pin", view.root()));
     let _unpins = Pinned(view.root());
     assert_eq!((&pinned["files"], &pinned["left_out_count"]), (&1.into(), &1.into()), "{pinned}");
     assert_eq!(pinned["left_out"][0]["path"], "bad", "{pinned}");
@@ -220,13 +220,13 @@ fn another_folder_of_that_path_can_be_pinned() {
     let above = folder();
     let folder = above.path().join("folder");
     fs::create_dir(&folder).unwrap();
-    told(&ram("pin", &folder));
+    reported(&ram("pin", &folder));
     let _unpins = Pinned(&folder);
     fs::rename(&folder, above.path().join("other")).unwrap();
     fs::create_dir(&folder).unwrap();
     until("it holds what has another path", || holder(&folder).is_none());
     let again = ram("pin", &folder);
-    told(&again);
+    reported(&again);
     assert!(again.stderr.contains("is not the folder of that path"), "{}", again.stderr);
 }
 

@@ -62,7 +62,7 @@ pub use mounted::Mounted;
 pub use record::{Recorded, Row, bytes, content};
 pub use run::{
     Report, Run, cannot_crash, code, crash, fsure, fsure_in, fsure_json, fsure_of, fsure_with,
-    is_torn_superblock, path_of, told, typed,
+    is_torn_superblock, path_of, path_verdicts, typed,
 };
 #[cfg(target_os = "linux")]
 pub use traced::{Traced, traced};

@@ -214,7 +214,7 @@ impl Report {
     }
 
     /// The verdicts that were told, as pairs of text, in the order of paths.
-    pub fn told(&self) -> Vec<(String, String)> {
+    pub fn path_verdicts(&self) -> Vec<(String, String)> {
         let text = |path: Vec<u8>| String::from_utf8_lossy(&path).into_owned();
         self.verdicts().into_iter().map(|(path, verdict)| (text(path), verdict)).collect()
     }
@@ -262,6 +262,6 @@ pub fn path_of(finding: &Value) -> Vec<u8> {
 }
 
 /// Findings as [`Report::told`] gives them.
-pub fn told(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+pub fn path_verdicts(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(path, verdict)| ((*path).to_owned(), (*verdict).to_owned())).collect()
 }

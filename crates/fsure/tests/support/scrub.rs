@@ -15,7 +15,7 @@ pub const DAY_S: i64 = 86_400;
 /// Returns the common options of all jobs, at this time and with one reader.
 pub fn at(now_s: i64) -> Options {
     Options {
-        clock: Clock::telling(move || now_s * 1_000_000_000),
+        clock: Clock::from_fn(move || now_s * 1_000_000_000),
         effort: IoOptions { threads: Some(1), ..IoOptions::default() },
         ..Options::default()
     }

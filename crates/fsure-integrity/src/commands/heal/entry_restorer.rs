@@ -106,8 +106,8 @@ impl EntryRestorer {
         {
             self.made_folders.push((path.clone(), mtime_ns));
         }
-        let told = "its owner, permissions or attributes are not all those of a copy";
-        Ok((resembles == AttributesCopied::InPart).then(|| told.to_owned()))
+        let reported = "its owner, permissions or attributes are not all those of a copy";
+        Ok((resembles == AttributesCopied::InPart).then(|| reported.to_owned()))
     }
 
     /// Gives folders that were made their dates, once all is in them.

@@ -31,7 +31,10 @@ impl HealTask<'_> {
         if reader.has_whole(&self.recorded, candidate, &mut troubles)? {
             return Ok(());
         }
-        Err(HealFailure::Unhealed(format!("the copy cannot be had any more ({})", troubles.told())))
+        Err(HealFailure::Unhealed(format!(
+            "the copy cannot be had any more ({})",
+            troubles.summary()
+        )))
     }
 
     /// Reads a block from the candidate where it was found, or from any other that
@@ -47,8 +50,8 @@ impl HealTask<'_> {
                 return Ok(());
             }
         }
-        let told = troubles.told();
-        Err(HealFailure::Unhealed(format!("block {block} cannot be had any more ({told})")))
+        let reported = troubles.summary();
+        Err(HealFailure::Unhealed(format!("block {block} cannot be had any more ({reported})")))
     }
 }
 

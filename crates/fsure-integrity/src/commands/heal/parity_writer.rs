@@ -225,7 +225,7 @@ impl<'a> ParityWriter<'a> {
     }
 
     fn count(&mut self, claim: &GroupHeaderInfo) {
-        self.done.room += claim.file_length();
+        self.done.space += claim.file_length();
         for member in &claim.members {
             self.done.files += u64::from(member.offset == 0);
             self.done.bytes += member.length;

@@ -95,9 +95,9 @@ impl SourcePlan {
             return Ok(());
         }
         let what = if recorded.is_by_blocks() { "some of it" } else { "it" };
-        Err(HealFailure::Unhealed(match troubles.told() {
-            told if told.is_empty() => format!("there is no proven copy of {what}"),
-            told => format!("there is no proven copy of {what} ({told})"),
+        Err(HealFailure::Unhealed(match troubles.summary() {
+            reported if reported.is_empty() => format!("there is no proven copy of {what}"),
+            reported => format!("there is no proven copy of {what} ({reported})"),
         }))
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct HealProgress<'a> {
     /// Size of the current one, and what was read for it.
     size: u64,
     read: u64,
-    told: Instant,
+    reported: Instant,
 }
 
 impl<'a> HealProgress<'a> {
@@ -30,7 +30,7 @@ impl<'a> HealProgress<'a> {
             done: 0,
             size: 0,
             read: 0,
-            told: Instant::now(),
+            reported: Instant::now(),
         }
     }
 
@@ -45,21 +45,21 @@ impl<'a> HealProgress<'a> {
         self.read = 0;
         self.current = path.clone();
         self.progress.files += 1;
-        self.tell();
+        self.report();
     }
 
     /// Counts bytes that were read of the current file.
     pub(super) fn read(&mut self, bytes: u64) {
         self.read += bytes;
         self.progress.bytes_hashed += bytes;
-        self.tell();
+        self.report();
     }
 
-    fn tell(&mut self) {
-        if self.told.elapsed() >= TELL_EVERY {
+    fn report(&mut self) {
+        if self.reported.elapsed() >= TELL_EVERY {
             self.progress.bytes_judged = self.done + self.read.min(self.size);
             self.monitor.progress(&self.progress, Some(&self.current));
-            self.told = Instant::now();
+            self.reported = Instant::now();
         }
     }
 }

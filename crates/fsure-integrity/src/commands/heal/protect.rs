@@ -68,7 +68,7 @@ pub fn protect(
     let folder = parity::folder(&place.catalog);
     let kept = parity::redundancy(&folder);
     let per_mille = match (options.per_mille, kept) {
-        (Some(told), _) => told,
+        (Some(reported), _) => reported,
         (None, Ok(kept)) => kept.unwrap_or(USUAL),
         (None, Err(error)) => return Err(not_kept(&folder, &error)),
     };

@@ -152,9 +152,9 @@ impl Replacement<'_> {
         if is_proved {
             return Ok(());
         }
-        let told = troubles.told();
+        let reported = troubles.summary();
         Err(HealFailure::Unhealed(format!(
-            "what was written does not come back as it was ({told})"
+            "what was written does not come back as it was ({reported})"
         )))
     }
 }

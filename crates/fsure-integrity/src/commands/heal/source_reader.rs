@@ -131,14 +131,14 @@ impl SourceErrors {
     }
 
     /// Returns all errors as text for a person.
-    pub(super) fn told(&self) -> String {
-        let told = |(origin, what): (&HealSource, &String)| match origin {
+    pub(super) fn summary(&self) -> String {
+        let reported = |(origin, what): (&HealSource, &String)| match origin {
             HealSource::Itself => format!("the file itself: {what}"),
             HealSource::Replica(path) => format!("{}: {what}", fsure_core::escape(path)),
             HealSource::Parity => format!("recovery data: {what}"),
             HealSource::Record => what.clone(),
         };
-        self.0.iter().map(told).collect::<Vec<_>>().join("; ")
+        self.0.iter().map(reported).collect::<Vec<_>>().join("; ")
     }
 }
 

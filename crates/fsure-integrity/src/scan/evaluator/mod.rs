@@ -252,7 +252,7 @@ impl<'a> Evaluator<'a> {
                     return self.evaluate_content(id, pending, content);
                 }
                 Some(HardLinkState::Silent) => {
-                    let failed = ReadOutcome::Unopened(timeout_error(self.plan.effort.patience));
+                    let failed = ReadOutcome::Unopened(timeout_error(self.plan.effort.timeout));
                     return self.handle_read_failure(id, pending, failed);
                 }
                 // Another file by now, or a number used again.
@@ -352,13 +352,13 @@ impl<'a> Evaluator<'a> {
             self.recorder.report_mut().outcome_mut().nested_roots.push(path);
             return Ok(());
         }
-        let is_told = match stored {
+        let is_reported = match stored {
             Some(stored) => self.recorder.leave_out_recorded(path.clone(), stored, why)?,
             None => false,
         };
         let (kind, report) = (words_kind(kind), self.recorder.report_mut());
         report.count_left_out(kind);
-        if !is_told {
+        if !is_reported {
             report.add_left_out(path, kind, why);
         }
         Ok(())

@@ -347,7 +347,7 @@ impl Evaluator<'_> {
     }
 
     /// Gives up a file for which the storage does not respond.
-    pub(in crate::scan) fn abandon(&mut self, id: u64, patience: Duration) -> Result<()> {
+    pub(in crate::scan) fn abandon(&mut self, id: u64, timeout: Duration) -> Result<()> {
         let Some(pending) = self.reads.give_up(id) else { return Ok(()) };
         let mut all = vec![(id, pending)];
         // Its other names would only get stuck in turn.
@@ -356,7 +356,7 @@ impl Evaluator<'_> {
             all.extend(waiting.iter().filter_map(|id| Some((*id, self.reads.remove(*id)?))));
         }
         for (id, pending) in all {
-            self.handle_read_failure(id, pending, ReadOutcome::Unopened(timeout_error(patience)))?;
+            self.handle_read_failure(id, pending, ReadOutcome::Unopened(timeout_error(timeout)))?;
         }
         Ok(())
     }

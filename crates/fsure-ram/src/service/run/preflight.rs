@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fsure_os::overmount::{AlternatePaths, HoldKind, is_kin};
+use fsure_os::overmount::{AlternatePaths, HoldKind, overlaps};
 use fsure_os::tree_copy::{NodeKind, Side};
 
 use super::super::preflight::{PlacementPlan, gather, judge};
@@ -45,7 +45,7 @@ pub(super) fn check(
             let path = plan.path.display();
             return Err(usage(format!("{path}: {}", refusal.why), &refusal.remedy));
         }
-        if let Some(other) = plans.iter().find(|other| is_kin(&other.path, &plan.path)) {
+        if let Some(other) = plans.iter().find(|other| overlaps(&other.path, &plan.path)) {
             let (one, other) = (plan.path.display(), other.path.display());
             return Err(usage(
                 format!("{one} and {other} are one, or the one is in the other"),

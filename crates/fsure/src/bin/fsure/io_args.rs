@@ -24,7 +24,7 @@ pub(crate) struct EffortArgs {
     rate: Option<u64>,
     /// Give a file up when the storage does not answer for so long, such as
     /// 90s or 5m [default: 2m]
-    #[arg(long, value_name = "TIME", value_parser = IoOptions::parse_patience)]
+    #[arg(long, value_name = "TIME", value_parser = IoOptions::parse_timeout)]
     timeout: Option<Duration>,
 }
 
@@ -35,7 +35,7 @@ impl EffortArgs {
             threads: self.threads.or(user.threads).map(usize::from),
             depth: self.depth.or(user.depth).map(usize::from),
             rate: Arc::new(RateLimiter::new(self.rate.or(user.rate))),
-            patience: self.timeout.or(user.timeout).unwrap_or(IoOptions::default().patience),
+            timeout: self.timeout.or(user.timeout).unwrap_or(IoOptions::default().timeout),
         }
     }
 }

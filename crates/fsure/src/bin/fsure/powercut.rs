@@ -153,7 +153,7 @@ fn pattern(text: &str) -> std::result::Result<Pattern, String> {
 /// Runs the command.
 pub(crate) fn run(args: &PowercutArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.patient_screen();
-    let told = Telling {
+    let reported = Telling {
         screen: &screen,
         json: output.json,
         quiet: output.quiet,
@@ -161,11 +161,11 @@ pub(crate) fn run(args: &PowercutArgs, output: &OutputArgs) -> ExitCode {
         is_table: AtomicBool::new(false),
     };
     let done = match &args.role {
-        Role::Witness(args) => witness(args, &told),
-        Role::Write(args) => write(args, &told),
-        Role::Check(args) => check(args, &told),
+        Role::Witness(args) => witness(args, &reported),
+        Role::Write(args) => write(args, &reported),
+        Role::Check(args) => check(args, &reported),
     };
-    drop(told);
+    drop(reported);
     let code = done.unwrap_or_else(|error| {
         screen.error(&error);
         error.exit_code()
@@ -173,17 +173,17 @@ pub(crate) fn run(args: &PowercutArgs, output: &OutputArgs) -> ExitCode {
     screen.end(code)
 }
 
-fn witness(args: &WitnessArgs, told: &Telling<'_>) -> Result<ExitCode> {
+fn witness(args: &WitnessArgs, reported: &Telling<'_>) -> Result<ExitCode> {
     let options = WitnessOptions {
         listen: args.listen.clone(),
         folder: args.dir.clone(),
         secret: args.token.secret()?,
         clock: Clock::default(),
     };
-    cut::witness(&options, told)
+    cut::witness(&options, reported)
 }
 
-fn write(args: &WriteArgs, told: &Telling<'_>) -> Result<ExitCode> {
+fn write(args: &WriteArgs, reported: &Telling<'_>) -> Result<ExitCode> {
     let or_all = |given: &[Pattern]| match given {
         [] => Pattern::ALL.to_vec(),
         given => given.to_vec(),
@@ -200,10 +200,10 @@ fn write(args: &WriteArgs, told: &Telling<'_>) -> Result<ExitCode> {
         span: args.span,
         clock: Clock::default(),
     };
-    cut::write(&options, told)
+    cut::write(&options, reported)
 }
 
-fn check(args: &CheckArgs, told: &Telling<'_>) -> Result<ExitCode> {
+fn check(args: &CheckArgs, reported: &Telling<'_>) -> Result<ExitCode> {
     let options = CheckOptions {
         folder: args.folder.clone(),
         witness: args.witness.clone(),
@@ -212,7 +212,7 @@ fn check(args: &CheckArgs, told: &Telling<'_>) -> Result<ExitCode> {
         results: user_dirs::cuts()?,
         clock: Clock::default(),
     };
-    cut::check(&options, told)
+    cut::check(&options, reported)
 }
 
 /// The terminal as a listener.

@@ -105,7 +105,7 @@ impl RootArgs {
             }),
             backup_folders: user.backup.clone(),
             force: self.force,
-            tell_ok: self.all,
+            report_ok: self.all,
             clock: Clock::default(),
         }
     }

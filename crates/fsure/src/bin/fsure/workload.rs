@@ -58,11 +58,11 @@ pub(crate) fn run(args: &WorkloadArgs) -> ExitCode {
             match workload::run(name, folder, &mut acknowledge) {
                 Ok(Ended::Stopped) => ExitCode::Clean,
                 Ok(Ended::Full) => {
-                    tell("there is no room left");
+                    report("there is no room left");
                     ExitCode::Clean
                 }
                 Err(error) => {
-                    tell(&error.to_string());
+                    report(&error.to_string());
                     error.exit_code()
                 }
             }
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &WorkloadArgs) -> ExitCode {
         WorkloadCommand::Check { name, folder } => {
             let checked = workload::check(name, folder);
             if let Some(why) = checked.corrupt {
-                tell(&why);
+                report(&why);
                 return ExitCode::Differences;
             }
             match checked.last.map(|last| say(&format!("LAST {last}\n"))) {
@@ -87,7 +87,7 @@ fn say(line: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-fn tell(words: &str) {
+fn report(words: &str) {
     // If this fails, there is no output left to report it on.
     let _ = writeln!(io::stderr(), "{words}");
 }

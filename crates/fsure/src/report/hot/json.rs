@@ -53,9 +53,9 @@ struct Figures {
 
 impl Figures {
     fn of(counts: &IoCounts, source: TraceSource) -> Self {
-        let is_told = source == TraceSource::Ebpf;
-        let number = |value| is_told.then_some(value);
-        let ms = |ns: u64| is_told.then_some(ns as f64 / 1e6);
+        let is_reported = source == TraceSource::Ebpf;
+        let number = |value| is_reported.then_some(value);
+        let ms = |ns: u64| is_reported.then_some(ns as f64 / 1e6);
         Self {
             waited_ms: ms(waited_ns(counts)),
             fsync_ms: ms(counts.fsync_ns),

@@ -152,14 +152,15 @@ fn name_of(folder: &FolderIo) -> String {
 
 fn row(hot: &Hot, counts: &IoCounts, programs: usize, advice: &str, name: String) -> Vec<String> {
     // What a source cannot tell is not zero.
-    let told = |text: String| if hot.source == TraceSource::Ebpf { text } else { "?".to_owned() };
+    let reported =
+        |text: String| if hot.source == TraceSource::Ebpf { text } else { "?".to_owned() };
     vec![
-        told(figure(hot.per_hour(waited_ns(counts)))),
-        told(figure(durable_ns(counts) as f64 / 1e6)),
-        told(count(counts.fsyncs)),
-        told(size(counts.bytes_written + counts.bytes_mapped)),
-        told(size(counts.bytes_read)),
-        told(size(counts.bytes_missed)),
+        reported(figure(hot.per_hour(waited_ns(counts)))),
+        reported(figure(durable_ns(counts) as f64 / 1e6)),
+        reported(count(counts.fsyncs)),
+        reported(size(counts.bytes_written + counts.bytes_mapped)),
+        reported(size(counts.bytes_read)),
+        reported(size(counts.bytes_missed)),
         count(calls(counts)),
         count(programs as u64),
         advice.to_owned(),

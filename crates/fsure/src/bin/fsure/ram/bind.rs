@@ -112,7 +112,10 @@ pub(super) fn run(args: &BindArgs, output: &OutputArgs, screen: &Screen) -> Resu
     if args.foreground {
         return foreground(&registry, &entry.id, screen);
     }
-    let call = CallerContext { stop: &super::signals(), report: &|told| super::tell(screen, told) };
+    let call = CallerContext {
+        stop: &super::signals(),
+        report: &|reported| super::report(screen, reported),
+    };
     super::program()?.keep(&entry.id, &call)?;
     let known = status(&registry, Some(&entry.path))?;
     show(&known, adopted, output, screen);
@@ -138,7 +141,7 @@ fn foreground(registry: &Registry, id: &str, screen: &Screen) -> Result<ExitCode
             let _ = detached_process::notify(socket, words);
         }
     };
-    let tell = |told: &DaemonEvent| match told {
+    let report = |reported: &DaemonEvent| match reported {
         DaemonEvent::Ready { adopted } => {
             notify("READY=1\nSTATUS=in RAM, and kept\n");
             let known =
@@ -162,7 +165,7 @@ fn foreground(registry: &Registry, id: &str, screen: &Screen) -> Result<ExitCode
         id,
         program,
         stop: &stop,
-        report: &tell,
+        report: &report,
         beat: &|| notify("WATCHDOG=1\n"),
     };
     keep(&keep_it)?;
@@ -177,7 +180,7 @@ pub(super) fn keep_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
         id: &args.id,
         program: args.program()?,
         stop: &stop,
-        report: &|told| say(screen, told),
+        report: &|reported| say(screen, reported),
         beat: &|| {},
     })?;
     Ok(ExitCode::Clean)
@@ -191,14 +194,14 @@ pub(super) fn work_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
         id: &args.id,
         program: args.program()?,
         stop: &stop,
-        report: &|told| say(screen, told),
+        report: &|reported| say(screen, reported),
     })?;
     Ok(ExitCode::Clean)
 }
 
 /// A line for the process that started this one.
-fn say(screen: &Screen, told: &DaemonEvent) {
-    if let Ok(line) = serde_json::to_string(told) {
+fn say(screen: &Screen, reported: &DaemonEvent) {
+    if let Ok(line) = serde_json::to_string(reported) {
         screen.print_now(&line);
     }
 }

@@ -88,7 +88,7 @@ pub(crate) fn run(args: &RamArgs, output: &OutputArgs) -> ExitCode {
         RamCommand::Pin(args) => on_screen(output, |screen| pin::run(args, output, screen)),
         RamCommand::Disk(args) => on_screen(output, |screen| disk::run(args, output, screen)),
         RamCommand::Doctor(args) => on_screen(output, |screen| doctor::run(args, output, screen)),
-        RamCommand::Unpin(args) => on_screen(output, |screen| pin::let_go(args, output, screen)),
+        RamCommand::Unpin(args) => on_screen(output, |screen| pin::evict(args, output, screen)),
     }
 }
 
@@ -126,8 +126,8 @@ fn signals() -> Arc<AtomicUsize> {
     stop
 }
 
-fn tell(screen: &Screen, told: &DaemonEvent) {
-    match told {
+fn report(screen: &Screen, reported: &DaemonEvent) {
+    match reported {
         DaemonEvent::Warning { words } => screen.warn(words),
         DaemonEvent::Ended(ended) => warnings(screen, ended),
         DaemonEvent::Ready { .. } | DaemonEvent::Failed(_) => {}
@@ -147,7 +147,7 @@ fn ask_each(
 ) -> Result<ExitCode> {
     let (registry, program) = (registry(), program()?);
     let stop = AtomicUsize::new(0);
-    let call = CallerContext { stop: &stop, report: &|told| tell(screen, told) };
+    let call = CallerContext { stop: &stop, report: &|reported| report(screen, reported) };
     let folders = match &which.folder {
         Some(folder) => vec![folder.clone()],
         None => registry.entries()?.into_iter().map(|entry| entry.path).collect(),

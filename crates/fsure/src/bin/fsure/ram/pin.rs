@@ -148,7 +148,7 @@ fn refused(said: &str, folder: &Path) -> Error {
 }
 
 /// Runs `unpin`.
-pub(super) fn let_go(args: &UnpinArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+pub(super) fn evict(args: &UnpinArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     let folder = &args.folder;
     let runtime = user_dirs::runtime()?;
     let Some(pinned) = fsure_ram::unpin(folder, &runtime)? else {

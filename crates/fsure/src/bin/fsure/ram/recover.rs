@@ -23,7 +23,10 @@ pub(super) fn run(args: &RecoverArgs, output: &OutputArgs, screen: &Screen) -> R
     let program = super::program()?;
     // A user may recover a folder of their own; which were in RAM only root sees.
     let registry = args.folder.as_ref().map_or_else(super::registry, |_| Registry::of_user(None));
-    let call = CallerContext { stop: &super::signals(), report: &|told| super::tell(screen, told) };
+    let call = CallerContext {
+        stop: &super::signals(),
+        report: &|reported| super::report(screen, reported),
+    };
     let folders = match &args.folder {
         Some(folder) => vec![folder.clone()],
         None => left_over(&registry)?,

@@ -111,15 +111,15 @@ pub(super) fn run_keeper(args: &KeepArgs) -> ExitCode {
         least: args.least.clone(),
         runtime: args.runtime.clone(),
     };
-    let tell = |told: &SyncerEvent| {
-        let Ok(mut line) = serde_json::to_string(told) else { return };
+    let report = |reported: &SyncerEvent| {
+        let Ok(mut line) = serde_json::to_string(reported) else { return };
         line.push('\n');
-        let is_told = std::io::stdout().lock().write_all(line.as_bytes()).is_ok();
+        let is_reported = std::io::stdout().lock().write_all(line.as_bytes()).is_ok();
         // The starter was killed: this process then prints the report in its place.
-        if let (false, SyncerEvent::Failed { why, .. }) = (is_told, told) {
+        if let (false, SyncerEvent::Failed { why, .. }) = (is_reported, reported) {
             let line = format!("fsure: the last changes in RAM are NOT on the disk: {why}\n");
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
     };
-    keep(&options, &tell).map_or_else(|error| error.exit_code(), |()| ExitCode::Clean)
+    keep(&options, &report).map_or_else(|error| error.exit_code(), |()| ExitCode::Clean)
 }

@@ -26,8 +26,8 @@ pub(super) fn run(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> Re
     let registry = super::registry();
     let all = status(&registry, args.folder.as_deref())?;
     let only = args.folder.as_ref().and_then(|_| all.first()).map(|known| &*known.entry.id);
-    let told = registry.events(only, TOLD);
+    let reported = registry.events(only, TOLD);
     let form = if output.json { report::status_json } else { report::status };
-    screen.print(&form(&all, &told));
+    screen.print(&form(&all, &reported));
     Ok(report::status_code(&all))
 }
