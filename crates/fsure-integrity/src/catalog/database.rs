@@ -88,6 +88,11 @@ impl Database {
         self.run(|connection| connection.prepare_cached(sql)?.execute(values))
     }
 
+    /// Returns true if the database has no name, and is gone with this process.
+    pub(super) fn is_temporary(&self) -> bool {
+        self.connection.path().is_none_or(str::is_empty)
+    }
+
     /// Returns true if the file cannot be written at its place.
     pub(super) fn is_read_only(&self) -> bool {
         self.connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(true)
