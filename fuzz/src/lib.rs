@@ -1,6 +1,6 @@
 //! What holds of every reader of a list, whatever it is given: nothing ends it
 //! but an error, nothing but a plain path below the root gets through, and what
-//! was read can be written and read again. A target for each form is in
+//! was read can be written and read again. A target for each reader is in
 //! `fuzz_targets`, what was found worth keeping in `corpus`.
 
 use std::path::Path;

@@ -14,7 +14,7 @@ pub enum ExitCode {
     Differences,
     /// 2: the command line makes no sense, or the state of the machine forbids what it asks for.
     Usage,
-    /// 3: content is damaged: rotten, altered, damaged-copy or flaky.
+    /// 3: content is damaged: rotten, altered, damaged-copy, flaky or mismatch.
     Damage,
     /// 4: something could not be read: unreadable, denied or busy.
     Unread,

@@ -10,8 +10,8 @@ use crate::model::{folded, nfc};
 use fsure_core::{RelPath, Result};
 
 impl MoveCandidates {
-    /// Makes pairs of names that differ in spelling only. Whether there are
-    /// any, to be contested by the names that are there as recorded.
+    /// Makes pairs of names that differ in spelling only. Returns true if a pair was made:
+    /// names that are there as recorded may then contest it.
     pub fn pair_by_spelling(&mut self) -> Result<bool> {
         if self.departed == 0 {
             return Ok(false);

@@ -1,5 +1,5 @@
 //! `import`: makes or completes the record of a root from a list, without
-//! reading a byte of data, unless the list has CRC-32 values only (`proving`).
+//! reading a byte of data, unless the list has CRC-32 values only (`import_crc32`).
 //! What came from a list is recorded and not verified; the next `verify` judges
 //! it. What is recorded already stays as it is.
 

@@ -1,4 +1,4 @@
-//! One module per command. Each takes a location, options and a monitor, and returns an
+//! One module per command, and what several of them share. A command takes a location, options and a monitor, and returns an
 //! outcome; none prints.
 
 mod age;

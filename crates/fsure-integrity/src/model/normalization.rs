@@ -20,7 +20,7 @@ use fsure_core::RelPath;
 pub enum NameMismatch {
     /// Only in its Unicode form: equal once both are in NFC.
     Nfc,
-    /// In capitals too: equal once both are folded.
+    /// In letter case, and perhaps in Unicode form: equal once both are folded.
     Case,
     /// Several names that came or went fold together, and nothing says which
     /// of them is which: they are `new` and `missing`.

@@ -1,6 +1,7 @@
 //! The report for a program: one JSON object per line. These lines are an
 //! interface that outlives the types inside, so they have types of their own:
-//! renaming a field of a word must not rename one on the wire.
+//! renaming a field or a variant there must not rename one on the wire. The words of
+//! verdicts come from `Verdict::name`, which must not change.
 //!
 //! Names are exact: `path` holds the text. If the bytes are not valid UTF-8,
 //! `path_bytes` holds them in base64 and `path` is only for the eye.
