@@ -1,5 +1,5 @@
-//! One module per command, and what several of them share. A command takes a location, options and a monitor, and returns an
-//! outcome; none prints.
+//! One module per command, and what several of them share. A command takes a location, options
+//! and a monitor, and returns an outcome; none prints.
 
 mod age;
 mod compare;
