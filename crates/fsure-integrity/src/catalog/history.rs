@@ -23,11 +23,11 @@ const GENERATION: &str = "SELECT number, at_s, command, made_by, new, modified, 
                           moved, accepted, bytes, statement, signature FROM generation";
 
 /// The generations and the verifications of a record.
-pub struct History<D> {
+pub struct RecordHistory<D> {
     database: D,
 }
 
-impl<D: Deref<Target = Database>> History<D> {
+impl<D: Deref<Target = Database>> RecordHistory<D> {
     pub(super) fn new(database: D) -> Self {
         Self { database }
     }
@@ -74,7 +74,7 @@ impl<D: Deref<Target = Database>> History<D> {
     }
 }
 
-impl<D: DerefMut<Target = Database>> History<D> {
+impl<D: DerefMut<Target = Database>> RecordHistory<D> {
     /// Notes what a run has changed, if it has changed a claim: under the number
     /// that it has got before, else under the next one.
     pub fn note_changes(

@@ -46,7 +46,7 @@ pub use database::Database;
 pub use duplicates::each_equal;
 pub use findings::{Findings, RecheckPriority};
 pub use heal_drafts::HealDrafts;
-pub use history::{History, digest_of};
+pub use history::{RecordHistory, digest_of};
 pub use location::{RootLocation, is_recorded, locate, locate_folder};
 pub use metadata::MetadataTable;
 pub use move_candidates::{

@@ -16,7 +16,7 @@ use super::crc32::Crc32Values;
 use super::database::Database;
 use super::findings::Findings;
 use super::heal_drafts::HealDrafts;
-use super::history::History;
+use super::history::RecordHistory;
 use super::location::is_lost;
 use super::metadata::MetadataTable;
 use super::nested_roots::NestedRoots;
@@ -455,13 +455,13 @@ impl Catalog {
     }
 
     /// Returns the generations and verifications, to read.
-    pub fn history(&self) -> History<&Database> {
-        History::new(&self.database)
+    pub fn history(&self) -> RecordHistory<&Database> {
+        RecordHistory::new(&self.database)
     }
 
     /// Returns the generations and verifications, to write.
-    pub fn history_mut(&mut self) -> History<&mut Database> {
-        History::new(&mut self.database)
+    pub fn history_mut(&mut self) -> RecordHistory<&mut Database> {
+        RecordHistory::new(&mut self.database)
     }
 
     /// Returns the findings of earlier runs, to read.
