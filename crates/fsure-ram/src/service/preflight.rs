@@ -56,13 +56,18 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
         return Ok(facts);
     }
     let path = &facts.path;
+    let mount = overmount::mount_at(path).context("look what mount has", path)?;
+    // A look through a folder on another machine could, too.
+    if unsuitable(&mount).is_some() {
+        return Ok(Facts { mount, ..facts });
+    }
     let own = path.join(OWN);
     let survey = overmount::survey(path, OWN).context("look through", path)?;
     let is_meant =
         |device: u64, inode: u64| device == survey.device && survey.inodes.contains(&inode);
     let holders = overmount::holders(&[std::process::id()], &is_meant);
     Ok(Facts {
-        mount: overmount::mount_at(path).context("look what mount has", path)?,
+        mount,
         holders: holders.context("look who uses", path)?,
         ways: overmount::ways(path, &facts.runtime).context("look how to reach", path)?,
         disks: overmount::block_devices_on(&is_meant).context("look what disks are in", path)?,
@@ -84,7 +89,7 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
 /// Judges them. `wanted` is the size that was asked for, if one was.
 pub fn judge(facts: &Facts, wanted: Option<u64>) -> PlacementPlan {
     let mut plan = PlacementPlan { path: facts.path.clone(), ..PlacementPlan::default() };
-    if let Some(refusal) = place(facts) {
+    if let Some(refusal) = place(facts).or_else(|| unsuitable(&facts.mount)) {
         plan.refusals.push(refusal);
         return plan;
     }
@@ -101,7 +106,6 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> PlacementPlan {
     plan.bytes = limits.map_or(least, |limits| limits.bytes);
     plan.inodes = limits.map_or(NAMES_MIN, |limits| limits.names).max(names * 4);
     let refusals = [
-        unsuitable(&facts.mount),
         facts.lacks.as_deref().map(|lacks| lacking(backend, lacks)),
         memory(facts, need, least),
         disk(facts),
