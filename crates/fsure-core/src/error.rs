@@ -103,7 +103,7 @@ pub enum Error {
     },
     /// A request to another process of fsure failed.
     #[error("{message}")]
-    Told {
+    Reported {
         /// The error message of that process.
         message: String,
         /// Advice on what to do now.
@@ -137,7 +137,7 @@ impl Error {
             | Self::UnreadableResult { .. }
             | Self::Io { .. } => ExitCode::Incomplete,
             Self::RecordUntrusted { .. } | Self::RecordTooNew { .. } => ExitCode::RecordUntrusted,
-            Self::Told { code, .. } | Self::Interrupted(code) => *code,
+            Self::Reported { code, .. } | Self::Interrupted(code) => *code,
             Self::HarnessBroken { .. } | Self::Internal(_) => ExitCode::Internal,
         }
     }
@@ -147,7 +147,7 @@ impl Error {
         match self {
             Self::Usage { hint, .. }
             | Self::FailedPrecondition { hint, .. }
-            | Self::Told { hint, .. } => hint.clone(),
+            | Self::Reported { hint, .. } => hint.clone(),
             Self::NoRecord { folder, .. } => Some(format!(
                 "if a disk should be mounted there, mount it; '--catalog FILE' names a record kept \
                  elsewhere; to record the folder as it is now: fsure update {}",

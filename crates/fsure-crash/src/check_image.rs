@@ -90,9 +90,9 @@ fn look(
     acked: u64,
     monitor: &dyn Monitor,
 ) -> ImageState {
-    let said = Arc::<Mutex<CheckOutput>>::default();
-    let keep = Arc::clone(&said);
-    let output = move |line: &[u8]| locked(&keep).hear(line);
+    let check_output = Arc::<Mutex<CheckOutput>>::default();
+    let keep = Arc::clone(&check_output);
+    let output = move |line: &[u8]| locked(&keep).add_line(line);
     let command = ProgramCommand { words: &options.check, acked: Some(acked) };
     let started = Program::start(mounted, &command, Box::new(output));
     let mut check = match started {
@@ -104,8 +104,8 @@ fn look(
         Ok(None) => return ImageState::default(),
         Err(error) => return ImageState::new(CutState::HarnessBroken, error.to_string()),
     };
-    let said = locked(&said).clone();
-    judge(ended, &said, acked, check.last_words().pop())
+    let check_output = locked(&check_output).clone();
+    judge(ended, &check_output, acked, check.last_words().pop())
 }
 
 /// Output of a check, as far as it matters.
@@ -117,7 +117,7 @@ struct CheckOutput {
 }
 
 impl CheckOutput {
-    fn hear(&mut self, line: &[u8]) {
+    fn add_line(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         let mut words = text.split_ascii_whitespace();
         if words.next() != Some(LAST) || !text.starts_with(LAST) {
@@ -144,12 +144,14 @@ fn mount(
 }
 
 /// Derives the result from the end of a check and from its output.
-fn judge(ended: Ended, said: &CheckOutput, acked: u64, words: Option<String>) -> ImageState {
-    let last = said.last;
+fn judge(ended: Ended, output: &CheckOutput, acked: u64, words: Option<String>) -> ImageState {
+    let last = output.last;
     let (state, detail) = match ended {
         // As printed by `echo LAST $(cat file)` if the file is gone: it must not pass for
         // a check that reports no number.
-        Ended::Code(0) if said.unclear.is_some() => (CutState::HarnessBroken, said.unclear.clone()),
+        Ended::Code(0) if output.unclear.is_some() => {
+            (CutState::HarnessBroken, output.unclear.clone())
+        }
         Ended::Code(0) if last.is_some_and(|last| last < acked) => (CutState::Lost, None),
         Ended::Code(0) => (CutState::Survived, None),
         Ended::Code(code @ (126 | 127)) => {
@@ -189,19 +191,19 @@ mod tests {
     }
     #[test]
     fn a_last_without_a_number_is_no_word_for_it() {
-        let heard = |lines: &[&str]| {
-            let mut said = CheckOutput::default();
-            lines.iter().for_each(|line| said.hear(line.as_bytes()));
-            judge(Ended::Code(0), &said, 9, None)
+        let judged = |lines: &[&str]| {
+            let mut output = CheckOutput::default();
+            lines.iter().for_each(|line| output.add_line(line.as_bytes()));
+            judge(Ended::Code(0), &output, 9, None)
         };
         for line in ["LAST", "LAST ", "LAST -1", "LAST 9 8", "LAST x", "LAST 18446744073709551616"]
         {
-            assert_eq!(heard(&[line]).state, Some(CutState::HarnessBroken), "{line}");
-            assert_eq!(heard(&["LAST 9", line]).state, Some(CutState::HarnessBroken), "{line}");
+            assert_eq!(judged(&[line]).state, Some(CutState::HarnessBroken), "{line}");
+            assert_eq!(judged(&["LAST 9", line]).state, Some(CutState::HarnessBroken), "{line}");
         }
         for line in ["LAST 9\r", "LAST  9 ", "LASTING", " LAST", "at LAST 3", ""] {
-            assert_eq!(heard(&[line]).state, Some(CutState::Survived), "{line}");
+            assert_eq!(judged(&[line]).state, Some(CutState::Survived), "{line}");
         }
-        assert_eq!(heard(&["LAST 8"]).state, Some(CutState::Lost));
+        assert_eq!(judged(&["LAST 8"]).state, Some(CutState::Lost));
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct ProgramCommand<'a> {
 #[derive(Debug)]
 pub(super) struct Program {
     family: ProcessTree,
-    said: Arc<Mutex<Vec<String>>>,
+    last_lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Program {
@@ -50,17 +50,17 @@ impl Program {
             environment,
             folder: mounted.place().to_owned(),
         };
-        let said = Arc::<Mutex<Vec<String>>>::default();
-        let keep = Arc::clone(&said);
+        let last_lines = Arc::<Mutex<Vec<String>>>::default();
+        let keep = Arc::clone(&last_lines);
         let error = move |line: &[u8]| {
-            let mut said = locked(&keep);
-            if said.len() == LAST_WORDS {
-                said.remove(0);
+            let mut last_lines = locked(&keep);
+            if last_lines.len() == LAST_WORDS {
+                last_lines.remove(0);
             }
             let line = &line[..line.len().min(WORDS_MAX)];
-            said.push(String::from_utf8_lossy(line).trim_end().to_owned());
+            last_lines.push(String::from_utf8_lossy(line).trim_end().to_owned());
         };
-        Ok(Self { family: mounted.spawn(&task, output, Box::new(error))?, said })
+        Ok(Self { family: mounted.spawn(&task, output, Box::new(error))?, last_lines })
     }
 
     /// Returns the end of the program; `None` while it runs.
@@ -83,8 +83,8 @@ impl Program {
 
     /// Returns its last lines on standard error that are not empty.
     pub(super) fn last_words(&self) -> Vec<String> {
-        let said = locked(&self.said);
-        said.iter().filter(|line| !line.is_empty()).cloned().collect()
+        let last_lines = locked(&self.last_lines);
+        last_lines.iter().filter(|line| !line.is_empty()).cloned().collect()
     }
 }
 

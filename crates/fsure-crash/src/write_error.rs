@@ -43,11 +43,15 @@ const SEEN: &[u8] = b"SEEN ";
 
 /// Runs the child, which passes each line to `say` as it comes. The next write is to fail
 /// once the file `armed` exists.
-pub fn ask_again_and_again(folder: &Path, armed: &Path, say: &mut dyn FnMut(&str)) -> Result<()> {
+pub fn ask_again_and_again(
+    folder: &Path,
+    armed: &Path,
+    print_line: &mut dyn FnMut(&str),
+) -> Result<()> {
     let file = folder.join(FILE);
     let open = || Reopened::open(&file).context("open", &file);
     let (mut writer, other) = (open()?, open()?);
-    say("READY");
+    print_line("READY");
     while !path::exists(armed) {
         std::thread::sleep(PROGRAM_POLL_INTERVAL);
     }
@@ -56,7 +60,7 @@ pub fn ask_again_and_again(folder: &Path, armed: &Path, say: &mut dyn FnMut(&str
             Ok(()) => "ok".to_owned(),
             Err(error) => error.to_string(),
         };
-        say(&format!("{CALL}{call}, {who}: {result}"));
+        print_line(&format!("{CALL}{call}, {who}: {result}"));
     };
     record_result("the descriptor that wrote", "write", writer.write(&[NEW; LENGTH]));
     for _ in 0..3 {
@@ -71,7 +75,7 @@ pub fn ask_again_and_again(folder: &Path, armed: &Path, say: &mut dyn FnMut(&str
     }
     let mut seen = [0; LENGTH];
     if writer.read(&mut seen).is_ok() {
-        say(&format!("SEEN {}", char::from(seen[0])));
+        print_line(&format!("SEEN {}", char::from(seen[0])));
     }
     Ok(())
 }
@@ -116,21 +120,21 @@ fn fail(
     let drive = prepared(options, site, listener)?.switch_on(DriveConfig::HONEST);
     let mounted = drive.mount(site, &options.front);
     let mounted = mounted.map_err(|error| unmounted(options, error))?;
-    let said = said_by(&mounted, options, child, (site, &drive), listener)?;
+    let output = output_of(&mounted, options, child, (site, &drive), listener)?;
     mounted.check(Reliance::Flushes)?;
     let after = after_cut(options, site, &drive, listener)?;
-    Ok(FlushAfterError::new(options.front.name(), said.calls, said.seen, after))
+    Ok(FlushAfterError::new(options.front.name(), output.calls, output.seen, after))
 }
 
 #[derive(Debug, Default)]
-struct Said {
+struct ProgramOutput {
     calls: Vec<Call>,
     seen: ContentSeen,
     is_ready: bool,
 }
 
-impl Said {
-    fn hear(&mut self, line: &[u8]) {
+impl ProgramOutput {
+    fn add_line(&mut self, line: &[u8]) {
         self.is_ready |= line == READY;
         if let Some(seen) = line.strip_prefix(SEEN) {
             self.seen = of(seen.first().copied());
@@ -153,21 +157,21 @@ fn of(byte: Option<u8>) -> ContentSeen {
     }
 }
 
-fn said_by(
+fn output_of(
     mounted: &MountedMedium,
     options: &CrashOptions,
     child: &[OsString],
     (site, drive): (&MountArea, &BackendDrive),
     listener: &dyn CrashMonitor,
-) -> Result<Said> {
+) -> Result<ProgramOutput> {
     listener.under_way(&format!("{}: failing a write", options.front.name()), 0.5);
     let armed = site.folder().context("make a folder in", &options.folder)?.join("armed");
     let words = [child, &[mounted.place().into(), armed.clone().into()]].concat();
-    let said = Arc::<Mutex<Said>>::default();
-    let heard = Arc::clone(&said);
-    let hear = move |line: &[u8]| locked(&heard).hear(line);
+    let output = Arc::<Mutex<ProgramOutput>>::default();
+    let collected = Arc::clone(&output);
+    let add_line = move |line: &[u8]| locked(&collected).add_line(line);
     let command = ProgramCommand { words: &words, acked: None };
-    let started = Program::start(mounted, &command, Box::new(hear));
+    let started = Program::start(mounted, &command, Box::new(add_line));
     let mut program = started.context("start a program at", mounted.place())?;
     let mut is_armed = false;
     let ended = loop {
@@ -177,7 +181,7 @@ fn said_by(
         if let Some(code) = listener.stop_requested() {
             return Err(Error::Interrupted(code));
         }
-        if !is_armed && locked(&said).is_ready {
+        if !is_armed && locked(&output).is_ready {
             drive.fail_after(0);
             user_file::create_new(&armed).map(drop).context("make", &armed)?;
             is_armed = true;
@@ -188,7 +192,7 @@ fn said_by(
         return Err(Error::Internal(describe_end(ended, &program.last_words())));
     }
     drop(program);
-    Ok(std::mem::take(&mut *locked(&said)))
+    Ok(std::mem::take(&mut *locked(&output)))
 }
 
 /// Returns what the file holds if the power is cut after all calls.

@@ -73,7 +73,7 @@ pub struct Advised {
     /// Figures that the advice is based on.
     pub seen: FolderUse,
     /// The advice and the reason.
-    pub said: placement_advice::Recommendation,
+    pub recommendation: placement_advice::Recommendation,
 }
 
 impl Hot {
@@ -90,7 +90,7 @@ impl Hot {
         }
         let around = self.advised.iter().filter(|one| path.starts_with(&one.path));
         let nearest = around.max_by_key(|one| one.path.components().count());
-        Some(nearest.map_or(Advice::Leave, |one| one.said.advice))
+        Some(nearest.map_or(Advice::Leave, |one| one.recommendation.advice))
     }
 }
 
@@ -203,8 +203,8 @@ fn advised_on(hot: &Hot, node: &FolderNode) -> Advised {
         available: fsure_os::machine::available_memory(),
         risk: contents.risk,
     };
-    let said = placement_advice::advise(&seen);
-    Advised { path: node.path.clone(), seen, said }
+    let recommendation = placement_advice::advise(&seen);
+    Advised { path: node.path.clone(), seen, recommendation }
 }
 
 /// Returns true if its flushes are those of `ram bind` or `ram run`, which keep a folder

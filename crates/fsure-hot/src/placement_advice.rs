@@ -105,35 +105,35 @@ const FOLDER_SHARE_DIVISOR: u64 = 2;
 /// Returns the advice on a folder, with the reason.
 pub fn advise(seen: &FolderUse) -> Recommendation {
     let gain = seen.durable + seen.missed;
-    let said = |advice, why: String| Recommendation { advice, why };
+    let recommend = |advice, why: String| Recommendation { advice, why };
     if seen.is_in_memory {
-        return said(Advice::Leave, "it is in memory already".to_owned());
+        return recommend(Advice::Leave, "it is in memory already".to_owned());
     }
     if seen.is_disk_side {
         let why = "the flushes are fsure's own: it is the disk side of a folder that is in RAM";
-        return said(Advice::Leave, why.to_owned());
+        return recommend(Advice::Leave, why.to_owned());
     }
     if gain < WORTH {
         let why = "programs hardly wait for the device here: what they read and write is in \
                    memory already, by the page cache";
-        return said(Advice::Leave, why.to_owned());
+        return recommend(Advice::Leave, why.to_owned());
     }
     if seen.is_of_the_system {
         let why = "the machine needs it to start, or all else is below it: look at the folders \
                    in it";
-        return said(Advice::Exclude, why.to_owned());
+        return recommend(Advice::Exclude, why.to_owned());
     }
     if let Some(why) = no_room(seen) {
-        return said(Advice::Exclude, why);
+        return recommend(Advice::Exclude, why);
     }
     if seen.missed > seen.durable {
         let why = "programs wait for reads: kept in the page cache there is no second copy, and \
                    nothing can be lost";
-        return said(Advice::Pin, why.to_owned());
+        return recommend(Advice::Pin, why.to_owned());
     }
     let advised = of_writes(seen.risk);
     match &seen.unbindable {
-        Some(why) if advised.advice == Advice::Bind => said(Advice::Exclude, why.clone()),
+        Some(why) if advised.advice == Advice::Bind => recommend(Advice::Exclude, why.clone()),
         _ => advised,
     }
 }

@@ -184,10 +184,10 @@ unsafe fn map(file: c_long) -> *mut DeferPage {
 unsafe fn can_be_the_page(folder: c_int, path: *const c_char, flags: c_int) -> bool {
     let mut stat = Statx::EMPTY;
     // SAFETY: the structure has the kernel's size.
-    let told = unsafe {
+    let result = unsafe {
         syscall(number::STATX, folder, path, flags, STATX_BASIC_STATS, &raw mut stat)
     };
-    told == 0
+    result == 0
         && stat.mode & S_IFMT == S_IFREG
         && stat.size == size_of::<DeferPage>() as u64
         // SAFETY: it asks for nothing.
@@ -252,10 +252,10 @@ fn answer(file: c_int) -> FlushAnswer {
         return FlushAnswer::Real;
     }
     // SAFETY: the path is an empty string, and the structure has the kernel's size.
-    let told = unsafe {
+    let result = unsafe {
         syscall(number::STATX, file, c"".as_ptr(), AT_EMPTY_PATH, STATX_TYPE, &raw mut stat)
     };
-    if told != 0 {
+    if result != 0 {
         return FlushAnswer::Real;
     }
     let answer = page.call(shared_page::device(stat.mode, stat.major, stat.minor), now());

@@ -65,7 +65,7 @@ mod tests {
     /// The environment variable with the folder that the test program is to
     /// freeze, before it is killed.
     const FROZEN: &str = "FSURE_TEST_FREEZE";
-    const SAID: &str = "FSURE_TEST_FROZEN";
+    const MARKER: &str = "FSURE_TEST_FROZEN";
     const LOCK: &str = "FSURE_TEST_LOCK";
 
     fn zram(test: &str, folder: &Path) -> Option<(Zram, Arc<Scratch>)> {
@@ -122,7 +122,7 @@ mod tests {
             still.freeze().unwrap();
             // Said by a name, and then killed. One that writes there itself could not be:
             // who waits for a thaw takes no signal.
-            fs::write(std::env::var_os(SAID).unwrap(), "").unwrap();
+            fs::write(std::env::var_os(MARKER).unwrap(), "").unwrap();
             loop {
                 std::thread::park();
             }
@@ -130,17 +130,17 @@ mod tests {
         let (test, _turn) = ("who_is_killed_while_it_is_frozen", turn());
         let folder = tempfile::tempdir().unwrap();
         let Some((zram, _scratch)) = zram(test, folder.path()) else { return };
-        let [said, lock] = ["frozen", "lock"].map(|name| folder.path().join(name));
+        let [marker, lock] = ["frozen", "lock"].map(|name| folder.path().join(name));
         for _ in 0..5 {
             let mut command = Command::new(std::env::current_exe().unwrap());
             command.args([
                 "--exact",
                 "freeze::tests::who_is_killed_while_it_is_frozen_leaves_nobody_waiting",
             ]);
-            command.env(FROZEN, zram.path()).env(SAID, &said).env(LOCK, &lock);
+            command.env(FROZEN, zram.path()).env(MARKER, &marker).env(LOCK, &lock);
             let mut child = command.process_group(0).spawn().unwrap();
             let began = Instant::now();
-            while !said.exists() {
+            while !marker.exists() {
                 assert!(child.try_wait().unwrap().is_none(), "it ended");
                 assert!(began.elapsed() < EVENT_TIMEOUT, "it was never frozen");
                 std::thread::sleep(Duration::from_millis(1));
@@ -150,7 +150,7 @@ mod tests {
             child.kill().unwrap();
             child.wait().unwrap();
             written.recv_timeout(EVENT_TIMEOUT).expect("its guard thaws");
-            fs::remove_file(&said).unwrap();
+            fs::remove_file(&marker).unwrap();
             // The next one waits for the guard.
             let still = FreezeGuard::of(&zram.path(), &lock).unwrap();
             still.freeze().unwrap();

@@ -159,7 +159,7 @@ pub fn keep(
     requests: impl BufRead,
     mut answers: impl Write,
 ) -> io::Result<()> {
-    let mut say = |answer: Result<String, LoopError>| match answer {
+    let mut respond = |answer: Result<String, LoopError>| match answer {
         Ok(words) => writeln!(answers, "{FINE} {words}"),
         Err(LoopError::Disturbed(words)) => writeln!(answers, "{DISTURBED} {}", on_a_line(&words)),
         Err(LoopError::Failed(error)) => {
@@ -168,9 +168,9 @@ pub fn keep(
     };
     let mut device = match Attached::new(file, place) {
         Ok(device) => device,
-        Err(error) => return say(Err(error)),
+        Err(error) => return respond(Err(error)),
     };
-    say(Ok(device.node().display().to_string()))?;
+    respond(Ok(device.node().display().to_string()))?;
     for request in requests.lines() {
         let answer = match request?.as_str() {
             SEND_FLUSH => device.send_flush().map(|()| String::new()),
@@ -180,7 +180,7 @@ pub fn keep(
             CHECK_CONTENT => device.check(Reliance::Content).map(|flushes| flushes.to_string()),
             _ => Err(io::Error::from(io::ErrorKind::InvalidInput).into()),
         };
-        say(answer)?;
+        respond(answer)?;
     }
     Ok(())
 }

@@ -397,8 +397,8 @@ impl Drop for LoopMount {
 
 /// Returns true if a `mount` has failed because of the content of the disk. In
 /// doubt it is false: that an image does not mount is a loss.
-fn is_the_image(code: Option<i32>, said: &str) -> bool {
-    code == Some(MOUNT_FAILED) && !NOT_THE_IMAGE.iter().any(|part| said.contains(part))
+fn is_the_image(code: Option<i32>, stderr: &str) -> bool {
+    code == Some(MOUNT_FAILED) && !NOT_THE_IMAGE.iter().any(|part| stderr.contains(part))
 }
 
 /// Returns the first line that a program wrote to standard error, otherwise its exit status.
@@ -425,7 +425,7 @@ mod tests {
         for code in [None, Some(1), Some(2), Some(4), Some(8)] {
             assert!(!is_the_image(code, torn), "{code:?}");
         }
-        let said = "mount: /x: mount(2) system call failed: Cannot allocate memory.\n";
-        assert!(!is_the_image(Some(32), said));
+        let stderr = "mount: /x: mount(2) system call failed: Cannot allocate memory.\n";
+        assert!(!is_the_image(Some(32), stderr));
     }
 }

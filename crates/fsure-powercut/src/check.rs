@@ -84,9 +84,9 @@ impl Asking {
     /// Requests the report. The inner error is the message of the witness that there is
     /// no such run.
     fn ask(options: &CheckOptions, folder: &Path) -> Result<std::result::Result<Self, String>> {
-        let unheard = |error: io::Error| no_witness(&options.witness, &error.to_string());
-        let stream = Stream::connect(&options.witness, RESPONSE_TIMEOUT).map_err(unheard)?;
-        let (mut sender, mut receiver) = wire::call(stream, &options.secret).map_err(unheard)?;
+        let no_answer = |error: io::Error| no_witness(&options.witness, &error.to_string());
+        let stream = Stream::connect(&options.witness, RESPONSE_TIMEOUT).map_err(no_answer)?;
+        let (mut sender, mut receiver) = wire::call(stream, &options.secret).map_err(no_answer)?;
         let asked = RunQuery {
             run: options.run.clone(),
             host: user_file::host(),
@@ -94,7 +94,7 @@ impl Asking {
         };
         let asked =
             serde_json::to_vec(&asked).map_err(|error| Error::Internal(error.to_string()))?;
-        sender.send(MessageKind::Ask, &asked).map_err(unheard)?;
+        sender.send(MessageKind::Ask, &asked).map_err(no_answer)?;
         // A long log takes a while to be read.
         let run_info =
             receiver.expect(MessageKind::Run, Some(Instant::now() + 60 * RESPONSE_TIMEOUT));
@@ -102,21 +102,24 @@ impl Asking {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Ok(Err(error.to_string()));
             }
-            run_info => run_info.map_err(unheard)?,
+            run_info => run_info.map_err(no_answer)?,
         };
         let run_info: RunInfo = serde_json::from_slice(&run_info)
-            .map_err(|_| unheard(broken("what it tells is no JSON of ours")))?;
+            .map_err(|_| no_answer(broken("what it tells is no JSON of ours")))?;
         let run = protocol_records::run_of(&run_info.opened.run)
-            .ok_or_else(|| unheard(broken("what it tells is of no run")))?;
+            .ok_or_else(|| no_answer(broken("what it tells is of no run")))?;
         let mut owed = Vec::new();
         loop {
-            match receiver.receive(Some(Instant::now() + 6 * RESPONSE_TIMEOUT)).map_err(unheard)? {
+            match receiver
+                .receive(Some(Instant::now() + 6 * RESPONSE_TIMEOUT))
+                .map_err(no_answer)?
+            {
                 (MessageKind::Owed, body) => owed.extend(
                     protocol_records::owed(run, &body)
-                        .ok_or_else(|| unheard(broken("no writes")))?,
+                        .ok_or_else(|| no_answer(broken("no writes")))?,
                 ),
                 (MessageKind::Done, _) => return Ok(Ok(Self { run, run_info, owed })),
-                _ => return Err(unheard(broken("a frame out of its turn"))),
+                _ => return Err(no_answer(broken("a frame out of its turn"))),
             }
         }
     }

@@ -93,8 +93,8 @@ mod tests {
             (vec![system(), layer("disk", &[("serial", "000000000000")])], "serial number"),
             (vec![system(), layer("disk", &[("serial", " -- ")])], "serial number"),
         ] {
-            let said = below(layers).unwrap_err();
-            assert!(said.contains(why), "{said}");
+            let error = below(layers).unwrap_err();
+            assert!(error.contains(why), "{error}");
         }
     }
 

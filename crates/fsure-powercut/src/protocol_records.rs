@@ -199,7 +199,7 @@ pub(super) struct AckedWrites {
     pub(super) is_ended: bool,
     pub(super) acked: BTreeMap<u32, u64>,
     /// Time of the run at which the writer was last heard, in milliseconds.
-    pub(super) heard_ms: u64,
+    pub(super) last_contact_ms: u64,
     begun: HashMap<u64, Write>,
     /// By file and offset: the last acknowledged write, and the time at which that was
     /// heard.
@@ -214,7 +214,7 @@ impl AckedWrites {
 
     /// Takes the new ones of some records, of which the first has this number.
     pub(super) fn take(&mut self, at_ms: u64, first: u64, records: &[LogRecord]) {
-        self.heard_ms = at_ms;
+        self.last_contact_ms = at_ms;
         let known = usize::try_from(self.next - first).unwrap_or(usize::MAX);
         for record in records.iter().skip(known) {
             self.next += 1;
@@ -244,7 +244,7 @@ impl AckedWrites {
         self.owed.values().map(move |(write, at_ms)| {
             let Write { number, file, method, offset } = *write;
             let stamp = Stamp { run, file, method, offset, number };
-            Acknowledged { stamp, age_ms: self.heard_ms.saturating_sub(*at_ms) }
+            Acknowledged { stamp, age_ms: self.last_contact_ms.saturating_sub(*at_ms) }
         })
     }
 }

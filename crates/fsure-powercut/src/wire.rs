@@ -376,10 +376,10 @@ mod tests {
                 _ => {}
             }
             put(&sender.0.stream, &frame, soon().unwrap()).unwrap();
-            let heard = receiver.receive(soon()).map_err(|error| error.kind());
+            let received = receiver.receive(soon()).map_err(|error| error.kind());
             let expected = (MessageKind::Records, b"one".to_vec());
             let expected = if spoil == 0 { Ok(expected) } else { Err(io::ErrorKind::InvalidData) };
-            assert_eq!(heard, expected, "{spoil}");
+            assert_eq!(received, expected, "{spoil}");
         }
     }
 

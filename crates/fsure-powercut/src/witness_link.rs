@@ -50,7 +50,7 @@ struct Queue {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LinkState {
     /// The witness receives the records.
-    Heard,
+    Connected,
     /// It does not, with the reason; that may change.
     Away(String),
     /// It never will, with the reason.
@@ -181,7 +181,7 @@ impl<'a> Link<'a> {
         let mut queue = self.queue();
         queue.unsent = queue.first;
         queue.recorded(number(&welcome)?)?;
-        queue.state = LinkState::Heard;
+        queue.state = LinkState::Connected;
         queue.stream = Some(second);
         drop(queue);
         self.changed.notify_all();

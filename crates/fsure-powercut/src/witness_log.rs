@@ -21,7 +21,7 @@ const BODY_MAX: usize = 1 << 16;
 
 const OPENED: u8 = 1;
 const RECORDS: u8 = 2;
-const HEARD: u8 = 3;
+const CONTACT: u8 = 3;
 const AWAKE: u8 = 4;
 
 /// The file of a run.
@@ -65,7 +65,7 @@ impl Log {
         }
         let read = Read::of(run, file.content()?)?;
         file.shorten(read.whole)?;
-        let base_ms = read.memory.heard_ms.max(read.ms_at(wall_ms));
+        let base_ms = read.memory.last_contact_ms.max(read.ms_at(wall_ms));
         let mut log = Self { file, memory: read.memory, base_ms, began: Instant::now() };
         log.append(base_ms, AWAKE, &wall_ms.to_le_bytes())?;
         // The next number also confirms what an earlier witness that was killed may have
@@ -88,10 +88,10 @@ impl Log {
     }
 
     /// Notes that the writer was heard now.
-    pub(super) fn heard(&mut self) -> io::Result<()> {
+    pub(super) fn note_contact(&mut self) -> io::Result<()> {
         let now = self.now_ms();
-        self.append(now, HEARD, &[])?;
-        self.memory.heard_ms = now;
+        self.append(now, CONTACT, &[])?;
+        self.memory.last_contact_ms = now;
         Ok(())
     }
 
@@ -162,8 +162,8 @@ impl Read {
             let (at_ms, kind, body) = entry(&bytes).ok_or_else(|| damaged(at))?;
             let is_known = match kind {
                 RECORDS => read.take(at_ms, body),
-                HEARD => {
-                    read.memory.heard_ms = at_ms;
+                CONTACT => {
+                    read.memory.last_contact_ms = at_ms;
                     Some(())
                 }
                 AWAKE => {
@@ -299,7 +299,7 @@ mod tests {
         let open = || Log::open(folder.path(), &RUN, &opened(), &Clock::default());
         let mut log = open().unwrap();
         put(&mut log, 1);
-        log.heard().unwrap();
+        log.note_contact().unwrap();
         let sound = std::fs::read(&path).unwrap().len();
         put(&mut log, 2);
         let bytes = std::fs::read(&path).unwrap();
@@ -331,13 +331,13 @@ mod tests {
         let open = || Log::open(folder.path(), &RUN, &opened(), &clock).unwrap();
         put(&mut open(), 1);
         wall.fetch_add(60_000_000_000, Ordering::Relaxed);
-        open().heard().unwrap();
+        open().note_contact().unwrap();
         let age = |_| read(folder.path(), &RUN).unwrap().1.owed(RUN).next().unwrap().age_ms;
         let after_a_minute = age(());
         // Writing and opening take their time, too.
         assert!((30_000..90_000).contains(&after_a_minute), "{after_a_minute}");
         wall.fetch_sub(1_000_000_000_000, Ordering::Relaxed);
-        open().heard().unwrap();
+        open().note_contact().unwrap();
         assert!(age(()) >= after_a_minute, "the clock was set back");
     }
 

@@ -230,7 +230,7 @@ fn wait_for_witness(
     let began = Instant::now();
     loop {
         let why = match link.state().0 {
-            LinkState::Heard => return Ok(()),
+            LinkState::Connected => return Ok(()),
             LinkState::Away(why) if began.elapsed() < FIRST_WAIT => why,
             LinkState::Away(why) | LinkState::Refused(why) => {
                 return Err(no_witness(&options.witness, &why));

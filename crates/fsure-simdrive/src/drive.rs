@@ -47,7 +47,7 @@ impl Traits {
 pub enum DriveError {
     /// The drive was made to fail here.
     #[error("the simulated drive fails this request")]
-    Told,
+    Injected,
     /// The range goes beyond the end of the drive.
     #[error("behind the end of the simulated drive")]
     OutOfRange,
@@ -315,6 +315,6 @@ impl Drive {
         }
         self.traits.errors -= 1;
         self.counts.errors += 1;
-        Err(DriveError::Told)
+        Err(DriveError::Injected)
     }
 }

@@ -224,7 +224,7 @@ fn a_drive_fails_when_told_and_recovers() {
     let mut drive = Drive::new(traits, Image::new(SIZE));
     let mut answers = (0..4).map(|_| drive.write(Duration::ZERO, 0, b"x"));
     assert!(answers.next().unwrap().is_ok() && answers.next().unwrap().is_ok());
-    assert_eq!(answers.next().unwrap(), Err(DriveError::Told));
+    assert_eq!(answers.next().unwrap(), Err(DriveError::Injected));
     assert!(answers.next().unwrap().is_ok());
     assert_eq!(drive.write(Duration::ZERO, SIZE, b"x"), Err(DriveError::OutOfRange));
     let counts = RequestCounts { writes: 3, bytes: 3, errors: 1, ..RequestCounts::default() };

@@ -100,7 +100,7 @@ fn made<'a>(changes: impl IntoIterator<Item = &'a Naive>) -> Vec<u8> {
 }
 
 /// Evidence of a byte: the last change there that survived. Those after it did not.
-struct Said {
+struct ByteEvidence {
     byte: usize,
     survived: Option<usize>,
     gone: Vec<usize>,
@@ -108,7 +108,7 @@ struct Said {
 
 /// Derives the evidence of each piece of an image, if it is unambiguous. Returns `None`
 /// if a piece holds a value that cannot be there.
-fn said(image: &[u8], changes: &[Naive]) -> Option<Vec<Said>> {
+fn evidence(image: &[u8], changes: &[Naive]) -> Option<Vec<ByteEvidence>> {
     let mut all = Vec::new();
     // Between two such places nothing may change.
     let ends = changes.iter().flat_map(|change| [change.offset, change.offset + change.length]);
@@ -130,21 +130,25 @@ fn said(image: &[u8], changes: &[Naive]) -> Option<Vec<Said>> {
             _ => continue,
         };
         let gone = here.into_iter().filter(|at| survived.is_none_or(|last| *at > last)).collect();
-        all.push(Said { byte, survived, gone });
+        all.push(ByteEvidence { byte, survived, gone });
     }
     Some(all)
 }
 
 /// Returns an error if a state is not one of those that a variant allows.
 fn is_allowed(cut: CutVariant, image: &[u8], changes: &[Naive]) -> Result<(), String> {
-    let said = said(image, changes).ok_or("a value that was never written there")?;
+    let evidence = evidence(image, changes).ok_or("a value that was never written there")?;
     // Whole changes survive, or sectors of them.
     let unit = |byte: usize| if cut == CutVariant::Torn { byte / SECTOR_BYTES } else { 0 };
-    let mut survived: Vec<_> =
-        said.iter().filter_map(|said| Some((said.survived?, unit(said.byte)))).collect();
+    let mut survived: Vec<_> = evidence
+        .iter()
+        .filter_map(|evidence| Some((evidence.survived?, unit(evidence.byte))))
+        .collect();
     survived.sort_unstable();
     survived.dedup();
-    let gone = said.iter().flat_map(|said| said.gone.iter().map(|at| (*at, unit(said.byte))));
+    let gone = evidence
+        .iter()
+        .flat_map(|evidence| evidence.gone.iter().map(|at| (*at, unit(evidence.byte))));
     let mut gone: Vec<_> = gone.collect();
     gone.sort_unstable();
     gone.dedup();
@@ -269,6 +273,6 @@ fn a_drive_changes_while_it_runs() {
     assert_eq!(&content(&drive.cut(now, CutVariant::None, &mut Random::new(1)))[..4], b"lost");
     drive.fail_after(1, 1);
     assert!(drive.write(now, 0, b"well").is_ok());
-    assert_eq!(drive.trim(now, 0, 4), Err(DriveError::Told));
+    assert_eq!(drive.trim(now, 0, 4), Err(DriveError::Injected));
     assert!(drive.flush(now).is_ok() && drive.write(now, 0, b"well").is_ok());
 }

@@ -16,7 +16,7 @@ use fsure_core::{Error, RelPath, Result};
 
 /// Number of problems that are reported one by one: a file that is not a list can have
 /// a billion lines, each with a problem.
-const TOLD_MAX: u64 = 1_000;
+const PROBLEMS_REPORTED_MAX: u64 = 1_000;
 
 /// Numbers of problems that were found while reading a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,15 +71,18 @@ pub(super) fn read(
         troubles.malformed += u64::from(trouble == ProblemKind::Malformed);
         troubles.unusable += u64::from(trouble == ProblemKind::Unsupported);
         reported += 1;
-        if reported <= TOLD_MAX {
+        if reported <= PROBLEMS_REPORTED_MAX {
             let place = if line > 0 { format!(":{line}") } else { String::new() };
             monitor.warn(&format!("{}{place}: {reason}", file.display()));
         }
         Ok(())
     };
     each_item(source, monitor, &mut take)?;
-    if reported > TOLD_MAX {
-        monitor.warn(&format!("... and {} more problems with the list", reported - TOLD_MAX));
+    if reported > PROBLEMS_REPORTED_MAX {
+        monitor.warn(&format!(
+            "... and {} more problems with the list",
+            reported - PROBLEMS_REPORTED_MAX
+        ));
     }
     Ok(troubles)
 }
@@ -218,7 +221,7 @@ pub(super) fn require_all_manifests(
                 continue;
             }
             lacking += 1;
-            if lacking <= TOLD_MAX {
+            if lacking <= PROBLEMS_REPORTED_MAX {
                 let folder = source.folder.display();
                 let path = row.record.path.display();
                 let manifests = bag.payload.without(has);

@@ -13,7 +13,7 @@ use crate::model::{EntryKind, FOLDER_FILE, ScanMonitor};
 use fsure_core::{RelPath, Result};
 
 /// Number of problems that are reported one by one.
-const TOLD_MAX: u64 = 1_000;
+const PROBLEMS_REPORTED_MAX: u64 = 1_000;
 
 /// The maximum length of a folder's file, in bytes: four million files. A tree may
 /// come from an untrusted source.
@@ -36,8 +36,8 @@ impl<'a> ProblemReporter<'a> {
     pub(super) fn report(&mut self, path: &RelPath, what: &str) {
         self.reported += 1;
         match self.reported {
-            ..=TOLD_MAX => self.monitor.warn(&format!("{}: {what}", path.display())),
-            n if n == TOLD_MAX + 1 => {
+            ..=PROBLEMS_REPORTED_MAX => self.monitor.warn(&format!("{}: {what}", path.display())),
+            n if n == PROBLEMS_REPORTED_MAX + 1 => {
                 self.monitor.warn("... and more troubles with what travels with the data");
             }
             _ => {}

@@ -67,7 +67,7 @@ pub(super) fn look(
         sizes = Some(Arc::new(SizeFilter::of(&open.root, &plan.walk, monitor)?));
         plan.purpose = Purpose::Update(UpdateRules { only_sizes: sizes.clone(), ..rules });
     }
-    let listener = SnapshotMonitor { inner: monitor, heard: Mutex::default() };
+    let listener = SnapshotMonitor { inner: monitor, errors: Mutex::default() };
     let outcome = scan(&plan, &mut catalog, &listener)?;
     if let Some(why) = outcome.record_untrusted {
         let hint = format!("'{}' tells more", place.command("verify"));
@@ -76,13 +76,13 @@ pub(super) fn look(
     if let Some(stop) = outcome.stopped {
         return Err(unfinished(place, stop));
     }
-    let heard = listener.heard.into_inner().unwrap_or_else(PoisonError::into_inner);
-    warn_of_known_damage(place, &heard.known_damage, monitor);
+    let errors = listener.errors.into_inner().unwrap_or_else(PoisonError::into_inner);
+    warn_of_known_damage(place, &errors.known_damage, monitor);
     Ok(TreeSnapshot {
         catalog,
-        known_damage: heard.known_damage,
-        unread: heard.unread,
-        bad_records: heard.bad_records.max(faults),
+        known_damage: errors.known_damage,
+        unread: errors.unread,
+        bad_records: errors.bad_records.max(faults),
         files_read: outcome.hashed,
         bytes_read: outcome.bytes.total(),
         sizes,
@@ -127,7 +127,7 @@ struct SnapshotErrors {
 /// Collects the paths that could not be read, and does not pass findings on.
 struct SnapshotMonitor<'a> {
     inner: &'a dyn ScanMonitor,
-    heard: Mutex<SnapshotErrors>,
+    errors: Mutex<SnapshotErrors>,
 }
 
 impl Monitor for SnapshotMonitor<'_> {
@@ -146,13 +146,13 @@ impl ScanMonitor for SnapshotMonitor<'_> {
     }
 
     fn finding(&self, finding: &Finding) {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         if finding.verdict.is_unread() {
-            heard.unread.insert(finding.path.clone());
+            errors.unread.insert(finding.path.clone());
         }
-        heard.bad_records += u64::from(finding.verdict == Verdict::RecordBad);
+        errors.bad_records += u64::from(finding.verdict == Verdict::RecordBad);
         if let Some(known) = finding.known_damage {
-            heard.known_damage.add(known.verdict);
+            errors.known_damage.add(known.verdict);
         }
     }
 }

@@ -13,8 +13,8 @@ use super::sidecar_io::{
 };
 use crate::catalog::{Audit, Catalog, PageStart, RootOptions, Row, StoredRow};
 use crate::manifest::{
-    ManifestEntry, carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute,
-    read_folder, says_more, write_attribute, write_folder,
+    ManifestEntry, carried, contradicts, has_more_digests, is_cut_off_folder_file, is_folder_file,
+    read_attribute, read_folder, write_attribute, write_folder,
 };
 use crate::model::{
     FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Outcome, Record, ScanMonitor, SidecarCounts,
@@ -94,7 +94,7 @@ struct SidecarSync<'a> {
     /// Findings that the user accepts, and the start of the run in nanoseconds since
     /// 1970; `None` in a run that only checks.
     writes: Option<(&'a Accept, i64)>,
-    teller: ProblemReporter<'a>,
+    reporter: ProblemReporter<'a>,
     found: SidecarCounts,
     /// The reason why nothing can be written from this record; `None` until the record
     /// was checked, `Some(None)` if there is no such reason.
@@ -114,7 +114,7 @@ impl<'a> SidecarSync<'a> {
         Self {
             root,
             writes,
-            teller: ProblemReporter::new(monitor),
+            reporter: ProblemReporter::new(monitor),
             found: SidecarCounts::default(),
             objection: None,
             stopped: None,
@@ -133,7 +133,7 @@ impl<'a> SidecarSync<'a> {
     }
 
     fn is_going_on(&mut self) -> bool {
-        if let Some(code) = self.teller.monitor.stop_requested() {
+        if let Some(code) = self.reporter.monitor.stop_requested() {
             self.stopped.get_or_insert(StopReason::Interrupted(code));
         }
         self.stopped.is_none() && !matches!(self.objection, Some(Some(_)))
@@ -173,13 +173,13 @@ impl<'a> SidecarSync<'a> {
         // A file or folder that is gone has its own verdict.
         if !is_gone(error) {
             self.found.refused += 1;
-            self.teller.report(path, &format!("what travels with it is not in line: {error}"));
+            self.reporter.report(path, &format!("what travels with it is not in line: {error}"));
         }
     }
 
     fn damaged(&mut self, path: &RelPath, why: &str) {
         self.found.damaged += 1;
-        self.teller.report(path, &format!("the record that travels with it is damaged: {why}"));
+        self.reporter.report(path, &format!("the record that travels with it is damaged: {why}"));
     }
 
     /// Returns true, and reports it, if a carrier contradicts the record of a file. It is
@@ -202,7 +202,7 @@ impl<'a> SidecarSync<'a> {
             return Ok(false);
         }
         self.found.conflicts += 1;
-        self.teller.report(path, CONFLICT);
+        self.reporter.report(path, CONFLICT);
         Ok(true)
     }
 
@@ -372,7 +372,7 @@ impl<'a> SidecarSync<'a> {
             (SidecarAction::Write, Some(Ok(carrier))) => {
                 carrier == wanted
                     || self.is_conflict(catalog, path, &carrier, &wanted)?
-                    || says_more(&carrier, &wanted) && self.has_several_names(path)
+                    || has_more_digests(&carrier, &wanted) && self.has_several_names(path)
             }
         };
         if in_line {

@@ -142,7 +142,7 @@ fn choices(before: RootOptions, options: &UpdateOptions) -> RootOptions {
 
 /// Refuses options that this system does not support.
 fn reject_unsupported_options(options: &UpdateOptions) -> Result<()> {
-    let message = if let Some(aspect) = options.meta.and_then(unheard_of) {
+    let message = if let Some(aspect) = options.meta.and_then(first_unsupported) {
         format!("this system tells fsure nothing of '{}'", aspect.name())
     } else if options.layout.is_some_and(|layout| layout != SidecarKind::Tree) && !HAS_ATTRIBUTES {
         "on this system fsure writes nothing beside the data".to_owned()
@@ -153,7 +153,7 @@ fn reject_unsupported_options(options: &UpdateOptions) -> Result<()> {
 }
 
 /// Returns the first of the aspects that this system does not support, if there is one.
-fn unheard_of(aspects: MetadataFields) -> Option<MetadataField> {
+fn first_unsupported(aspects: MetadataFields) -> Option<MetadataField> {
     aspects.iter().find(|aspect| match aspect {
         MetadataField::Mode | MetadataField::Owner => !HAS_OWNERS,
         MetadataField::Acl => !HAS_ACCESS_LISTS,

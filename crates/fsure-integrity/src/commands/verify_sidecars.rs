@@ -94,7 +94,7 @@ pub(super) fn gather(
     let mut gatherer = Gatherer {
         open,
         catalog,
-        teller: ProblemReporter::new(monitor),
+        reporter: ProblemReporter::new(monitor),
         found: SidecarCounts::default(),
     };
     let mut options = walk.clone();
@@ -133,7 +133,7 @@ fn is_ours(path: &RelPath) -> bool {
 struct Gatherer<'a> {
     open: &'a OpenRoot,
     catalog: &'a mut Catalog,
-    teller: ProblemReporter<'a>,
+    reporter: ProblemReporter<'a>,
     found: SidecarCounts,
 }
 
@@ -193,7 +193,7 @@ impl Gatherer<'_> {
             self.found.used -= 1;
             let what = "what travels with it and with its folder give different contents for one \
                         size and date: neither is used";
-            self.teller.report(path, what);
+            self.reporter.report(path, what);
             return self.catalog.delete(path);
         }
         // Of two that are of different times, the one that fits the file.
@@ -211,7 +211,7 @@ impl Gatherer<'_> {
 
     fn damaged(&mut self, path: &RelPath, why: &str) {
         self.found.damaged += 1;
-        self.teller
+        self.reporter
             .report(path, &format!("the record that travels with the data is damaged: {why}"));
     }
 

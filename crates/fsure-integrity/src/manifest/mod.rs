@@ -37,8 +37,8 @@ pub use entry::{EntrySink, ListedMtime, ManifestEntry, ManifestItem, Problem, Pr
 pub use formats::ManifestFormat;
 pub use mhl::chain as mhl_chain;
 pub use sidecar::{
-    carried, contradicts, is_cut_off_folder_file, is_folder_file, read_attribute, read_folder,
-    says_more, write_attribute, write_folder,
+    carried, contradicts, has_more_digests, is_cut_off_folder_file, is_folder_file, read_attribute,
+    read_folder, write_attribute, write_folder,
 };
 pub use source::{ManifestSource, read};
 pub use writer::{ListWriter, ManifestHeader, bag_files, writer};

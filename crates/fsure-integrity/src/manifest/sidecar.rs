@@ -141,7 +141,7 @@ pub fn contradicts(one: &ManifestEntry, other: &ManifestEntry) -> bool {
 }
 
 /// Returns true if a carrier contains all that the record contains, and further digests.
-pub fn says_more(carrier: &ManifestEntry, record: &ManifestEntry) -> bool {
+pub fn has_more_digests(carrier: &ManifestEntry, record: &ManifestEntry) -> bool {
     let has = carrier.digests.algorithms();
     let same = ManifestEntry { digests: carrier.digests.clone(), ..record.clone() };
     same == *carrier

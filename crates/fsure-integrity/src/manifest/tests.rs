@@ -120,8 +120,8 @@ proptest! {
     #[test]
     fn what_was_written_is_read_as_it_was(entries in prop::collection::vec(any_entry(), 0..6)) {
         for format in ManifestFormat::ALL.into_iter().filter(|format| format.is_written()) {
-            let sayable = |entry: &&ManifestEntry| format.cannot_express(&entry.path).is_none();
-            let entries: Vec<_> = entries.iter().filter(sayable).cloned().collect();
+            let expressible = |entry: &&ManifestEntry| format.cannot_express(&entry.path).is_none();
+            let entries: Vec<_> = entries.iter().filter(expressible).cloned().collect();
             let text = written(format, &entries);
             let expected: Vec<_> = entries.iter().map(|entry| kept(format, entry)).collect();
             prop_assert_eq!(

@@ -30,7 +30,7 @@ pub(super) enum ReaderEvent {
 
 /// Responses that are sent at once. One by one they cost the control thread as
 /// much as what they hold.
-const TOLD_AT_ONCE: usize = 64;
+const RESPONSES_AT_ONCE: usize = 64;
 
 /// A reader, before it has its memory.
 pub(super) struct Worker {
@@ -226,7 +226,7 @@ impl ReaderLoop {
 
     fn report(&mut self, order: ReadRequest, reading: ReadOutcome, context: &ReaderContext) {
         self.reported.push((order, reading));
-        if self.reported.len() >= TOLD_AT_ONCE {
+        if self.reported.len() >= RESPONSES_AT_ONCE {
             self.flush_results(context);
         }
     }

@@ -67,13 +67,13 @@ fn batches(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
 fn threads(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
     let counts: Vec<u64> = powers(site.options.threads).map(|count| count as u64).collect();
     let flush = Method::strongest().name();
-    let says = |count: u64| format!("{count} threads");
+    let label = |count: u64| format!("{count} threads");
     let own = Shape {
         names: ["threads", "threads", "commits/s"],
         value: SliceStats::rates,
         measured: format!("each thread writes to a file of its own, then {flush}"),
     };
-    own.points(site, &counts, says, |count| Threads::apart(site, count), span)?;
+    own.points(site, &counts, label, |count| Threads::apart(site, count), span)?;
     let shared = Shape {
         names: ["group commit", "threads", "commits/s"],
         value: SliceStats::rates,
@@ -82,7 +82,7 @@ fn threads(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
              next one, which is for all who wait"
         ),
     };
-    shared.points(site, &counts, says, |count| Threads::together(site, count), span)?;
+    shared.points(site, &counts, label, |count| Threads::together(site, count), span)?;
     Ok(())
 }
 
@@ -121,18 +121,18 @@ impl Shape {
         &self,
         site: &FlushWorkspace<'_>,
         at: &[u64],
-        says: impl Fn(u64) -> String,
+        label: impl Fn(u64) -> String,
         make: impl Fn(u64) -> io::Result<O>,
         span: Duration,
     ) -> Result<Vec<Point>> {
         let mut contenders = Vec::new();
         for x in at {
             // What is refused here is refused for more, too.
-            let Some(made) = site.or_not_run(&says(*x), make(*x))? else { break };
-            contenders.push(MeasuredOperation::new(says(*x), made));
+            let Some(made) = site.or_not_run(&label(*x), make(*x))? else { break };
+            contenders.push(MeasuredOperation::new(label(*x), made));
         }
         let ended = site.measure(&mut contenders, span);
-        let x_of = |name: &str| at.iter().find(|x| says(**x) == name);
+        let x_of = |name: &str| at.iter().find(|x| label(**x) == name);
         let points = contenders.into_iter().filter_map(|one| {
             let (x, tally) = (*x_of(&one.name)? as f64, one.tally);
             let Spread { median, low, high, .. } = (self.value)(&tally)?;

@@ -149,7 +149,7 @@ fn measure(site: &FlushWorkspace<'_>) -> Result<FlushFacts> {
     let (options, span) = (site.options, site.options.span);
     let stack = Stack::of(site.folder()).context("ask what is below", site.folder())?;
     for layer in verdict_facts::layers(&site.target, &stack) {
-        site.say(&ResultLine::Layer(layer));
+        site.emit(&ResultLine::Layer(layer));
     }
     let methods = operations::needed_bytes(Method::all().len(), options.size);
     site.need(methods.max(curves::needed_bytes(options.threads, options.size)))?;
@@ -182,7 +182,7 @@ fn cuts(site: &FlushWorkspace<'_>, stack: &Stack) -> Option<PowerCutHistory> {
 fn judge(site: &FlushWorkspace<'_>, facts: &FlushFacts) -> ExitCode {
     let judgements = flush_verdict::judge(facts);
     for judgement in &judgements {
-        site.say(&ResultLine::Verdict(Claim {
+        site.emit(&ResultLine::Verdict(Claim {
             target: site.target.clone(),
             id: judgement.id.name().to_owned(),
             grade: judgement.grade.name().to_owned(),

@@ -173,11 +173,11 @@ impl<'a> FlushWorkspace<'a> {
             _ => &self.rows,
         };
         row.set(row.get() + 1);
-        self.say(line);
+        self.emit(line);
     }
 
     /// Reports what is known without measuring, or follows from it.
-    pub(super) fn say(&self, line: &ResultLine) {
+    pub(super) fn emit(&self, line: &ResultLine) {
         self.listener.measured(line);
     }
 
@@ -194,7 +194,7 @@ impl<'a> FlushWorkspace<'a> {
     /// Reports a warning for a person, now and in the result.
     pub(super) fn warn(&self, words: String) {
         self.listener.warn(&words);
-        self.say(&ResultLine::Warning { words });
+        self.emit(&ResultLine::Warning { words });
     }
 
     /// Returns true if the device may be requested to force single writes through its

@@ -47,7 +47,7 @@ pub fn judge(facts: &FlushFacts) -> Vec<FlushFinding> {
     all
 }
 
-fn says(id: FlushFindingId, grade: Grade, words: String) -> FlushFinding {
+fn finding(id: FlushFindingId, grade: Grade, words: String) -> FlushFinding {
     FlushFinding { id, grade, words }
 }
 
@@ -58,11 +58,11 @@ fn overridden_loop(held: &str) -> FlushFinding {
     let words = format!(
         "OVERRIDDEN: flushes are {held}. The device says 'write back' by itself: another program has changed that, and the change outlives what was attached to the device then. What is acknowledged is lost when the power goes. 'echo \"write back\" > {setting}' puts it right."
     );
-    says(FlushFindingId::ClaimsWt, Grade::Bad, words)
+    finding(FlushFindingId::ClaimsWt, Grade::Bad, words)
 }
 
 fn not_measured(why: String) -> FlushFinding {
-    says(FlushFindingId::NotMeasured, Grade::NotMeasured, format!("Not measurable here: {why}"))
+    finding(FlushFindingId::NotMeasured, Grade::NotMeasured, format!("Not measurable here: {why}"))
 }
 
 /// Returns true for a time from a nanosecond to a day: a clock can give such a time, and
@@ -101,7 +101,7 @@ impl<'a> Case<'a> {
             let words = format!(
                 "Proven by cuts: {lost} of {of} acknowledged writes were gone after {made} cuts of the power. Do not trust this storage with anything that is nowhere else."
             );
-            return Some(says(FlushFindingId::CutFailed, Grade::Bad, words));
+            return Some(finding(FlushFindingId::CutFailed, Grade::Bad, words));
         }
         let words = if self.is_settled() {
             format!(
@@ -112,7 +112,7 @@ impl<'a> Case<'a> {
                 "None of {of} acknowledged writes was gone after {made} of the {CUTS_MIN} cuts that it takes to settle it; one cut may come when nothing was in the cache. Go on cutting."
             )
         };
-        Some(says(FlushFindingId::CutPassed, Grade::Ok, words))
+        Some(finding(FlushFindingId::CutPassed, Grade::Ok, words))
     }
 
     /// Returns true if cuts have settled what only cuts can settle.
@@ -142,7 +142,7 @@ impl<'a> Case<'a> {
         let is_through = self.facts.write_cache == Some(WriteCache::Through);
         if is_through && self.facts.drive_cache_on == Some(true) {
             let words = "OVERRIDDEN: the drive says that its volatile cache is on, the kernel was told that there is none (queue/write_cache is \"write through\") and sends no flush: what is acknowledged is lost when the power goes. Put \"write back\" into queue/write_cache, or switch the drive's cache off.";
-            return Some(says(FlushFindingId::ClaimsWt, Grade::Bad, words.to_owned()));
+            return Some(finding(FlushFindingId::ClaimsWt, Grade::Bad, words.to_owned()));
         }
         if let Some(held) = self.facts.held_by_loop.as_ref().filter(|_| is_through) {
             return Some(overridden_loop(held));
@@ -173,7 +173,7 @@ impl<'a> Case<'a> {
             ),
         };
         let advice = "Look for a mount option (nobarrier, barrier=0), a preloaded library (eatmydata), a setting of the file system (sync=disabled), or a fault of the file system.";
-        Some(says(FlushFindingId::NoFlushSent, grade, format!("{words} {advice}")))
+        Some(finding(FlushFindingId::NoFlushSent, grade, format!("{words} {advice}")))
     }
 
     /// Judges a kernel that sends no flush because it takes the cache for write
@@ -192,7 +192,7 @@ impl<'a> Case<'a> {
             (Grade::Suspicious, format!("{words} {ONLY_A_CUT}"))
         };
         let words = "The kernel takes the cache for write through and sends no flush.";
-        says(FlushFindingId::ClaimsWt, grade, format!("{words} {why}"))
+        finding(FlushFindingId::ClaimsWt, grade, format!("{words} {why}"))
     }
 
     /// Returns F, if enough was measured for a judgement on times.
@@ -276,7 +276,7 @@ impl<'a> Case<'a> {
         let words = format!(
             "A write and its flush take {time}, on a disk with heads that waits {turn} on average for the sector to come by (7,200 rpm): {words} It acknowledges what it has not written. A controller whose cache has a battery may do so, nothing else may. {ONLY_A_CUT}"
         );
-        Some(says(FlushFindingId::Impossible, grade, words))
+        Some(finding(FlushFindingId::Impossible, grade, words))
     }
 
     /// Returns the first reason why the flush is quicker than that of a drive with a
@@ -373,7 +373,11 @@ impl<'a> Case<'a> {
                 "The drive has a cache that outlives the power (capacitors, a battery), or it ignores the flush: its data sheet says which it claims."
             }
         };
-        says(FlushFindingId::FreeFlush, Grade::Suspicious, format!("{seen} {words} {ONLY_A_CUT}"))
+        finding(
+            FlushFindingId::FreeFlush,
+            Grade::Suspicious,
+            format!("{seen} {words} {ONLY_A_CUT}"),
+        )
     }
 
     /// Returns the reason why a time that fits is not evidence for the flush; `None` if it
@@ -415,7 +419,7 @@ impl<'a> Case<'a> {
             "Consistent with a real flush{behind}: it takes {}. That is no proof. {ONLY_A_CUT}",
             microseconds(flush_us)
         );
-        says(FlushFindingId::Plausible, Grade::Ok, words)
+        finding(FlushFindingId::Plausible, Grade::Ok, words)
     }
 
     /// Judges a slow flush. Its cost is not a fault, and rather speaks for the flush;
@@ -430,7 +434,7 @@ impl<'a> Case<'a> {
             microseconds(us),
             1e6 / us
         );
-        Some(says(FlushFindingId::SlowFlush, Grade::Ok, words))
+        Some(finding(FlushFindingId::SlowFlush, Grade::Ok, words))
     }
 
     fn mismatch(&self) -> Option<FlushFinding> {
@@ -445,7 +449,7 @@ impl<'a> Case<'a> {
                 microseconds(us.min(dsync_us)),
                 microseconds(us.max(dsync_us))
             );
-            says(FlushFindingId::Mismatch, Grade::Suspicious, words)
+            finding(FlushFindingId::Mismatch, Grade::Suspicious, words)
         })
     }
 
@@ -459,6 +463,6 @@ impl<'a> Case<'a> {
             microseconds(weak_us),
             microseconds(us)
         );
-        Some(says(FlushFindingId::WeakFsync, Grade::Suspicious, words))
+        Some(finding(FlushFindingId::WeakFsync, Grade::Suspicious, words))
     }
 }

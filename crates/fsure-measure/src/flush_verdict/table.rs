@@ -70,8 +70,8 @@ type VerdictCase = (&'static str, FlushFacts, &'static [(FlushFindingId, Grade)]
 fn check(rows: Vec<VerdictCase>) {
     for (name, facts, expected, code) in rows {
         let judgements = judge(&facts);
-        let said: Vec<_> = judgements.iter().map(|said| (said.id, said.grade)).collect();
-        assert_eq!(said, expected, "{name}: {judgements:#?}");
+        let actual: Vec<_> = judgements.iter().map(|finding| (finding.id, finding.grade)).collect();
+        assert_eq!(actual, expected, "{name}: {judgements:#?}");
         assert_eq!(exit_code(&judgements).number(), code, "{name}");
     }
 }
@@ -261,11 +261,11 @@ fn a_free_flush_is_told_by_what_makes_it_one() {
         (on(Nvme, 500.0, 15.0).but(slope), "105 GB/s were flushed at once"),
         (on(Virtual, 475.0, 70.0), "The flush costs something (295 us), and still less"),
     ] {
-        let said = &judge(&facts)[0];
-        assert_eq!((said.id, said.grade), (FreeFlush, Suspicious));
-        assert!(said.words.contains(words), "{}", said.words);
+        let finding = &judge(&facts)[0];
+        assert_eq!((finding.id, finding.grade), (FreeFlush, Suspicious));
+        assert!(finding.words.contains(words), "{}", finding.words);
         let (flush_us, direct_us) = (facts.flush_us.unwrap(), facts.direct_us.unwrap());
-        assert_eq!(said.words.contains("next to nothing"), flush_us < 1.2 * direct_us);
+        assert_eq!(finding.words.contains("next to nothing"), flush_us < 1.2 * direct_us);
     }
 }
 
@@ -473,20 +473,21 @@ proptest! {
     fn whatever_the_facts(facts in any_facts()) {
         let judgements = judge(&facts);
         prop_assert!(!judgements.is_empty());
-        let has = |id| judgements.iter().any(|said| said.id == id);
-        let graded = |grade| judgements.iter().any(|said| said.grade == grade);
-        for said in &judgements {
-            let words = said.words.replace(&facts.file_system, "");
-            let says_safe = words.to_lowercase().contains("safe");
-            prop_assert!(!says_safe || has(CutPassed), "{said:?}");
-            prop_assert!(!words.contains("NaN") && !words.contains("inf "), "{said:?}");
-            prop_assert!(words.ends_with('.'), "{said:?}");
+        let has = |id| judgements.iter().any(|finding| finding.id == id);
+        let graded = |grade| judgements.iter().any(|finding| finding.grade == grade);
+        for finding in &judgements {
+            let words = finding.words.replace(&facts.file_system, "");
+            let claims_safe = words.to_lowercase().contains("safe");
+            prop_assert!(!claims_safe || has(CutPassed), "{finding:?}");
+            prop_assert!(!words.contains("NaN") && !words.contains("inf "), "{finding:?}");
+            prop_assert!(words.ends_with('.'), "{finding:?}");
         }
-        let ids: std::collections::HashSet<_> = judgements.iter().map(|said| said.id).collect();
+        let ids: std::collections::HashSet<_> =
+            judgements.iter().map(|finding| finding.id).collect();
         prop_assert_eq!(ids.len(), judgements.len(), "each is said once");
         let code = exit_code(&judgements).number();
         prop_assert_eq!(code == 3, graded(Bad));
-        prop_assert_eq!(code == 0, judgements.iter().all(|said| said.grade == Fine));
+        prop_assert_eq!(code == 0, judgements.iter().all(|finding| finding.grade == Fine));
         prop_assert!(!(has(CutPassed) && has(CutFailed)));
         prop_assert!(code != 0 || speaks_for(&facts), "{judgements:?}");
     }
@@ -498,7 +499,7 @@ fn speaks_for(facts: &FlushFacts) -> bool {
     let is_seen = facts.flushes_per_op.is_some_and(|n| n >= 0.5)
         || facts.weak_us.is_some_and(|us| us < flush_us);
     let is_slow = facts.write_cache == Some(Through) && flush_us >= 900.0;
-    let says_so = facts.write_cache == Some(Through) && facts.drive_cache_on == Some(false);
+    let has_no_cache = facts.write_cache == Some(Through) && facts.drive_cache_on == Some(false);
     let has_passed = facts.cuts.is_some_and(|cuts| cuts.lost == 0 && cuts.made >= 5);
-    has_passed || says_so || is_slow || is_seen && flush_us >= 20.0
+    has_passed || has_no_cache || is_slow || is_seen && flush_us >= 20.0
 }

@@ -97,7 +97,7 @@ struct ConnectedWriters {
 struct KnownRun {
     id: u64,
     stream: Stream,
-    heard: Instant,
+    last_contact: Instant,
 }
 
 impl ConnectedWriters {
@@ -117,17 +117,17 @@ impl ConnectedWriters {
         let Some(at) = self.strangers.iter().position(|one| one.0 == id) else { return false };
         let stream = self.strangers.remove(at).1;
         if self.known.len() >= CONNECTIONS {
-            let silent = self.known.iter().enumerate().min_by_key(|(_, known)| known.heard);
+            let silent = self.known.iter().enumerate().min_by_key(|(_, known)| known.last_contact);
             let silent = silent.map_or(0, |(at, _)| at);
             self.known.remove(silent).stream.end();
         }
-        self.known.push(KnownRun { id, stream, heard: Instant::now() });
+        self.known.push(KnownRun { id, stream, last_contact: Instant::now() });
         true
     }
 
-    fn heard(&mut self, id: u64) {
+    fn note_contact(&mut self, id: u64) {
         if let Some(known) = self.known.iter_mut().find(|known| known.id == id) {
-            known.heard = Instant::now();
+            known.last_contact = Instant::now();
         }
     }
 

@@ -79,28 +79,28 @@ impl Witness<'_> {
             acked: acked(&log),
         });
         sender.send(MessageKind::Welcome, &log.memory.next.to_le_bytes())?;
-        let hearing = WriterSession::new(log)?;
+        let session = WriterSession::new(log)?;
         let AuthenticatedPeer { id, stream, mut receiver, .. } = caller;
-        let (hearing, stream) = (&hearing, &stream);
-        let heard = std::thread::scope(|scope| {
+        let (session, stream) = (&session, &stream);
+        let received = std::thread::scope(|scope| {
             let confirms = || {
-                let confirmed = hearing.confirm(sender);
+                let confirmed = session.confirm(sender);
                 // Nothing is received that cannot be confirmed.
                 stream.end_reading();
                 confirmed
             };
             let named = std::thread::Builder::new().name("confirm".into());
             let confirms = named.spawn_scoped(scope, confirms)?;
-            let heard = self.hear(hearing, id, &mut receiver);
-            hearing.end();
+            let received = self.receive(session, id, &mut receiver);
+            session.end();
             let confirmed = confirms.join().unwrap_or_else(|_| Err(broken("an internal fault")));
             // A failure of the log counts for more than the end of the connection.
-            confirmed.and(heard)
+            confirmed.and(received)
         });
-        let state = locked(&hearing.state);
+        let state = locked(&session.state);
         let (acked, is_ended) = (acked(&state.log), state.log.memory.is_ended);
         self.listener.report(&Message::Silence { run: opened.run.clone(), acked, is_ended });
-        heard
+        received
     }
 
     /// Ends the runs whose files a writer is going to remove, or a check of them
@@ -138,13 +138,13 @@ impl Witness<'_> {
         log.file()?.sync()
     }
 
-    fn hear(&self, hearing: &WriterSession, id: u64, receiver: &mut Receiver) -> io::Result<()> {
+    fn receive(&self, session: &WriterSession, id: u64, receiver: &mut Receiver) -> io::Result<()> {
         loop {
             let (kind, body) = receiver.receive(None)?;
-            locked(&self.present).heard(id);
+            locked(&self.present).note_contact(id);
             match kind {
-                MessageKind::Records => hearing.records(&body)?,
-                MessageKind::Ping => hearing.ping()?,
+                MessageKind::Records => session.records(&body)?,
+                MessageKind::Ping => session.ping()?,
                 _ => return Err(broken("a frame out of its turn")),
             }
         }
@@ -158,7 +158,7 @@ impl Witness<'_> {
         let run_info = RunInfo {
             opened,
             acked: memory.acked.clone(),
-            heard_ms: memory.heard_ms,
+            heard_ms: memory.last_contact_ms,
             is_ended: memory.is_ended,
         };
         sender.send(MessageKind::Run, &serde_json::to_vec(&run_info).expect("plain text"))?;
@@ -234,7 +234,7 @@ impl WriterSession {
 
     fn ping(&self) -> io::Result<()> {
         let mut state = locked(&self.state);
-        state.log.heard()?;
+        state.log.note_contact()?;
         self.touched(&mut state);
         Ok(())
     }

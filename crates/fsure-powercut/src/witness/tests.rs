@@ -2,7 +2,7 @@
 //! do not.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver as Heard, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver as ChannelReceiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use super::super::protocol_records::{self, LogRecord, RunInfo, Write, run_name};
@@ -42,7 +42,7 @@ const TOKEN: &[u8] = b"a token of the test";
 
 fn with_witness(test: impl FnOnce(&str)) {
     let folder = tempfile::tempdir().unwrap();
-    let (address, heard): (_, Heard<String>) = sync_channel(1);
+    let (address, addresses): (_, ChannelReceiver<String>) = sync_channel(1);
     let ear = Ear { address, stops: AtomicBool::new(false) };
     let options = WitnessOptions {
         listen: "127.0.0.1:0".to_owned(),
@@ -53,7 +53,7 @@ fn with_witness(test: impl FnOnce(&str)) {
     std::thread::scope(|scope| {
         let listens = scope.spawn(|| witness(&options, &ear));
         let stop = Stop(&ear.stops);
-        test(&heard.recv().unwrap());
+        test(&addresses.recv().unwrap());
         drop(stop);
         assert_eq!(listens.join().unwrap().unwrap(), ExitCode::Interrupted);
     });
@@ -144,19 +144,19 @@ fn a_run_goes_on_over_connections_until_its_end() {
         sender.send(MessageKind::Records, &body(0, &done(1))).unwrap();
         recorded(&mut receiver, 2).unwrap();
         // The next comes while the first is still there, and says some of it again.
-        let ((mut second, mut heard), next) = open(address, 1).unwrap();
+        let ((mut second, mut receiver), next) = open(address, 1).unwrap();
         assert_eq!(next, 2);
         second.send(MessageKind::Records, &body(0, &[done(1), done(2)].concat())).unwrap();
-        recorded(&mut heard, 4).unwrap();
+        recorded(&mut receiver, 4).unwrap();
         second.send(MessageKind::Ping, &[]).unwrap();
-        recorded(&mut heard, 4).unwrap();
+        recorded(&mut receiver, 4).unwrap();
         let (run_info, owed) = ask(address, 1).unwrap();
         assert_eq!(
             (run_info.opened, run_info.acked[&1], run_info.is_ended, owed),
             (opened(1), 2, false, 2)
         );
         second.send(MessageKind::Records, &body(4, &[LogRecord::End])).unwrap();
-        recorded(&mut heard, 5).unwrap();
+        recorded(&mut receiver, 5).unwrap();
         assert!(ask(address, 1).unwrap().0.is_ended);
         let error = open(address, 1).unwrap_err();
         assert!(error.to_string().contains("has come to its end"), "{error}");
@@ -170,11 +170,11 @@ fn a_run_whose_files_are_removed_ends_even_if_its_writer_seems_to_be_there() {
         let ((mut sender, mut receiver), _) = open(address, 1).unwrap();
         sender.send(MessageKind::Records, &body(0, &done(1))).unwrap();
         recorded(&mut receiver, 2).unwrap();
-        let (mut next, mut heard) = known(address);
+        let (mut next, mut receiver) = known(address);
         let replaces = vec![run_name(&[1; 16]), run_name(&[9; 16])];
         let opened = RunDescription { replaces, ..opened(2) };
         next.send(MessageKind::Open, &serde_json::to_vec(&opened).unwrap()).unwrap();
-        heard.expect(MessageKind::Welcome, soon()).unwrap();
+        receiver.expect(MessageKind::Welcome, soon()).unwrap();
         assert!(ask(address, 1).unwrap().0.is_ended);
         assert!(!ask(address, 2).unwrap().0.is_ended);
         let unknown = ask(address, 9).unwrap_err().to_string();

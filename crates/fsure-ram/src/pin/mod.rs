@@ -30,7 +30,7 @@ const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Changes come in crowds: what follows within this time is taken up together.
 const CHANGE_BATCH_TIME: Duration = Duration::from_millis(100);
 /// Names of what is left out that are told; all are counted.
-const TOLD: usize = 100;
+const NAMES_SHOWN_MAX: usize = 100;
 
 /// State of a process that holds a folder, as it reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -224,7 +224,7 @@ fn describe(folder: &Path, held: &Held) -> Pinned {
         process: std::process::id(),
         files: held.files,
         bytes: held.bytes,
-        left_out: held.left_out.iter().take(TOLD).cloned().collect(),
+        left_out: held.left_out.iter().take(NAMES_SHOWN_MAX).cloned().collect(),
         left_out_count: held.left_out.len() as u64,
     }
 }

@@ -203,7 +203,7 @@ fn request_with_progress(
     let (sender, answers) = channel();
     std::thread::scope(|scope| {
         scope.spawn(move || sender.send(answer(registry, entry, request)));
-        let mut said = None;
+        let mut last_reported = None;
         loop {
             match answers.recv_timeout(PROGRESS_MESSAGE_DELAY) {
                 Ok(answer) => return answer,
@@ -213,9 +213,9 @@ fn request_with_progress(
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let Some((what, words)) = explain_delay(registry, entry, request) else { continue };
-            if said.as_ref() != Some(&what) {
+            if last_reported.as_ref() != Some(&what) {
                 (call.report)(&DaemonEvent::Warning { words });
-                said = Some(what);
+                last_reported = Some(what);
             }
         }
     })

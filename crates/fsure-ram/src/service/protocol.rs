@@ -265,7 +265,7 @@ impl From<Failed> for Error {
         let is = |one: &ExitCode| one.number() == code;
         let known = [ExitCode::Usage, ExitCode::Interrupted, ExitCode::Internal];
         let code = known.into_iter().find(is).unwrap_or(ExitCode::Incomplete);
-        Self::Told { message, hint, code }
+        Self::Reported { message, hint, code }
     }
 }
 

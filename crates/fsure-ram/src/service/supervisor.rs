@@ -55,10 +55,10 @@ impl SelfExec {
                     std::thread::sleep(WORKER_POLL_INTERVAL);
                 }
             });
-            let heard = self.hear(&mut keeper, call.report);
+            let result = self.wait_until_ready(&mut keeper, call.report);
             is_over.store(true, Ordering::Relaxed);
-            match heard {
-                Err(Error::Told { .. }) if call.stop.load(Ordering::Relaxed) > 0 => {
+            match result {
+                Err(Error::Reported { .. }) if call.stop.load(Ordering::Relaxed) > 0 => {
                     Err(Error::Interrupted(ExitCode::Interrupted))
                 }
                 other => other,
@@ -66,7 +66,11 @@ impl SelfExec {
         })
     }
 
-    fn hear(&self, keeper: &mut DetachedProcess, report: &dyn Fn(&DaemonEvent)) -> Result<()> {
+    fn wait_until_ready(
+        &self,
+        keeper: &mut DetachedProcess,
+        report: &dyn Fn(&DaemonEvent),
+    ) -> Result<()> {
         while let Some(line) = keeper.line().context("hear", &self.path)? {
             match serde_json::from_str(&line) {
                 Ok(DaemonEvent::Ready { .. }) => return Ok(()),
@@ -172,11 +176,11 @@ struct RunningWorker {
 impl RunningWorker {
     fn start(program: &SelfExec, id: &str) -> Result<Self> {
         let mut started = program.start("work", id)?;
-        let (said, lines) = channel();
+        let (sender, lines) = channel();
         std::thread::spawn(move || {
             while let Ok(Some(line)) = started.line() {
                 // A keeper that ends hears no more.
-                let _ = said.send(line);
+                let _ = sender.send(line);
             }
             let _ = started.wait();
         });

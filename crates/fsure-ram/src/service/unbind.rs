@@ -28,12 +28,13 @@ impl Session {
         &mut self,
         timeout: Duration,
         is_proven: bool,
-        heard: &mut dyn FnMut(&Generation),
+        on_generation: &mut dyn FnMut(&Generation),
     ) -> Result<UnbindReport> {
         self.refuse_users()?;
-        heard(&self.sync(CompareDepth::Dates)?);
-        self.hold_still(timeout, heard)?;
-        let ended = self.last_generation(is_proven, heard).and_then(|ended| self.uncover(ended));
+        on_generation(&self.sync(CompareDepth::Dates)?);
+        self.hold_still(timeout, on_generation)?;
+        let ended =
+            self.last_generation(is_proven, on_generation).and_then(|ended| self.uncover(ended));
         if ended.is_err() && is_mounted(&self.entry).unwrap_or(true) {
             // Taken over again where the engine is gone; tried with every
             // generation to come where it fails here.
@@ -99,7 +100,11 @@ impl Session {
 
     /// Makes it read-only as soon as no process writes. A process that is waited for goes
     /// on writing, and that comes to the disk in time.
-    fn hold_still(&mut self, timeout: Duration, heard: &mut dyn FnMut(&Generation)) -> Result<()> {
+    fn hold_still(
+        &mut self,
+        timeout: Duration,
+        on_generation: &mut dyn FnMut(&Generation),
+    ) -> Result<()> {
         let (began, mut safe) = (Instant::now(), Instant::now());
         loop {
             match self.set_read_only(true) {
@@ -115,7 +120,7 @@ impl Session {
             if safe.elapsed() >= self.entry.max_loss / 2 {
                 let done = self.sync(CompareDepth::Dates)?;
                 safe = done.began;
-                heard(&done);
+                on_generation(&done);
             }
             sleep(RETRY_INTERVAL);
         }
@@ -125,10 +130,10 @@ impl Session {
     fn last_generation(
         &mut self,
         is_proven: bool,
-        heard: &mut dyn FnMut(&Generation),
+        on_generation: &mut dyn FnMut(&Generation),
     ) -> Result<UnbindReport> {
         // At once what was written until now: to hash everything can take minutes.
-        heard(&self.sync(CompareDepth::Dates)?);
+        on_generation(&self.sync(CompareDepth::Dates)?);
         let (mut done, mut warnings) = (self.sync(CompareDepth::Everything)?, Vec::new());
         let path = self.entry.path.clone();
         if let Some(first) = done.unsettled.first() {

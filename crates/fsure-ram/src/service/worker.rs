@@ -65,12 +65,12 @@ pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
     let entry =
         entry.inspect_err(|error| (work.report)(&DaemonEvent::Failed(Failed::from(error))))?;
     let report_failure =
-        |error: &Error| work.say(&entry, &DaemonEvent::Failed(Failed::from(error)));
+        |error: &Error| work.note_and_report(&entry, &DaemonEvent::Failed(Failed::from(error)));
     let Some(_role) = registry.take(id, Role::Worker)? else {
         return Err(already_running_error(&entry)).inspect_err(report_failure);
     };
     if registry.was_published(id) && !is_mounted(&entry)? {
-        work.say(&entry, &DaemonEvent::Ended(unmounted_report(registry, &entry)));
+        work.note_and_report(&entry, &DaemonEvent::Ended(unmounted_report(registry, &entry)));
         return Ok(());
     }
     let (session, adopted) =
@@ -111,13 +111,13 @@ pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
         drop(asks);
         ended
     });
-    work.say(&entry, &DaemonEvent::Ended(ended));
+    work.note_and_report(&entry, &DaemonEvent::Ended(ended));
     Ok(())
 }
 
 impl WorkerConfig<'_> {
     /// Says how it begins or ends, and notes that.
-    fn say(&self, entry: &RegistryEntry, event: &DaemonEvent) {
+    fn note_and_report(&self, entry: &RegistryEntry, event: &DaemonEvent) {
         event.lines().iter().for_each(|words| self.note(entry, words));
         (self.report)(event);
     }
@@ -421,7 +421,7 @@ impl<'a> Worker<'a> {
         }
         let need = memory_pressure::need(registry, &self.session.entry, self.others.get());
         if let Some(words) = self.reported_needs.words(&need) {
-            self.say(words);
+            self.report_warning(words);
         }
         if !matches!(need, Need::Evict { .. }) || Instant::now() < self.ending {
             return None;
@@ -435,11 +435,11 @@ impl<'a> Worker<'a> {
     /// Says something, unless it was said last.
     fn warn(&mut self, words: &str) {
         if self.warned.as_deref() != Some(words) {
-            self.say(words);
+            self.report_warning(words);
         }
     }
 
-    fn say(&mut self, words: &str) {
+    fn report_warning(&mut self, words: &str) {
         self.warned = Some(words.to_owned());
         self.work.note(&self.session.entry, words);
         let path = self.session.entry.path.display();

@@ -437,7 +437,10 @@ mod tests {
         &[(Verdict::Modified, File, 3), (Verdict::New, Folder, 1), (Verdict::New, Link, 2)];
 
     /// The sentences on so many findings of each verdict, all files hashed.
-    fn said(verdicts: &[(Verdict, EntryKind, u64)], change: impl FnOnce(&mut Outcome)) -> String {
+    fn text_of(
+        verdicts: &[(Verdict, EntryKind, u64)],
+        change: impl FnOnce(&mut Outcome),
+    ) -> String {
         let mut outcome = Outcome::default();
         for (verdict, kind, times) in verdicts {
             for _ in 0..*times {
@@ -463,9 +466,9 @@ mod tests {
                 "All 2 files are as recorded, 1 under another date.",
             ),
         ] {
-            assert_eq!(said(verdicts, |outcome| outcome.hashed = hashed), sentence);
+            assert_eq!(text_of(verdicts, |outcome| outcome.hashed = hashed), sentence);
         }
-        let warned = said(TWO_OK, |outcome| outcome.bytes.cached = 2 << 30);
+        let warned = text_of(TWO_OK, |outcome| outcome.bytes.cached = 2 << 30);
         let warning = "All 2 files are as recorded.\nWarning: 2.0 GiB came through the page \
              cache, possibly not from the medium: they prove nothing about it.";
         assert_eq!(warned, warning);
@@ -475,9 +478,9 @@ mod tests {
     fn differences_are_named_and_update_says_what_it_wrote() {
         let differing = "3 files are changed, with another date to show for it; 2 links and 1 \
              folder are new. If that is as it should be, 'fsure update .' records it.";
-        assert_eq!(said(EDITED, |_| ()), differing);
+        assert_eq!(text_of(EDITED, |_| ()), differing);
         let recorded = "Recorded: 2 links and 1 folder new; 3 files changed.";
-        assert_eq!(said(EDITED, |outcome| outcome.is_update = true), recorded);
+        assert_eq!(text_of(EDITED, |outcome| outcome.is_update = true), recorded);
         let nothing_written: [(Change, &str); 3] = [
             (
                 |o| o.stopped = Some(StopReason::RecordFailed("disk full".to_owned())),
@@ -487,7 +490,7 @@ mod tests {
             (|o| o.offline = Some(Offline::Empty), "OFFLINE: nothing is here, "),
         ];
         for (change, head) in nothing_written {
-            let text = said(EDITED, |outcome| {
+            let text = text_of(EDITED, |outcome| {
                 outcome.is_update = true;
                 change(outcome);
             });
@@ -499,7 +502,7 @@ mod tests {
     #[test]
     fn an_unfinished_run_says_so_and_never_that_all_is_well() {
         let interrupted = |is_update| {
-            said(TWO_OK, |o| {
+            text_of(TWO_OK, |o| {
                 o.is_update = is_update;
                 o.stopped = Some(StopReason::Interrupted(ExitCode::Interrupted));
             })
@@ -511,20 +514,20 @@ mod tests {
              rest. The same command begins anew; 'fsure scrub .' begins with what was verified \
              longest ago.";
         assert_eq!(interrupted(false), expected);
-        let one_left = said(&[(Verdict::Ok, File, 1)], |o| {
+        let one_left = text_of(&[(Verdict::Ok, File, 1)], |o| {
             o.stopped = Some(StopReason::Interrupted(ExitCode::Terminated));
             (o.hashed, o.unjudged_files) = (0, Some(1));
         });
         let expected = "INTERRUPTED before the end: 1 file was judged; 1 recorded file was not, and \
              nothing is said of it.";
         assert_eq!(one_left, expected);
-        let offline = said(&[(Verdict::Missing, File, 3)], |outcome| {
+        let offline = text_of(&[(Verdict::Missing, File, 3)], |outcome| {
             outcome.offline = Some(Offline::MostlyMissing { missing: 3, recorded: 5 });
         });
         let expected = "OFFLINE: 3 of 5 recorded files are gone. Nothing was changed. Is the \
              medium mounted? If this is as it should be, run again with --force.";
         assert_eq!(offline, expected);
-        let unread = said(&[(Verdict::Denied, Folder, 1), (Verdict::Busy, Link, 2)], |_| ());
+        let unread = text_of(&[(Verdict::Denied, Folder, 1), (Verdict::Busy, Link, 2)], |_| ());
         let expected = "2 links and 1 folder could NOT BE READ in full (1 denied: run again as a \
              user who may read it; 2 busy: run again when nobody writes to it).";
         assert_eq!(unread, expected);
@@ -533,7 +536,7 @@ mod tests {
     #[test]
     fn the_gravest_comes_first() {
         let grave = [Verdict::Unreadable, Verdict::Flaky, Verdict::Rotten, Verdict::RecordBad];
-        let text = said(&grave.map(|verdict| (verdict, File, 1)), |outcome| {
+        let text = text_of(&grave.map(|verdict| (verdict, File, 1)), |outcome| {
             outcome.record_untrusted = Some("root digest\x1b differs".to_owned());
         });
         let heads = [
@@ -551,7 +554,7 @@ mod tests {
 
     #[test]
     fn what_was_not_looked_at_is_said_and_never_called_well() {
-        let text = said(&[(Verdict::Ok, File, 3)], |outcome| {
+        let text = text_of(&[(Verdict::Ok, File, 3)], |outcome| {
             outcome.hashed = 3;
             outcome.recorded_left_out.by_pattern = 1;
             outcome.recorded_left_out.by_border = 20;
@@ -569,7 +572,7 @@ mod tests {
 
     #[test]
     fn what_was_accepted_is_said() {
-        let text = said(&[(Verdict::Rotten, File, 1)], |outcome| {
+        let text = text_of(&[(Verdict::Rotten, File, 1)], |outcome| {
             outcome.is_update = true;
             outcome.accepted.files.add(Verdict::Altered);
             outcome.files.add(Verdict::Altered);

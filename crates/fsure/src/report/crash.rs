@@ -13,7 +13,7 @@ use fsure_crash::{
 };
 
 /// Losses that are told one by one, and causes of one.
-const TOLD: usize = 5;
+const ITEMS_SHOWN_MAX: usize = 5;
 /// The folder that keeps what POSIX promises.
 const STRICT: &str = "folder";
 /// The reason why a real file system may have lost nothing.
@@ -96,7 +96,7 @@ fn describe(drive: &DriveTried, lines: &[CrashLine]) -> String {
         return String::new();
     }
     let mut text = format!("\n{} on {}\n", safe(&drive.drive), safe(&drive.fs));
-    for cut in own.iter().take(TOLD) {
+    for cut in own.iter().take(ITEMS_SHOWN_MAX) {
         text += &format!("  {}\n", words(cut));
         if let Some(missing) = &cut.missing_syncs {
             text += &format!("    {}\n", cause(missing));
@@ -105,8 +105,8 @@ fn describe(drive: &DriveTried, lines: &[CrashLine]) -> String {
             text += &format!("    image: {}\n", safe(image));
         }
     }
-    if own.len() > TOLD {
-        text += &format!("  and {} more\n", own.len() - TOLD);
+    if own.len() > ITEMS_SHOWN_MAX {
+        text += &format!("  and {} more\n", own.len() - ITEMS_SHOWN_MAX);
     }
     text
 }
@@ -136,8 +136,8 @@ fn cause(missing: &[MissingSync]) -> String {
         names => format!(" (the names {})", safe(&names.join(", "))),
     };
     let all = missing.iter().map(|one| format!("{}{}", place(one), names(one)));
-    let all: Vec<_> = all.take(TOLD).collect();
-    let more = match missing.len().saturating_sub(TOLD) {
+    let all: Vec<_> = all.take(ITEMS_SHOWN_MAX).collect();
+    let more = match missing.len().saturating_sub(ITEMS_SHOWN_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -163,7 +163,7 @@ fn causes(drive: &DriveTried, lines: &[CrashLine]) -> String {
         .any(|one| !one.names.is_empty());
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let reported = counts.iter().take(TOLD);
+    let reported = counts.iter().take(ITEMS_SHOWN_MAX);
     let reported = reported.map(|(place, times)| {
         format!("  {} for want of an fsync of {place}\n", number(*times, "cut", "cuts"))
     });

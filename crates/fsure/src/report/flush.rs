@@ -46,8 +46,8 @@ fn is_whole(lines: &[ResultLine]) -> bool {
 
 /// Returns the verdict on each target, and nothing else.
 pub fn verdicts(lines: &[ResultLine]) -> String {
-    let said = |line: &ResultLine| Some(format!("{}\n{}", safe(target(line)?), verdict(line)?));
-    lines.iter().filter_map(said).collect()
+    let block = |line: &ResultLine| Some(format!("{}\n{}", safe(target(line)?), verdict(line)?));
+    lines.iter().filter_map(block).collect()
 }
 
 fn target(line: &ResultLine) -> Option<&str> {
@@ -187,21 +187,21 @@ fn profile(line: &ResultLine) -> Option<String> {
         Some(false) => "FAILED",
         None => "no mark",
     };
-    Some(said(&format!("{}, {mark}:", safe(&profile.name)), &profile.words))
+    Some(paragraph(&format!("{}, {mark}:", safe(&profile.name)), &profile.words))
 }
 
 fn not_run(line: &ResultLine) -> Option<String> {
     let ResultLine::NotRun(one) = line else { return None };
-    Some(said(&format!("{}:", safe(&one.name)), &one.why))
+    Some(paragraph(&format!("{}:", safe(&one.name)), &one.why))
 }
 
 fn verdict(line: &ResultLine) -> Option<String> {
     let ResultLine::Verdict(claim) = line else { return None };
-    Some(said(&format!("{} ({}):", safe(&claim.id), safe(&claim.grade)), &claim.words))
+    Some(paragraph(&format!("{} ({}):", safe(&claim.id), safe(&claim.grade)), &claim.words))
 }
 
 /// A sentence behind its subject, broken at its words.
-fn said(start: &str, words: &str) -> String {
+fn paragraph(start: &str, words: &str) -> String {
     let words = safe(words);
     let mut all: Vec<_> = start.split(' ').collect();
     all.extend(words.split(' '));

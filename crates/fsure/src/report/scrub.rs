@@ -88,16 +88,16 @@ mod tests {
         (scrub.partly_files, scrub.partly_bytes) = (1, 1 << 20);
         (scrub.too_large_files, scrub.too_large_first) = (1, Some(RelPath::from_bytes(*b"a\n")));
         (scrub.undecided_files, scrub.by_age_files) = (2, 1);
-        let said = sentences(&RootPaths::in_root(), &scrub, &outcome);
-        assert!(said[0].starts_with("2 files DIFFERED at a first look"), "{said:?}");
+        let text = sentences(&RootPaths::in_root(), &scrub, &outcome);
+        assert!(text[0].starts_with("2 files DIFFERED at a first look"), "{text:?}");
         assert!(
-            said[1].contains("1 file is TOO LARGE") && said[1].contains(r"'fsure verify $'a\x0a''"),
-            "{said:?}"
+            text[1].contains("1 file is TOO LARGE") && text[1].contains(r"'fsure verify $'a\x0a''"),
+            "{text:?}"
         );
         (scrub.again_files, scrub.by_age_files) = (1, 0);
         assert!(sentences(&RootPaths::in_root(), &scrub, &outcome)[2].contains("OTHERS WAIT"));
         assert_eq!(
-            said[2],
+            text[2],
             format!(
                 "1 of 1,003 files due is as recorded, and 1.0 MiB of 1 large file so far; \
                  1,002 files (2.0 MiB) left for the next run.{note}"

@@ -94,7 +94,7 @@ fn asides(rung: &Rung) -> String {
     let mut asides = String::new();
     let device = [("read", rung.device_read_bytes), ("wrote", rung.device_written_bytes)];
     let per_run = |total: u64| total / rung.runs.max(1) as u64;
-    let said: Vec<_> = device
+    let counts: Vec<_> = device
         .iter()
         .filter_map(|(did, bytes)| bytes.map(|bytes| (did, per_run(bytes))))
         .filter(|(_, bytes)| *bytes > 0)
@@ -103,8 +103,8 @@ fn asides(rung: &Rung) -> String {
             format!("flushed {:.1} times", flushes as f64 / rung.runs.max(1) as f64)
         }))
         .collect();
-    if !said.is_empty() {
-        let _ = write!(asides, "; per run the device {}", said.join(", "));
+    if !counts.is_empty() {
+        let _ = write!(asides, "; per run the device {}", counts.join(", "));
     } else if rung.device_read_bytes.is_some() {
         asides.push_str("; the device did nothing");
     }

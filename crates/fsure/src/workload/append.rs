@@ -25,7 +25,7 @@ pub(super) fn run(method: Method, folder: &Path, acks: &mut AckWriter<'_>) -> Re
         payload::fill(&mut record, number);
         let at = (number - 1) * RECORD as u64;
         writer.commit(&record, at).context("write to", &path)?;
-        if acks.say(number).is_break() {
+        if acks.acknowledge(number).is_break() {
             break;
         }
     }

@@ -176,7 +176,7 @@ pub const WORKLOADS: &[Workload] = &[
         "catalog:told",
         "fsure update, each file as it is told",
         Expect::MayLoseUpTo(ABOUT_A_SECOND),
-        Acknowledges::Told,
+        Acknowledges::Reported,
     ),
     Workload {
         name: "ram:synced",
@@ -188,6 +188,6 @@ pub const WORKLOADS: &[Workload] = &[
         name: "ram:told",
         does: "the same, each as it is in memory, max-loss 300 ms",
         honest: Expect::MayLoseUpTo(ABOUT_A_SECOND),
-        work: RunningWorkload::Ram(ram::Acknowledges::Told),
+        work: RunningWorkload::Ram(ram::Acknowledges::InMemory),
     },
 ];

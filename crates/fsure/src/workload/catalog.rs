@@ -47,7 +47,7 @@ pub(super) enum Acknowledges {
     /// Records that another connection sees.
     Committed,
     /// Records as they are reported.
-    Told,
+    Reported,
 }
 
 fn place(root: PathBuf) -> RootLocation {
@@ -149,9 +149,11 @@ struct AcknowledgingMonitor<'a, 'b> {
 }
 
 impl AcknowledgingMonitor<'_, '_> {
-    fn say(&self, number: u64) {
+    fn acknowledge(&self, number: u64) {
         let mut acks = self.acks.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.is_stopped.load(Ordering::Relaxed) && acks.say(number) == ControlFlow::Break(()) {
+        if !self.is_stopped.load(Ordering::Relaxed)
+            && acks.acknowledge(number) == ControlFlow::Break(())
+        {
             self.is_stopped.store(true, Ordering::Relaxed);
         }
     }
@@ -161,7 +163,7 @@ impl AcknowledgingMonitor<'_, '_> {
         let common =
             Options { effort: IoOptions { rate, ..IoOptions::default() }, ..Options::default() };
         let options = UpdateOptions { common, ..UpdateOptions::default() };
-        if self.acknowledges == Acknowledges::Told {
+        if self.acknowledges == Acknowledges::Reported {
             return update(place, &options, self);
         }
         let is_over = AtomicBool::new(false);
@@ -184,7 +186,7 @@ impl AcknowledgingMonitor<'_, '_> {
     fn look(&self, place: &RootLocation) {
         let files = Catalog::open(&place.catalog, None).map_or(0, |catalog| catalog.files());
         if files > self.seen.fetch_max(files, Ordering::Relaxed) {
-            self.say(files);
+            self.acknowledge(files);
         }
     }
 }
@@ -201,8 +203,8 @@ impl ScanMonitor for AcknowledgingMonitor<'_, '_> {
             return;
         }
         let reported = self.reported.fetch_add(1, Ordering::Relaxed) + 1;
-        if self.acknowledges == Acknowledges::Told {
-            self.say(reported);
+        if self.acknowledges == Acknowledges::Reported {
+            self.acknowledge(reported);
         }
     }
 }

@@ -72,7 +72,7 @@ struct AckWriter<'a> {
 }
 
 impl AckWriter<'_> {
-    fn say(&mut self, number: u64) -> ControlFlow<()> {
+    fn acknowledge(&mut self, number: u64) -> ControlFlow<()> {
         let now = Instant::now();
         if let Some(early) = self.next.checked_duration_since(now) {
             std::thread::sleep(early);

@@ -37,7 +37,7 @@ pub(super) fn run(method: Method, folder: &Path, acks: &mut AckWriter<'_>) -> Re
         let slot = (number - 1) % SLOTS;
         stamp(slot, number).fill(&mut block);
         writer.commit(&block, slot * BLOCK as u64).context("write to", &path)?;
-        if acks.say(number).is_break() {
+        if acks.acknowledge(number).is_break() {
             break;
         }
     }

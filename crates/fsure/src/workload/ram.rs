@@ -41,7 +41,7 @@ pub(super) enum Acknowledges {
     /// Once it was brought to the disk side.
     Synced,
     /// Once it is in memory, where any program that uses the folder considers it safe.
-    Told,
+    InMemory,
 }
 
 pub(super) fn run(
@@ -64,13 +64,13 @@ pub(super) fn run(
             for number in 1.. {
                 write_generation(&place, number)?;
                 engine.sync(&mut NoTracker, CompareDepth::Dates, None)?;
-                if acks.say(number).is_break() {
+                if acks.acknowledge(number).is_break() {
                     break;
                 }
             }
             Ok(())
         }
-        Acknowledges::Told => report_generations(&mut engine, &place, acks),
+        Acknowledges::InMemory => report_generations(&mut engine, &place, acks),
     }
 }
 
@@ -82,7 +82,7 @@ fn report_generations(engine: &mut Engine, place: &Path, acks: &mut AckWriter<'_
         let writer = scope.spawn(|| {
             let written = (1..).try_for_each(|number| {
                 write(place, number, &gate).map_err(Err)?;
-                if acks.say(number).is_break() { Err(Ok(())) } else { Ok(()) }
+                if acks.acknowledge(number).is_break() { Err(Ok(())) } else { Ok(()) }
             });
             written.err().unwrap_or(Ok(()))
         });

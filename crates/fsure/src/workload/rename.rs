@@ -48,7 +48,7 @@ pub(super) fn run(steps: Steps, folder: &Path, acks: &mut AckWriter<'_>) -> Resu
         if steps.flushes_folder {
             names.flush().context("flush the folder", folder)?;
         }
-        if acks.say(number).is_break() {
+        if acks.acknowledge(number).is_break() {
             break;
         }
     }

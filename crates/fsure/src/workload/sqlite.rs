@@ -54,7 +54,7 @@ pub(super) fn run(pragmas: Pragmas, folder: &Path, acks: &mut AckWriter<'_>) -> 
     connection.pragma_update(None, "synchronous", pragmas.synchronous).map_err(|e| blame(&e))?;
     for number in 1.. {
         transfer(&mut connection, number).map_err(|e| blame(&e))?;
-        if acks.say(number).is_break() {
+        if acks.acknowledge(number).is_break() {
             break;
         }
     }

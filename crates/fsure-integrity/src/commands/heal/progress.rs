@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::model::{Progress, ScanMonitor};
 use fsure_core::RelPath;
 
-const TELL_EVERY: Duration = Duration::from_millis(100);
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Counts, and reports the progress at intervals.
 pub(super) struct HealProgress<'a> {
@@ -56,7 +56,7 @@ impl<'a> HealProgress<'a> {
     }
 
     fn report(&mut self) {
-        if self.reported.elapsed() >= TELL_EVERY {
+        if self.reported.elapsed() >= REPORT_INTERVAL {
             self.progress.bytes_judged = self.done + self.read.min(self.size);
             self.monitor.progress(&self.progress, Some(&self.current));
             self.reported = Instant::now();

@@ -27,10 +27,10 @@ impl DetachedProcess {
     /// Starts a process in a session of its own, so that no terminal ends it, with
     /// the root as its working folder, so that it holds none. Its standard error goes
     /// where that of this process goes if `is_heard`.
-    pub fn spawn(program: &Path, arguments: &[OsString], is_heard: bool) -> io::Result<Self> {
+    pub fn spawn(program: &Path, arguments: &[OsString], shows_errors: bool) -> io::Result<Self> {
         let mut command = Command::new(program);
         command.args(arguments).current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped());
-        if !is_heard {
+        if !shows_errors {
             command.stderr(Stdio::null());
         }
         // SAFETY: between fork and exec only a system call is made.

@@ -184,19 +184,23 @@ fn serve(socket: &OwnedFd, maps: &[String; 2]) -> ! {
     // What is open in the process that this is a copy of is not kept open here.
     keep_only(socket);
     let begun = begin(maps);
-    say(socket, begun.map(|()| 0), None);
+    respond(socket, begun.map(|()| 0), None);
     let mut request = [0; REQUEST_MAX];
     while begun.is_ok() {
         match receive(socket, &mut request) {
             Ok((0, _)) => break,
             Ok((length, Some(lent))) if request[0] == KEEP && length == 1 => {
-                say(socket, Ok(lent.as_raw_fd()), None);
+                respond(socket, Ok(lent.as_raw_fd()), None);
                 // For as long as this process lives.
                 std::mem::forget(lent);
             }
             Ok((length, _)) => {
                 let done = act(&request[..length]);
-                say(socket, done.as_ref().map(|_| 0).map_err(|errno| *errno), done.as_ref().ok());
+                respond(
+                    socket,
+                    done.as_ref().map(|_| 0).map_err(|errno| *errno),
+                    done.as_ref().ok(),
+                );
             }
             Err(Errno::INTR) => {}
             Err(_) => break,
@@ -235,7 +239,7 @@ fn act(request: &[u8]) -> Result<OwnedFd, Errno> {
     openat(CWD, at, flags, Mode::empty())
 }
 
-fn say(socket: &OwnedFd, done: Result<i32, Errno>, opened: Option<&OwnedFd>) {
+fn respond(socket: &OwnedFd, done: Result<i32, Errno>, opened: Option<&OwnedFd>) {
     let (errno, number) = done.map_or_else(|errno| (errno.raw_os_error(), 0), |number| (0, number));
     let mut bytes = [0; 8];
     bytes[..4].copy_from_slice(&errno.to_ne_bytes());

@@ -377,13 +377,13 @@ mod tests {
     #[test]
     fn what_a_drive_did_not_say_is_not_known() {
         let errno = |errno| Err(io::Error::from_raw_os_error(errno));
-        for (is_on, said) in [
+        for (is_on, expected) in [
             (Ok(true), "on"),
             (Ok(false), "off"),
             (errno(libc::EACCES), "not known: only root may ask"),
             (errno(libc::ENOTTY), "not known: Inappropriate ioctl for device (os error 25)"),
         ] {
-            assert_eq!(own_word(&is_on), said);
+            assert_eq!(own_word(&is_on), expected);
         }
     }
 

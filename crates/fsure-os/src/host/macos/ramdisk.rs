@@ -98,6 +98,6 @@ fn run(program: &str, arguments: &[&OsStr]) -> io::Result<String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("{program}: {}", said.trim())))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{program}: {}", stderr.trim())))
 }

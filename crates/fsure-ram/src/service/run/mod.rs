@@ -147,7 +147,7 @@ struct Keeper {
 
 impl Keeper {
     /// Returns its next message; `None` once it has ended.
-    fn hear(&mut self) -> Option<SyncerEvent> {
+    fn next_event(&mut self) -> Option<SyncerEvent> {
         let mut line = String::new();
         loop {
             line.clear();
@@ -191,7 +191,7 @@ impl Keeping<'_> {
     fn fill(&self, keeper: &mut Keeper) -> Result<()> {
         let mut filled = 0;
         while filled < self.folders.len() {
-            match keeper.hear() {
+            match keeper.next_event() {
                 Some(SyncerEvent::Filled { .. }) => filled += 1,
                 Some(SyncerEvent::Warning { folder, words }) => self.warn(folder, &words),
                 Some(SyncerEvent::Done { .. }) => {}
@@ -218,7 +218,7 @@ impl Keeping<'_> {
     fn follow(&mut self, mut keeper: Keeper) -> Result<Vec<UnsyncedFolder>> {
         let (mut done, mut lost, mut deaths) = (BTreeSet::new(), Vec::new(), 0);
         loop {
-            while let Some(event) = keeper.hear() {
+            while let Some(event) = keeper.next_event() {
                 match event {
                     SyncerEvent::Filled { .. } => {}
                     SyncerEvent::Warning { folder, words } => self.warn(folder, &words),

@@ -179,11 +179,11 @@ impl SyncedFolder<'_> {
             Err(error) => {
                 let is_usage = error.exit_code() == ExitCode::Usage;
                 let why = words(&error);
-                self.say(SyncerEvent::Failed { folder: self.folder, why, is_usage });
+                self.emit(SyncerEvent::Failed { folder: self.folder, why, is_usage });
                 return Err(error);
             }
         };
-        self.say(SyncerEvent::Filled { folder: self.folder });
+        self.emit(SyncerEvent::Filled { folder: self.folder });
         engine.set_max_loss(self.max_loss);
         self.follow(&mut engine, changes)?;
         self.finish(engine, (&disk, &ram))
@@ -291,7 +291,7 @@ impl SyncedFolder<'_> {
         };
         if let Err(error) = finished {
             let why = format!("{}{}", words(&error), missing(engine.as_ref()));
-            self.say(SyncerEvent::Failed { folder: self.folder, why, is_usage: false });
+            self.emit(SyncerEvent::Failed { folder: self.folder, why, is_usage: false });
             return Err(error);
         }
         for path in strays.iter().take(NAMES_SHOWN_MAX) {
@@ -302,7 +302,7 @@ impl SyncedFolder<'_> {
             let trash = trash.display();
             self.warn(format!("what was deleted is kept in {trash}: remove it when you are sure"));
         }
-        self.say(SyncerEvent::Done { folder: self.folder });
+        self.emit(SyncerEvent::Done { folder: self.folder });
         Ok(())
     }
 
@@ -357,10 +357,10 @@ impl SyncedFolder<'_> {
     }
 
     fn warn(&self, words: String) {
-        self.say(SyncerEvent::Warning { folder: self.folder, words });
+        self.emit(SyncerEvent::Warning { folder: self.folder, words });
     }
 
-    fn say(&self, mut event: SyncerEvent) {
+    fn emit(&self, mut event: SyncerEvent) {
         if let SyncerEvent::Warning { words, .. } | SyncerEvent::Failed { why: words, .. } =
             &mut event
         {

@@ -190,7 +190,7 @@ fn try_it(args: &CrashArgs, output: &OutputArgs, screen: &Screen) -> Result<Exit
     if args.matrix {
         return crash_matrix::run(&args.matrix(options), output, screen);
     }
-    let telling = Telling {
+    let monitor = TerminalMonitor {
         screen,
         json: output.json,
         quiet: output.quiet,
@@ -200,11 +200,11 @@ fn try_it(args: &CrashArgs, output: &OutputArgs, screen: &Screen) -> Result<Exit
     let ended = match args.error {
         Some(DriveFailure::Eio) => {
             let child = [options.program.clone().into(), "flush-again".into()];
-            fail_a_write(&options, &child, &telling)
+            fail_a_write(&options, &child, &monitor)
         }
-        None => crash(&options, &telling).map(|crashed| crashed.exit_code),
+        None => crash(&options, &monitor).map(|crashed| crashed.exit_code),
     };
-    let lines = telling.into_lines();
+    let lines = monitor.into_lines();
     if !output.json && !output.quiet && !lines.is_empty() {
         screen.print(&report::text(&lines));
     }
@@ -330,7 +330,7 @@ impl Pace {
 }
 
 /// A listener that keeps the lines and prints them.
-struct Telling<'a> {
+struct TerminalMonitor<'a> {
     screen: &'a Screen,
     json: bool,
     quiet: bool,
@@ -338,7 +338,7 @@ struct Telling<'a> {
     lines: Mutex<Vec<CrashLine>>,
 }
 
-impl Telling<'_> {
+impl TerminalMonitor<'_> {
     fn lines(&self) -> MutexGuard<'_, Vec<CrashLine>> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -349,7 +349,7 @@ impl Telling<'_> {
     }
 }
 
-impl Monitor for Telling<'_> {
+impl Monitor for TerminalMonitor<'_> {
     fn warn(&self, message: &str) {
         self.screen.warn(message);
     }
@@ -359,7 +359,7 @@ impl Monitor for Telling<'_> {
     }
 }
 
-impl CrashMonitor for Telling<'_> {
+impl CrashMonitor for TerminalMonitor<'_> {
     fn report(&self, line: &CrashLine) {
         if self.json {
             self.screen.print_now(&line.to_json());
@@ -373,7 +373,7 @@ impl CrashMonitor for Telling<'_> {
 
     fn under_way(&self, what: &str, share: f64) {
         if let Some(live) = &self.live {
-            live.say(step_line(what, share));
+            live.set_text(step_line(what, share));
         }
     }
 }

@@ -86,7 +86,7 @@ impl CrashMonitor for Filling<'_> {
 
     fn under_way(&self, what: &str, share: f64) {
         if let Some(live) = &self.live {
-            live.say(step_line(what, share));
+            live.set_text(step_line(what, share));
         }
     }
 }

@@ -22,8 +22,9 @@ pub(crate) struct FlushAgainArgs {
 pub(crate) fn run(args: &FlushAgainArgs) -> ExitCode {
     let mut output = io::stdout().lock();
     // If it fails, no process reads the output any more.
-    let mut say = |line: &str| drop(writeln!(output, "{line}").and_then(|()| output.flush()));
-    match ask_again_and_again(&args.folder, &args.armed, &mut say) {
+    let mut print_line =
+        |line: &str| drop(writeln!(output, "{line}").and_then(|()| output.flush()));
+    match ask_again_and_again(&args.folder, &args.armed, &mut print_line) {
         Ok(()) => ExitCode::Clean,
         Err(error) => {
             let _ = writeln!(io::stderr(), "{error}");

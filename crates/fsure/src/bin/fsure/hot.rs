@@ -162,7 +162,7 @@ impl Monitor for Watching<'_> {
 impl StepMonitor for Watching<'_> {
     fn under_way(&self, step: &Step<'_>) {
         if let Some(live) = &self.live {
-            live.say(step_line(step.what, step.share));
+            live.set_text(step_line(step.what, step.share));
         }
     }
 }

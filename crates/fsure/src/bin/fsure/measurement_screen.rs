@@ -96,7 +96,7 @@ impl Monitor for Measuring<'_> {
 impl StepMonitor for Measuring<'_> {
     fn under_way(&self, step: &Step<'_>) {
         if let Some(live) = &self.live {
-            live.say(step_line(step.what, step.share));
+            live.set_text(step_line(step.what, step.share));
         }
     }
 }

@@ -153,7 +153,7 @@ fn pattern(text: &str) -> std::result::Result<Pattern, String> {
 /// Runs the command.
 pub(crate) fn run(args: &PowercutArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.patient_screen();
-    let reported = Telling {
+    let reported = TerminalMonitor {
         screen: &screen,
         json: output.json,
         quiet: output.quiet,
@@ -173,7 +173,7 @@ pub(crate) fn run(args: &PowercutArgs, output: &OutputArgs) -> ExitCode {
     screen.end(code)
 }
 
-fn witness(args: &WitnessArgs, reported: &Telling<'_>) -> Result<ExitCode> {
+fn witness(args: &WitnessArgs, reported: &TerminalMonitor<'_>) -> Result<ExitCode> {
     let options = WitnessOptions {
         listen: args.listen.clone(),
         folder: args.dir.clone(),
@@ -183,7 +183,7 @@ fn witness(args: &WitnessArgs, reported: &Telling<'_>) -> Result<ExitCode> {
     cut::witness(&options, reported)
 }
 
-fn write(args: &WriteArgs, reported: &Telling<'_>) -> Result<ExitCode> {
+fn write(args: &WriteArgs, reported: &TerminalMonitor<'_>) -> Result<ExitCode> {
     let or_all = |given: &[Pattern]| match given {
         [] => Pattern::ALL.to_vec(),
         given => given.to_vec(),
@@ -203,7 +203,7 @@ fn write(args: &WriteArgs, reported: &Telling<'_>) -> Result<ExitCode> {
     cut::write(&options, reported)
 }
 
-fn check(args: &CheckArgs, reported: &Telling<'_>) -> Result<ExitCode> {
+fn check(args: &CheckArgs, reported: &TerminalMonitor<'_>) -> Result<ExitCode> {
     let options = CheckOptions {
         folder: args.folder.clone(),
         witness: args.witness.clone(),
@@ -216,7 +216,7 @@ fn check(args: &CheckArgs, reported: &Telling<'_>) -> Result<ExitCode> {
 }
 
 /// The terminal as a listener.
-struct Telling<'a> {
+struct TerminalMonitor<'a> {
     screen: &'a Screen,
     json: bool,
     quiet: bool,
@@ -225,7 +225,7 @@ struct Telling<'a> {
     is_table: AtomicBool,
 }
 
-impl Monitor for Telling<'_> {
+impl Monitor for TerminalMonitor<'_> {
     fn warn(&self, message: &str) {
         self.screen.warn(message);
     }
@@ -235,7 +235,7 @@ impl Monitor for Telling<'_> {
     }
 }
 
-impl PowercutMonitor for Telling<'_> {
+impl PowercutMonitor for TerminalMonitor<'_> {
     fn report(&self, line: &Message) {
         if self.json {
             return self.screen.print_now(&line.to_json());
@@ -251,7 +251,7 @@ impl PowercutMonitor for Telling<'_> {
 
     fn under_way(&self, words: &str) {
         if let Some(live) = &self.live {
-            live.say(safe(words).to_string());
+            live.set_text(safe(words).to_string());
         }
     }
 }

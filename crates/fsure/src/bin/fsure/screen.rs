@@ -239,7 +239,7 @@ impl Screen {
 
 impl Live<'_> {
     /// Draws this in its place.
-    pub(crate) fn say(&self, text: String) {
+    pub(crate) fn set_text(&self, text: String) {
         self.line.set_message(text);
     }
 }

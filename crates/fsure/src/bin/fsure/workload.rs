@@ -50,7 +50,7 @@ pub(crate) fn named(name: &str) -> Result<&'static Workload, String> {
 pub(crate) fn run(args: &WorkloadArgs) -> ExitCode {
     match &args.command {
         WorkloadCommand::Run { name, folder } => {
-            let mut acknowledge = |number| match say(&format!("ACK {number}\n")) {
+            let mut acknowledge = |number| match print_line(&format!("ACK {number}\n")) {
                 Ok(()) => ControlFlow::Continue(()),
                 // No process reads the output any more.
                 Err(_) => ControlFlow::Break(()),
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &WorkloadArgs) -> ExitCode {
                 report(&why);
                 return ExitCode::Differences;
             }
-            match checked.last.map(|last| say(&format!("LAST {last}\n"))) {
+            match checked.last.map(|last| print_line(&format!("LAST {last}\n"))) {
                 Some(Err(_)) => ExitCode::Incomplete,
                 _ => ExitCode::Clean,
             }
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &WorkloadArgs) -> ExitCode {
     }
 }
 
-fn say(line: &str) -> io::Result<()> {
+fn print_line(line: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(line.as_bytes())?;
     stdout.flush()

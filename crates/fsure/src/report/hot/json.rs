@@ -150,13 +150,13 @@ pub fn advice_lines(hot: &Hot) -> Vec<String> {
             r#type: "advice",
             path,
             path_bytes,
-            advice: advised.said.advice.name(),
+            advice: advised.recommendation.advice.name(),
             saves_s_per_hour: seen.durable + seen.missed,
             durable_s_per_hour: seen.durable,
             missed_s_per_hour: seen.missed,
             memory_bytes: seen.size,
             risk: seen.risk.name(),
-            why: advised.said.why.clone(),
+            why: advised.recommendation.why.clone(),
         })
     };
     hot.advised.iter().map(one).collect()

@@ -123,7 +123,7 @@ fn tree_rows(
     let (mut depth, mut above) = (depth, above);
     if shown.contains(&node.path) {
         let advice = hot.advised.iter().find(|one| one.path == node.path);
-        let advice = advice.map_or("", |one| one.said.advice.name());
+        let advice = advice.map_or("", |one| one.recommendation.advice.name());
         let name = node.path.strip_prefix(above).unwrap_or(&node.path);
         let name = format!("{}{}", "  ".repeat(depth), shown_path(name));
         rows.push(row(hot, &node.all, node.processes.len(), advice, name));
@@ -214,13 +214,17 @@ pub fn advice_text(hot: &Hot) -> String {
 }
 
 fn paragraph(one: &Advised) -> String {
-    let name = one.said.advice.name();
+    let name = one.recommendation.advice.name();
     let mut facts = format!("saves {} s per hour", figure(one.seen.durable + one.seen.missed));
-    if one.said.advice != Advice::Leave {
+    if one.recommendation.advice != Advice::Leave {
         let needs = one.seen.size.map_or("more than was counted".to_owned(), size);
         facts += &format!("; needs {needs}; holds: {}", one.seen.risk.name());
     }
-    format!("{name:7}  {}\n         {facts}\n         {}\n", shown_path(&one.path), one.said.why)
+    format!(
+        "{name:7}  {}\n         {facts}\n         {}\n",
+        shown_path(&one.path),
+        one.recommendation.why
+    )
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ fn hot(source: TraceSource) -> Hot {
     let db = node("/srv/db", IoCounts::default(), vec![node("/srv/db/log", log, vec![]), far]);
     let tree = node("/", IoCounts::default(), vec![node("/srv", IoCounts::default(), vec![db])]);
     let seen = FolderUse { durable: 180.0, size: Some(1 << 20), ..FolderUse::default() };
-    let said = placement_advice::advise(&seen);
+    let recommendation = placement_advice::advise(&seen);
     let unseen = FolderIo {
         place: TracedFolder::Unseen { device: (254, 0), ino: 12 },
         counts: IoCounts { writes: 1, bytes_written: 4096, ..IoCounts::default() },
@@ -36,7 +36,7 @@ fn hot(source: TraceSource) -> Hot {
         tree,
         unseen: vec![unseen],
         advised: if is_best {
-            vec![Advised { path: PathBuf::from("/srv/db"), seen, said }]
+            vec![Advised { path: PathBuf::from("/srv/db"), seen, recommendation }]
         } else {
             vec![]
         },

@@ -134,7 +134,7 @@ fn attend(
 
 /// Those with the mark of this process in their environment, in words.
 fn left_behind(mark: &OsStr) -> String {
-    const TOLD: usize = 8;
+    const NAMES_SHOWN_MAX: usize = 8;
     let mark = [PAGE.as_bytes(), b"=", mark.as_bytes()].concat();
     let mut names = Vec::new();
     for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -147,8 +147,8 @@ fn left_behind(mark: &OsStr) -> String {
     }
     match names.len() {
         0 => "processes with an environment of their own".to_owned(),
-        count if count > TOLD => {
-            format!("{} and {} more", names[..TOLD].join(", "), count - TOLD)
+        count if count > NAMES_SHOWN_MAX => {
+            format!("{} and {} more", names[..NAMES_SHOWN_MAX].join(", "), count - NAMES_SHOWN_MAX)
         }
         _ => names.join(", "),
     }

@@ -63,7 +63,7 @@ fn mount_by_helper(place: &Path, kind: Kind) -> io::Result<OwnedFd> {
         io::Error::new(error.kind(), format!("cannot start fusermount3: {error}"))
     })?;
     let received = receive(&ours);
-    let said = helper.wait_with_output()?.stderr;
-    let said = || io::Error::other(String::from_utf8_lossy(&said).into_owned());
-    received?.pop().ok_or_else(said)
+    let stderr = helper.wait_with_output()?.stderr;
+    let helper_error = || io::Error::other(String::from_utf8_lossy(&stderr).into_owned());
+    received?.pop().ok_or_else(helper_error)
 }

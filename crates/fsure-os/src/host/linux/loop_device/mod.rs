@@ -140,17 +140,17 @@ impl Attached {
 
     /// Notes what another process has done.
     fn look(&mut self) -> Result<(), LoopError> {
-        let heard = self.watch.take()?;
+        let writes = self.watch.take()?;
         let own = format!("/sys/block/loop{}", self.number);
         let flushes = &mut self.disturbs_flushes;
-        if heard.write_cache {
+        if writes.write_cache {
             flushes.get_or_insert(format!("another process wrote to {own}/queue/write_cache"));
         }
         if let Err(error) = is_write_back(self.number) {
             flushes.get_or_insert(error.to_string());
         }
         let content = &mut self.disturbs_content;
-        if heard.node {
+        if writes.node {
             content.get_or_insert(format!("another process wrote to {}", self.node.display()));
         }
         if let Some(words) = self.settings.difference(&LoopSettings::of(self.number, &self.open)?) {
@@ -239,7 +239,7 @@ struct LoopWatch {
 
 /// Writes that were heard of.
 #[derive(Default)]
-struct Heard {
+struct WatchedWrites {
     write_cache: bool,
     node: bool,
 }
@@ -272,19 +272,19 @@ impl LoopWatch {
         Ok(add_watch(&self.events, path, WatchFlags::MODIFY)?)
     }
 
-    fn take(&self) -> io::Result<Heard> {
+    fn take(&self) -> io::Result<WatchedWrites> {
         let mut buffer = [MaybeUninit::uninit(); 1024];
         let mut reader = Reader::new(&self.events, &mut buffer);
-        let mut heard = Heard::default();
+        let mut writes = WatchedWrites::default();
         loop {
             match reader.next() {
                 Ok(event) => {
                     // Events that were dropped may have been of either.
                     let is_all = event.events().contains(ReadFlags::QUEUE_OVERFLOW);
-                    heard.write_cache |= is_all || event.wd() == self.write_cache;
-                    heard.node |= is_all || Some(event.wd()) == self.node;
+                    writes.write_cache |= is_all || event.wd() == self.write_cache;
+                    writes.node |= is_all || Some(event.wd()) == self.node;
                 }
-                Err(rustix::io::Errno::AGAIN) => return Ok(heard),
+                Err(rustix::io::Errno::AGAIN) => return Ok(writes),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -306,11 +306,11 @@ fn no_watch(errno: rustix::io::Errno) -> io::Error {
 /// Fails where the kernel sends no flush to a device.
 fn is_write_back(number: u32) -> Result<(), LoopError> {
     let file = write_cache(number);
-    let says = std::fs::read_to_string(&file)?;
-    match says.trim_end() {
+    let setting = std::fs::read_to_string(&file)?;
+    match setting.trim_end() {
         "write back" => Ok(()),
-        says => Err(LoopError::Disturbed(format!(
-            "{} says '{says}', with which the kernel sends no flush",
+        setting => Err(LoopError::Disturbed(format!(
+            "{} says '{setting}', with which the kernel sends no flush",
             file.display()
         ))),
     }

@@ -133,7 +133,7 @@ impl MountSandbox {
 
     pub(crate) fn run(&self) -> io::Result<Ended> {
         let relay = Relay::begin();
-        self.say(Word::Begin)?;
+        self.send_word(Word::Begin)?;
         relay.forward_to(self.first.as_raw_nonzero().get());
         let ended = self.listen();
         relay.stop_forwarding();
@@ -150,7 +150,7 @@ impl MountSandbox {
     /// Hears the first process out.
     fn listen(&self) -> io::Result<Ended> {
         loop {
-            match self.hear()? {
+            match self.receive_word()? {
                 Some(Word::Stopped) => self.stop()?,
                 Some(Word::Ended { status }) => return Ok(ended(status)),
                 Some(Word::Failed { step, errno }) => return Err(init::failure(step, errno)),
@@ -161,7 +161,7 @@ impl MountSandbox {
         }
     }
 
-    fn hear(&self) -> io::Result<Option<Word>> {
+    fn receive_word(&self) -> io::Result<Option<Word>> {
         let mut word = [0; Word::LENGTH];
         loop {
             // No process tells a job that it is in front again.
@@ -179,7 +179,7 @@ impl MountSandbox {
         }
     }
 
-    fn say(&self, word: Word) -> io::Result<()> {
+    fn send_word(&self, word: Word) -> io::Result<()> {
         match send(&self.words, &word.bytes(), SendFlags::NOSIGNAL) {
             // It has ended; its last word is still to be heard.
             Ok(_) | Err(Errno::PIPE) => Ok(()),
@@ -203,7 +203,7 @@ impl MountSandbox {
         unsafe { libc::raise(libc::SIGSTOP) };
         match self.come_to_front()? {
             true => Ok(()),
-            false => self.say(Word::Continue { in_front: false }),
+            false => self.send_word(Word::Continue { in_front: false }),
         }
     }
 
@@ -215,7 +215,7 @@ impl MountSandbox {
             && tcgetpgrp(standard(0)).is_ok_and(|group| group == getpgrp());
         if is_given {
             self.is_in_front.store(true, SeqCst);
-            self.say(Word::Continue { in_front: true })?;
+            self.send_word(Word::Continue { in_front: true })?;
         }
         Ok(is_given)
     }

@@ -28,7 +28,7 @@ pub fn holders(except: &[u32], is_meant: &dyn Fn(u64, u64) -> bool) -> io::Resul
     let mut found = BTreeSet::new();
     for process in processes()?.into_iter().filter(|process| !except.contains(process)) {
         let home = PathBuf::from(format!("/proc/{process}"));
-        let mut say = |how: HoldKind, link: &Path| {
+        let mut add = |how: HoldKind, link: &Path| {
             let path = fs::read_link(link).unwrap_or_default();
             found.insert(Holder { process, command: command(process), how, path });
         };
@@ -41,7 +41,7 @@ pub fn holders(except: &[u32], is_meant: &dyn Fn(u64, u64) -> bool) -> io::Resul
             for (name, how) in [("cwd", HoldKind::Works), ("root", HoldKind::Root)] {
                 let link = task.path().join(name);
                 if is_meant(&link).is_some() {
-                    say(how, &link);
+                    add(how, &link);
                 }
             }
         }
@@ -51,7 +51,7 @@ pub fn holders(except: &[u32], is_meant: &dyn Fn(u64, u64) -> bool) -> io::Resul
                 let link = entry.path();
                 let Some(is) = is_meant(&link) else { continue };
                 let writes = fs::symlink_metadata(&link).is_ok_and(|is| is.mode() & WRITES != 0);
-                say(
+                add(
                     match (FileType::from_raw_mode(is.stx_mode.into()).is_dir(), writes) {
                         (true, _) => HoldKind::Folder,
                         (false, true) => HoldKind::Writes,

@@ -52,7 +52,8 @@ impl Detached {
             ("uid", is.uid().to_string()),
             ("gid", is.gid().to_string()),
         ] {
-            fsconfig_set_string(&context, key, &*value).map_err(|errno| said(errno, key))?;
+            fsconfig_set_string(&context, key, &*value)
+                .map_err(|errno| context_error(errno, key))?;
         }
         // Since Linux 6.4, and not in a user namespace; huge pages are a matter
         // of how the kernel was built.
@@ -60,7 +61,7 @@ impl Detached {
         if ram.huge {
             let _ = fsconfig_set_string(&context, "huge", "within_size");
         }
-        fsconfig_create(&context).map_err(|errno| said(errno, "a folder in memory"))?;
+        fsconfig_create(&context).map_err(|errno| context_error(errno, "a folder in memory"))?;
         let flags = forbidden(like)?;
         Ok(Self(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)?))
     }
@@ -78,7 +79,7 @@ impl Detached {
 
     /// Makes it private: from now on nothing is mounted in it because another process
     /// mounts that where this was cloned from.
-    fn hear_of_no_mount(&self) -> io::Result<()> {
+    fn make_private(&self) -> io::Result<()> {
         // SAFETY: plain numbers, for which zeros are to change nothing.
         let mut change: libc::mount_attr = unsafe { std::mem::zeroed() };
         change.propagation = libc::MS_PRIVATE;
@@ -99,7 +100,8 @@ impl Detached {
     /// Puts it over a folder: from now on all see it, and it stays.
     pub fn publish(self, at: &Path) -> io::Result<()> {
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-        move_mount(self.0.as_fd(), c"", CWD, at, flags).map_err(|errno| said(errno, at.display()))
+        move_mount(self.0.as_fd(), c"", CWD, at, flags)
+            .map_err(|errno| context_error(errno, at.display()))
     }
 
     /// Does the same in a place of fsure, from which it spreads to no other mount.
@@ -127,7 +129,7 @@ impl DetachedView {
         if std::fs::metadata(clone.path())?.dev() != device {
             return Err(io::Error::other("something else is mounted over it: unmount that first"));
         }
-        clone.hear_of_no_mount()?;
+        clone.make_private()?;
         Ok(Self { clone, _place: place })
     }
 
@@ -256,7 +258,7 @@ fn unprivileged(errno: Errno) -> io::Error {
     }
 }
 
-fn said(errno: Errno, what: impl Display) -> io::Error {
+fn context_error(errno: Errno, what: impl Display) -> io::Error {
     let error = io::Error::from(errno);
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }

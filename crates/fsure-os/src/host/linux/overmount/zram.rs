@@ -10,7 +10,7 @@ use rustix::mount::{
     fsopen,
 };
 
-use super::{Detached, forbidden, said, unprivileged};
+use super::{Detached, context_error, forbidden, unprivileged};
 use crate::zram::node;
 
 const CONTROL: &str = "/sys/class/zram-control";
@@ -105,11 +105,12 @@ impl Detached {
         let is = std::fs::metadata(like)?;
         let context = fsopen("xfs", FsOpenFlags::FSOPEN_CLOEXEC).map_err(unprivileged)?;
         let source: PathBuf = node(number);
-        fsconfig_set_string(&context, "source", &source).map_err(|errno| said(errno, "source"))?;
+        fsconfig_set_string(&context, "source", &source)
+            .map_err(|errno| context_error(errno, "source"))?;
         for flag in ["discard", "inode64"] {
-            fsconfig_set_flag(&context, flag).map_err(|errno| said(errno, flag))?;
+            fsconfig_set_flag(&context, flag).map_err(|errno| context_error(errno, flag))?;
         }
-        fsconfig_create(&context).map_err(|errno| said(errno, source.display()))?;
+        fsconfig_create(&context).map_err(|errno| context_error(errno, source.display()))?;
         let flags = forbidden(like)?;
         let made = Self(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)?);
         let root = made.path();

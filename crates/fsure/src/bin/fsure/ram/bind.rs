@@ -180,7 +180,7 @@ pub(super) fn keep_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
         id: &args.id,
         program: args.program()?,
         stop: &stop,
-        report: &|reported| say(screen, reported),
+        report: &|reported| print_event(screen, reported),
         beat: &|| {},
     })?;
     Ok(ExitCode::Clean)
@@ -194,13 +194,13 @@ pub(super) fn work_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
         id: &args.id,
         program: args.program()?,
         stop: &stop,
-        report: &|reported| say(screen, reported),
+        report: &|reported| print_event(screen, reported),
     })?;
     Ok(ExitCode::Clean)
 }
 
 /// A line for the process that started this one.
-fn say(screen: &Screen, reported: &DaemonEvent) {
+fn print_event(screen: &Screen, reported: &DaemonEvent) {
     if let Ok(line) = serde_json::to_string(reported) {
         screen.print_now(&line);
     }

@@ -54,7 +54,7 @@ pub(super) fn run(args: &DiskArgs, output: &OutputArgs, screen: &Screen) -> Resu
     match &args.what {
         DiskCommand::Create { what, size } => {
             let disk = fsure_ram::create_disk(what, home, *size)?;
-            say(output, screen, report::json_line("created", &disk), report::made(&disk));
+            print_result(output, screen, report::json_line("created", &disk), report::made(&disk));
         }
         DiskCommand::List => {
             let disks = fsure_ram::disks()?;
@@ -71,13 +71,13 @@ pub(super) fn run(args: &DiskArgs, output: &OutputArgs, screen: &Screen) -> Resu
                 screen.warn(&words);
             }
             let line = report::json_line("destroyed", &done.disk);
-            say(output, screen, line, report::destroyed(&done));
+            print_result(output, screen, line, report::destroyed(&done));
         }
     }
     Ok(ExitCode::Clean)
 }
 
-fn say(output: &OutputArgs, screen: &Screen, line: String, words: String) {
+fn print_result(output: &OutputArgs, screen: &Screen, line: String, words: String) {
     if output.json {
         screen.print(&line);
     } else if !output.quiet {

@@ -29,9 +29,9 @@ pub(super) fn run(args: &DoctorArgs, output: &OutputArgs, screen: &Screen) -> Re
     if output.quiet {
         findings.retain(|finding| finding.state == doctor::FindingState::Act);
     }
-    let said = if output.json { report::json_lines } else { report::text }(&findings);
-    if !said.is_empty() {
-        screen.print(&said);
+    let text = if output.json { report::json_lines } else { report::text }(&findings);
+    if !text.is_empty() {
+        screen.print(&text);
     }
     Ok(report::exit_code(&findings))
 }

@@ -143,7 +143,7 @@ fn ask_each(
     which: &Which,
     screen: &Screen,
     what: Request,
-    say: impl Fn(&Path, &Response) -> ExitCode,
+    show: impl Fn(&Path, &Response) -> ExitCode,
 ) -> Result<ExitCode> {
     let (registry, program) = (registry(), program()?);
     let stop = AtomicUsize::new(0);
@@ -155,7 +155,7 @@ fn ask_each(
     let mut code = ExitCode::Clean;
     for folder in folders {
         let one = match request(&registry, &program, &folder, what, &call) {
-            Ok(answer) => say(&folder, &answer),
+            Ok(answer) => show(&folder, &answer),
             // The others are not to wait for this one.
             Err(error) => {
                 screen.error(&error);

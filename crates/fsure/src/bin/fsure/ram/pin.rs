@@ -82,20 +82,20 @@ fn in_background(folder: &Path, output: &OutputArgs, screen: &Screen) -> Result<
     let stop = super::signals();
     let mut started =
         DetachedProcess::spawn(&program, &arguments, false).context("start", &program)?;
-    let heard = hear(&mut started, &stop).context("read from", &program)?;
+    let line = first_line(&mut started, &stop).context("read from", &program)?;
     match i32::try_from(stop.load(Ordering::Relaxed)) {
         Ok(0) => {}
         Ok(SIGINT) => return Err(Error::Interrupted(ExitCode::Interrupted)),
         _ => return Err(Error::Interrupted(ExitCode::Terminated)),
     }
-    let said = heard.unwrap_or_default();
+    let line = line.unwrap_or_default();
     let word = fsure_ram::word(&folder, &user_dirs::runtime()?);
     if let Some(word) = word {
         screen.note(&format!("the last time it was {word}"));
     }
-    let Ok(pinned) = serde_json::from_str(&said) else { return Err(refused(&said, &folder)) };
+    let Ok(pinned) = serde_json::from_str(&line) else { return Err(refused(&line, &folder)) };
     if output.json {
-        screen.print(&said);
+        screen.print(&line);
     } else if !output.quiet {
         screen.print(&report::text(&pinned));
     }
@@ -105,7 +105,7 @@ fn in_background(folder: &Path, output: &OutputArgs, screen: &Screen) -> Result<
 /// Returns the first line that it prints. A signal that asks to end is passed on, and
 /// its end is waited for: otherwise a process that goes on taking memory would go
 /// unnoticed.
-fn hear(started: &mut DetachedProcess, stop: &AtomicUsize) -> io::Result<Option<String>> {
+fn first_line(started: &mut DetachedProcess, stop: &AtomicUsize) -> io::Result<Option<String>> {
     let (process, is_over) = (started.process(), AtomicBool::new(false));
     let began = begun(process).unwrap_or_default();
     std::thread::scope(|scope| {
@@ -118,27 +118,27 @@ fn hear(started: &mut DetachedProcess, stop: &AtomicUsize) -> io::Result<Option<
                 let _ = terminate(process, began);
             }
         });
-        let heard = started.line();
+        let line = started.line();
         is_over.store(true, Ordering::Relaxed);
-        heard
+        line
     })
-    .and_then(|heard| {
+    .and_then(|line| {
         if stop.load(Ordering::Relaxed) > 0 {
             let _ = terminate(process, began);
             started.wait()?;
         }
-        Ok(heard)
+        Ok(line)
     })
 }
 
 /// Returns the error that the process reported; without one, that the folder was let
 /// go of too early.
-fn refused(said: &str, folder: &Path) -> Error {
-    let said: serde_json::Value = serde_json::from_str(said).unwrap_or_default();
-    match said["message"].as_str() {
+fn refused(line: &str, folder: &Path) -> Error {
+    let error: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+    match error["message"].as_str() {
         Some(message) => Error::Usage {
             message: message.to_owned(),
-            hint: said["hint"].as_str().map(str::to_owned),
+            hint: error["hint"].as_str().map(str::to_owned),
         },
         None => Error::FailedPrecondition {
             message: format!("{} was let go of before it was in memory", folder.display()),

@@ -11,7 +11,7 @@ use super::super::OutputArgs;
 use super::super::screen::Screen;
 
 /// Number of messages that are shown, the latest ones.
-const TOLD: usize = 10;
+const MESSAGES_SHOWN_MAX: usize = 10;
 
 /// Show what would be lost now, and what was done; ends with 1 if something is wrong
 #[derive(Args)]
@@ -26,7 +26,7 @@ pub(super) fn run(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> Re
     let registry = super::registry();
     let all = status(&registry, args.folder.as_deref())?;
     let only = args.folder.as_ref().and_then(|_| all.first()).map(|known| &*known.entry.id);
-    let reported = registry.events(only, TOLD);
+    let reported = registry.events(only, MESSAGES_SHOWN_MAX);
     let form = if output.json { report::status_json } else { report::status };
     screen.print(&form(&all, &reported));
     Ok(report::status_code(&all))

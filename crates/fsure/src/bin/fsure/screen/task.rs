@@ -80,7 +80,7 @@ impl ScanMonitor for Task<'_> {
         let root = self.is_one_of_several.then(|| self.paths.shown_scope());
         let root = root.map_or(String::new(), |root| root + ": ");
         if let Some(line) = &self.line {
-            line.say(root + &live_line(progress, seconds, rate, current));
+            line.set_text(root + &live_line(progress, seconds, rate, current));
         } else if is_due {
             // If standard error fails, there is no output left to report it on.
             let _ =
