@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_keep_what_can_be_told_apart() {
+    fn latencies_keep_the_digits_that_distinguish_them() {
         for (us, text) in [
             (0.5, "0.5 us"),
             (16.66, "16.7 us"),

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_says_so_is_an_acknowledgement() {
+    fn only_an_ack_line_is_an_acknowledgement() {
         for (line, number) in [
             ("ACK 7", Some(7)),
             ("ACK 18446744073709551615", Some(u64::MAX)),

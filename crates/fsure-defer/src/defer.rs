@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_forced_is_told_and_what_is_pointless_is_not_run() {
+    fn a_forced_run_is_reported_and_a_pointless_one_is_not_started() {
         let reported = RefCell::new(Vec::new());
         let warn = |words: &str| reported.borrow_mut().push(words.to_owned());
         let mounted = |kind: &str, options: &str| MountedFs {

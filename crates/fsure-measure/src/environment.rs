@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_bad_company_is_told_of() {
+    fn only_a_noisy_environment_is_reported() {
         let quiet = Noise {
             load_before: Some(5.0),
             load_after: None,

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_does_not_answer_is_not_waited_for() {
+    fn a_peer_that_does_not_answer_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("socket");
         // It listens, and that is all it does.
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_late_leaves_the_next_one_its_socket() {
+    fn a_process_that_ends_late_leaves_the_next_one_its_socket() {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("socket");
         let before = Control::listen(&name).unwrap();

@@ -264,7 +264,7 @@ mod tests {
     use crate::buffer::Buffer;
 
     #[test]
-    fn every_method_writes_what_it_is_given_and_says_so_if_it_cannot() {
+    fn every_method_writes_what_it_is_given_or_returns_an_error() {
         let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let mut data = Buffer::new(1).unwrap();
         data[..8192].fill(7);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_ours_goes_with_all_that_is_in_it() {
+    fn a_folder_of_fsure_is_removed_with_its_content() {
         let outer = tempfile::tempdir().unwrap();
         let path = outer.path().join("own");
         let folder = DurableFolder::create(&path).unwrap();

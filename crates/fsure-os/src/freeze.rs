@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_killed_while_it_is_frozen_leaves_nobody_waiting() {
+    fn a_kill_while_it_is_frozen_leaves_no_process_waiting() {
         if let Some(folder) = std::env::var_os(FROZEN) {
             let lock = std::env::var_os(LOCK).unwrap();
             let still = FreezeGuard::of(Path::new(&folder), Path::new(&lock)).unwrap();
@@ -127,7 +127,7 @@ mod tests {
                 std::thread::park();
             }
         }
-        let (test, _turn) = ("who_is_killed_while_it_is_frozen", turn());
+        let (test, _turn) = ("a_kill_while_it_is_frozen_leaves_no_process_waiting", turn());
         let folder = tempfile::tempdir().unwrap();
         let Some((zram, _scratch)) = zram(test, folder.path()) else { return };
         let [marker, lock] = ["frozen", "lock"].map(|name| folder.path().join(name));
@@ -135,7 +135,7 @@ mod tests {
             let mut command = Command::new(std::env::current_exe().unwrap());
             command.args([
                 "--exact",
-                "freeze::tests::who_is_killed_while_it_is_frozen_leaves_nobody_waiting",
+                "freeze::tests::a_kill_while_it_is_frozen_leaves_no_process_waiting",
             ]);
             command.env(FROZEN, zram.path()).env(MARKER, &marker).env(LOCK, &lock);
             let mut child = command.process_group(0).spawn().unwrap();
@@ -186,10 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_hold_still_says_so() {
+    fn a_file_system_that_cannot_freeze_returns_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let Ok(still) = FreezeGuard::of(Path::new("/dev/shm"), &folder.path().join("lock")) else {
-            return did_not_run("what_cannot_hold_still_says_so", "needs root and /dev/shm");
+            return did_not_run(
+                "a_file_system_that_cannot_freeze_returns_an_error",
+                "needs root and /dev/shm",
+            );
         };
         assert_eq!(still.freeze().unwrap_err().kind(), io::ErrorKind::Unsupported);
     }

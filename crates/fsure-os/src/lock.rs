@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_free_at_once_whoever_has_a_copy() {
+    fn it_is_free_at_once_even_if_a_child_has_a_copy() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let Attempt::Locked(lock) = try_lock(&path).unwrap() else { panic!("not locked") };
@@ -145,7 +145,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nobody_else_s_file_is_touched() {
+    fn no_other_file_is_touched() {
         let folder = tempfile::tempdir().unwrap();
         let victim = folder.path().join("victim");
         std::fs::write(&victim, "precious").unwrap();

@@ -413,7 +413,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_that_cannot_is_told_from_an_image_that_does_not_mount() {
+    fn a_machine_that_cannot_mount_is_distinguished_from_a_bad_image() {
         let torn = "mount: /x: wrong fs type, bad option, bad superblock on /dev/loop0.\n\
                     dmesg(1) may have more information after failed mount system call.\n";
         assert!(is_the_image(Some(32), torn));

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_what_is_not_ours() {
+    fn load_of_others_excludes_this_process() {
         let others = at(1600, 100, 3000, 4).since(&at(1000, 0, 1000, 1));
         assert_eq!(others.steal_percent, Some(5.0));
         assert_eq!(others.others_percent, Some(15.0));

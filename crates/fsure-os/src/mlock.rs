@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_room_of_a_deleted_file_is_given_back() {
+    fn the_space_of_a_deleted_file_is_freed() {
         let folder = folder();
         let file = folder.path().join("file");
         write(&file, 1);

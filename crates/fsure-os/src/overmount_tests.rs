@@ -128,8 +128,8 @@ fn what_is_open_for_writing_anywhere_is_not_made_read_only() {
 }
 
 #[test]
-fn who_holds_a_folder_is_told() {
-    alone("who_holds_a_folder", |folder| {
+fn the_holders_of_a_folder_are_found() {
+    alone("the_holders_of_a_folder_are_found", |folder| {
         let dir = make(folder, "dir");
         Detached::ram(&ram(1 << 24), &dir).unwrap().publish(&dir).unwrap();
         let device = mount_at(&dir).unwrap().device;
@@ -253,7 +253,7 @@ fn what_is_mounted_in_it_is_not_there() {
 }
 
 #[test]
-fn a_file_that_is_a_disk_is_told_whatever_it_is_called() {
+fn a_file_that_is_a_disk_is_found_under_any_name() {
     alone("a_file_that_is_a_disk", |folder| {
         let [dir, other] = ["dir", "other"].map(|name| make(folder, name));
         let tree = make(folder, "tree");

@@ -92,8 +92,8 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_sees_them_and_everybody_with_the_path_uses_them() {
-        spaces("nobody_else_sees_them").iter().for_each(see_a_ram_disk);
+    fn no_other_process_sees_them_and_all_with_the_path_use_them() {
+        spaces("no_other_process_sees_them").iter().for_each(see_a_ram_disk);
     }
 
     fn see_a_ram_disk(space: &Namespace) {
@@ -143,8 +143,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said() {
-        for space in spaces("what_is_missing_is_said") {
+    fn the_missing_feature_is_named() {
+        for space in spaces("the_missing_feature_is_named") {
             let folder = tempfile::tempdir().unwrap();
             let error =
                 space.mount(&MountKind::Bind("/nonexistent".into()), folder.path()).unwrap_err();

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pv_is_ended_when_nobody_waits_for_it_any_more() {
+    fn pv_is_ended_when_no_caller_waits_for_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         match write(&file, &|| false) {

@@ -58,7 +58,7 @@ mod tests {
 
     /// The text is made up after what people show of it: no Mac was at hand.
     #[test]
-    fn what_a_mac_says_is_read() {
+    fn the_output_of_a_mac_is_read() {
         assert_eq!(device("/dev/disk4          \t         \t\n"), Some("/dev/disk4"));
         for wrong in ["", "hdiutil: attach failed - no", "/dev/disk4 /dev/disk5\n"] {
             assert_eq!(device(wrong), None, "{wrong}");

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_with_nothing_but_our_own_in_it() {
+    fn a_root_with_only_fsure_files_in_it() {
         let tree = tempfile::tempdir().unwrap();
         let root = Root::open(tree.path()).unwrap();
         let has_others = || root.has_names_besides(&|name| name == b"own").unwrap();

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_ends_well_or_badly_or_with_us() {
+    fn a_line_ends_well_or_badly_or_with_the_caller() {
         let mut asks = [("true", true), ("exit 3", false)]
             .map(|(line, is_well)| (Running::start(line).unwrap(), is_well));
         for (running, is_well) in &mut asks {

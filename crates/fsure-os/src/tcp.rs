@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_told_behind_what_was_sent() {
+    fn an_end_is_received_behind_what_was_sent() {
         let (ours, theirs) = pair();
         ours.write_until(b"last", in_time()).unwrap();
         ours.second().unwrap().end();

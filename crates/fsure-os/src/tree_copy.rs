@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holes_are_told_from_data() {
+    fn holes_are_distinguished_from_data() {
         let folder = tempfile::tempdir().unwrap();
         let side = Side::open(folder.path()).unwrap();
         let file = side.create(b"sparse").unwrap();

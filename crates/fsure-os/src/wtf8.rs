@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn links_say_where_they_point() {
+    fn links_are_read_with_their_target() {
         let point = |tag: u32, flags: &[u8], name: &str| {
             let units: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
             let mut bytes = tag.to_le_bytes().to_vec();

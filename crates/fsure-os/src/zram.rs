@@ -70,8 +70,8 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_device_of_ours_is_known_by_its_label() {
-        let (test, _turn) = ("a_device_of_ours_is_known_by_its_label", turn());
+    fn a_device_of_fsure_is_recognised_by_its_label() {
+        let (test, _turn) = ("a_device_of_fsure_is_recognised_by_its_label", turn());
         if let Err(error) = can_make_xfs() {
             return did_not_run(test, &error.to_string());
         }
@@ -97,12 +97,12 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_device_is_ours_as_long_as_nothing_is_on_it() {
+    fn a_device_is_fsure_s_as_long_as_nothing_is_on_it() {
         let _turn = turn();
         let number = match add_zram() {
             Ok(number) => number,
             Err(error) => {
-                let test = "a_device_is_ours_as_long_as_nothing_is_on_it";
+                let test = "a_device_is_fsure_s_as_long_as_nothing_is_on_it";
                 return did_not_run(test, &error.to_string());
             }
         };

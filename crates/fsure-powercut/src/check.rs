@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_before_a_boot_was_is_read() {
+    fn a_run_without_a_boot_id_is_read() {
         let run_info = r#"{"run":"","program":"","host":"","folder":"","device":null,"volume":null,
             "life":null,"started":""}"#;
         assert_eq!(serde_json::from_str::<RunDescription>(run_info).unwrap().boot, None);

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_is_told_from_the_others() {
+    fn each_fault_is_distinguished_from_the_others() {
         let one = |spoil: &dyn Fn(&mut Vec<Vec<u8>>)| after(|blocks| spoil(blocks));
         let old = one(&|blocks| blocks[0] = block(stamp(0, 1)));
         assert_eq!((old.old, old.reordered, old.oldest_ms), (1, 1, Some(9)));

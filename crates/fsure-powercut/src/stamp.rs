@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sector_says_what_it_is() {
+    fn every_sector_identifies_itself() {
         let mut block = [0; BLOCK];
         stamp().fill(&mut block);
         for (place, sector) in (0..).zip(block.chunks(SECTOR_BYTES)) {

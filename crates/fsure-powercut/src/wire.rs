@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn who_knows_the_secret_is_heard() {
+    fn a_peer_with_the_secret_is_received() {
         let secret = Secret::new(b"a token");
         let (client, witness) = meet(&secret, &secret);
         let (mut sender, _) = client.unwrap();
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_is_not() {
+    fn a_peer_without_the_secret_is_refused() {
         let (client, witness) = meet(&Secret::new(b"one"), &Secret::new(b"another"));
         assert_eq!(witness.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         let error = client.unwrap_err();

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_come_in_the_order_in_which_they_were_heard_of() {
+    fn runs_are_ordered_by_the_time_at_which_they_were_opened() {
         let folder = tempfile::tempdir().unwrap();
         let mut names = Vec::new();
         for (number, started) in [(9, "2026"), (1, "1970"), (5, "2025")] {

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_and_a_folder_are_told_apart() {
+    fn a_name_and_a_folder_are_distinguished() {
         let home = Path::new("/run/fsure/disk");
         let (name, place) = named(Path::new("fast"), home).unwrap();
         assert_eq!((&*name, &*place), ("fast", Path::new("/run/fsure/disk/fast")));

@@ -196,7 +196,7 @@ fn what_is_not_known_is_passed_over() {
 }
 
 #[test]
-fn what_cannot_be_read_says_why_and_where() {
+fn a_parse_error_has_reason_and_place() {
     let text = String::from_utf8(stored()).unwrap();
     let damaged = text.replacen(r#""median":1234.5"#, r#""median":null"#, 1);
     assert!(why(damaged.as_bytes()).starts_with("line 2: invalid type: null"));

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_read_back_as_it_was_said() {
+    fn a_name_is_parsed_as_it_is_printed() {
         for name in ["honest", "plp", "lying", "lying:5s", "defer:1s", "defer:0.2s"] {
             assert_eq!(name.parse::<Behavior>().map(|drive| drive.to_string()).unwrap(), name);
         }

@@ -218,7 +218,7 @@ fn a_torn_write_is_torn_between_sectors() {
 }
 
 #[test]
-fn a_drive_fails_when_told_and_recovers() {
+fn a_drive_fails_on_demand_and_recovers() {
     let traits =
         Traits { writes_before_error: Some(2), errors: 1, ..Traits::new(Behavior::Honest) };
     let mut drive = Drive::new(traits, Image::new(SIZE));

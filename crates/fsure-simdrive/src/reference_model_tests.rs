@@ -234,7 +234,7 @@ fn a_write_past_the_cache_is_durable_and_stays_the_later_one() {
 /// A mark belongs to the boundary after it: what was acknowledged as safe before a flush
 /// was acknowledged is owed there.
 #[test]
-fn each_boundary_says_what_is_owed_at_it() {
+fn each_boundary_has_its_owed_writes() {
     let now = Duration::ZERO;
     let traits = Traits::new(Behavior::Lying { lag: None });
     let mut drive = Drive::new(traits, Image::new(SIZE as u64));

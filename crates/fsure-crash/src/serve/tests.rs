@@ -73,7 +73,7 @@ fn a_drive_is_used_and_cut_by_requests() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_and_ends_nothing() {
+fn an_impossible_request_is_reported_and_ends_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let there = folder.path().join("there");
     user_file::create_new(&there).unwrap().write_all(b"kept").unwrap();

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_says_what_belongs_to_it_and_nothing_else() {
+    fn a_root_configures_what_belongs_to_it_and_nothing_else() {
         assert_eq!(of_root("").unwrap().exclude, [""; 0]);
         assert_eq!(of_root("exclude = ['*.tmp']").unwrap().exclude, ["*.tmp"]);
         for (bad, line, why) in [

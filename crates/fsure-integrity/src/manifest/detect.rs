@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_known_by_what_they_say() {
+    fn formats_are_detected_from_their_content() {
         let sha = "0".repeat(64) + "  a";
         for (name, head, format) in [
             ("manifest-sha256.txt", "", ManifestFormat::Bagit),

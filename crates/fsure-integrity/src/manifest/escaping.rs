@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_programs_encode_differently_is_told_apart() {
+    fn different_encodings_of_programs_are_distinguished() {
         assert_eq!(percent_encode(b"a%0A\n\r"), b"a%250A%0A%0D");
         assert_eq!(percent_decode(b"a%250a%0a%0D%41%", true), b"a%0a\n\r%41%");
         assert_eq!(percent_decode(b"%25%0A", false), b"%25\n");

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lines_are_told_and_passed() {
+    fn long_lines_are_reported_and_skipped() {
         let text = [b"\xef\xbb\xbfa\r\n", &vec![b'x'; 3 * LINE_MAX][..], b"\nb\r"].concat();
         let mut input = &text[..];
         let mut lines = Lines::new(&mut input, Path::new("list"), b'\n');

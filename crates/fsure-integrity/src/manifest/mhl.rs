@@ -376,7 +376,7 @@ mod tests {
 
     /// The value of no bytes, from the C4 framework's own documents.
     #[test]
-    fn c4_is_sha512_in_another_spelling() {
+    fn c4_is_sha512_in_another_encoding() {
         let of_nothing = escaping::from_hex(
             b"cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce\
               47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e",

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn no_spelling_leads_out() {
+    fn no_form_of_a_path_leads_out() {
         for name in [&b"..\\a"[..], b"a\\..\\..\\b", b"\\a", b"\\\\host\\a", b"a\\\\b"] {
             assert_eq!(others(name), Vec::<Vec<u8>>::new(), "{}", name.escape_ascii());
         }

@@ -169,7 +169,7 @@ fn names(format: ManifestFormat, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn sums_are_taken_from_whoever_wrote_them() {
+fn sums_of_every_program_are_read() {
     let text = "\u{feff}# a comment\r\n\nHEX  a\r\nHEX *b\nSHA256 (c) d) = HEX\nSHA256(e)= HEX\n\
                 \\HEX  f\\ng\\\\\nSHA2-256(h)= HEX\n  HEX   i\n";
     let text = text.replace("HEX", SHA);
@@ -191,7 +191,7 @@ fn sums_are_taken_from_whoever_wrote_them() {
 }
 
 #[test]
-fn malformed_lines_are_told_with_number_and_reason() {
+fn malformed_lines_are_reported_with_number_and_reason() {
     use ManifestFormat::{AscMhl, Bagit, Chkbit, Hashdeep, Json, Mtree, Sfv, Sha256sums};
     let sha = |text: &str| text.replace("HEX", SHA);
     for (format, text, reported) in [

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn every_difference_is_told_once() {
+    fn every_difference_is_reported_once() {
         let then = sample();
         assert_eq!(then.changes(&then), []);
         let now = metadata(

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_one_only_where_a_person_would_say_so() {
+    fn names_are_equal_only_if_a_reader_sees_one_name() {
         use NameMismatch::{Case, Nfc};
         for (one, other, spelling) in [
             (&b"a"[..], &b"a"[..], None),

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_told_once() {
+    fn an_excluded_path_is_reported_once() {
         let tree = tempfile::tempdir().unwrap();
         make(
             tree.path(),

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_told_from_the_name_of_a_file() {
+    fn a_key_is_distinguished_from_the_name_of_a_file() {
         let key = signer().verifier();
         let file = key.0.to_box().unwrap().into_string();
         let line = key.0.to_base64();

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn one_set_of_fields_has_one_spelling() {
+    fn one_set_of_fields_has_one_encoding() {
         for one in [sample(), Statement { config: None, previous: None, ..sample() }] {
             let text = one.text();
             assert_eq!(Statement::read(&text), Some(one));

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_reached_the_device_is_what_the_counters_say() {
+    fn requests_to_the_device_match_the_counters() {
         let words = |bytes, flushes, may_be_forced| {
             let is_shared = false;
             Reached { bytes, flushes, size: 4096.0, may_be_forced, is_shared }.words("tmpfs")
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn where_others_are_at_work_nothing_is_claimed_for_us() {
+    fn io_of_other_processes_is_not_claimed_as_own() {
         for (bytes, flushes, expected) in [
             (None, None, "not known: no counters for ext4"),
             (Some(4096.0), None, "data, of ours or others'; flushes are not counted"),

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_ends_with_what_there_is_and_settles() {
+    fn a_time_slice_ends_with_its_last_operation_and_flushes() {
         let (mut tally, mut triple) = (SliceStats::default(), Triple::default());
         for _ in 0..3 {
             tally.turn(&mut triple, Duration::from_secs(3600), None, &|| false).unwrap();

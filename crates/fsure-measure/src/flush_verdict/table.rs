@@ -253,7 +253,7 @@ fn virtual_disks_and_images() {
 
 /// Checks that the sentence follows from its figures.
 #[test]
-fn a_free_flush_is_told_by_what_makes_it_one() {
+fn a_free_flush_is_named_with_its_evidence() {
     let slope = |facts: &mut FlushFacts| facts.slope = vec![(0, 500.0), (64 << 20, 640.0)];
     for (facts, words) in [
         (on(Virtual, 1800.0, 1790.0), "costs next to nothing (1.8 ms where a write alone"),
@@ -271,7 +271,7 @@ fn a_free_flush_is_told_by_what_makes_it_one() {
 
 /// Another program has changed the setting of a loop device.
 #[test]
-fn a_loop_device_that_sends_no_flush_is_told_of() {
+fn a_loop_device_that_sends_no_flush_is_reported() {
     let held =
         "kept from the file of loop3 by 'write through' in /sys/block/loop3/queue/write_cache";
     let on_loop = |medium| {

@@ -145,7 +145,7 @@ fn no_run_begins_that_would_outlast_the_budget() {
 }
 
 #[test]
-fn what_had_no_counted_run_is_left_out_and_says_why() {
+fn a_rung_without_a_counted_run_is_left_out_with_its_reason() {
     let world = world(None);
     let rungs =
         vec![fake(world, "slow", &[600]), fake(world, "late", &[600]), fake(world, "never", &[1])];
@@ -196,7 +196,7 @@ fn what_breaks_by_the_stop_is_interrupted() {
 }
 
 #[test]
-fn a_rung_that_breaks_is_told_with_what_it_had() {
+fn a_rung_that_breaks_is_reported_with_what_it_had() {
     let world = world(None);
     let rungs = vec![fake(world, "at once", &[0]), fake(world, "later", &[1, 1, 1, 0])];
     let climbed = world.climb(rungs, None, 1000);

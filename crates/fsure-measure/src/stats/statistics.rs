@@ -222,7 +222,7 @@ mod tests {
 
     /// Against scipy 1.16, `mannwhitneyu`.
     #[test]
-    fn sets_differ_as_the_textbook_says() {
+    fn sets_differ_as_in_the_textbook() {
         let low = [1.0, 2.0, 3.0, 4.0, 5.0];
         let high = [6.0, 7.0, 8.0, 9.0, 10.0];
         assert!((difference(&low, &high).unwrap().p - 2.0 / 252.0).abs() < 1e-12);

@@ -265,8 +265,8 @@ fn all_that_waits_is_taken() {
 }
 
 #[test]
-fn every_difference_is_told() {
-    let Some(mut site) = site("every_difference_is_told") else { return };
+fn every_difference_is_reported() {
+    let Some(mut site) = site("every_difference_is_reported") else { return };
     let seed = u64::from(std::process::id()) << 20;
     let (mut known, mut unknown, mut differences) = (0, 0, 0);
     let mut before = snapshot(&site.top);

@@ -36,8 +36,8 @@ const KEEPER: &str = "while read -r line < /proc/self/fdinfo/$0 && grep -q '^Pid
     /proc/self/fdinfo/$0; do sleep 0.01; done; cp -r /proc/self/fd/$2/. /proc/self/fd/$1/";
 
 #[test]
-fn the_command_sees_memory_and_nobody_else_does() {
-    let test = "the_command_sees_memory";
+fn only_the_command_sees_memory() {
+    let test = "only_the_command_sees_memory";
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path();
@@ -56,8 +56,8 @@ fn the_command_sees_memory_and_nobody_else_does() {
 }
 
 #[test]
-fn how_it_ends_is_told() {
-    let test = "how_it_ends_is_told";
+fn the_end_of_the_command_is_returned() {
+    let test = "the_end_of_the_command_is_returned";
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     for (script, expected) in [
@@ -108,8 +108,8 @@ fn it_is_free_at_once_whatever_is_started_meanwhile() {
 }
 
 #[test]
-fn it_ends_with_us() {
-    let test = "it_ends_with_us";
+fn it_ends_with_its_parent() {
+    let test = "it_ends_with_its_parent";
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let Some(inside) = enter(test, folder.path(), "sleep 1000") else { return };

@@ -171,7 +171,7 @@ fn falls_one_rung_where_a_way_fails_in_the_middle() {
 }
 
 #[test]
-fn never_climbs_and_never_falls_for_what_the_medium_says() {
+fn never_climbs_and_never_falls_for_a_medium_error() {
     for way in WAYS {
         let fake = Fake {
             content: pattern(MIB),

@@ -213,7 +213,7 @@ fn what_does_not_keep_to_the_protocol_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn who_does_not_read_holds_up_nobody() {
+fn a_client_that_does_not_read_holds_up_no_other() {
     with_witness(|address| {
         let ((mut sender, mut receiver), _) = open(address, 4).unwrap();
         // More than any socket keeps: 12 MiB of what is owed.
@@ -239,7 +239,7 @@ fn who_does_not_read_holds_up_nobody() {
 }
 
 #[test]
-fn those_who_prove_nothing_make_way_for_those_who_do() {
+fn unproven_connections_make_way_for_proven_ones() {
     with_witness(|address| {
         let began = Instant::now();
         let connect = |_| Stream::connect(address, RESPONSE_TIMEOUT).unwrap();
@@ -257,7 +257,7 @@ fn those_who_prove_nothing_make_way_for_those_who_do() {
 }
 
 #[test]
-fn of_those_who_have_proved_it_the_silent_make_way() {
+fn the_most_silent_of_the_proven_connections_is_dropped() {
     with_witness(|address| {
         let ((mut sender, mut receiver), _) = open(address, 60).unwrap();
         let mut others = Vec::new();

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
+    fn unknown_facts_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let registry = Registry::new(&folder.path().join("run"), &folder.path().join("var"));
         let facts = gather(&registry, None, &[]).unwrap();
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn swap_matters_where_a_folder_of_ours_may_go_there() {
+    fn swap_matters_if_a_ram_folder_can_be_swapped_out() {
         let swap = |kind, is_encrypted| Memory {
             swap: vec![Swap { name: "/dev/x".into(), kind, total: GIB, used: 0, is_encrypted }],
             ..well().memory

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_alone_makes_no_mount_ours() {
+    fn a_name_alone_makes_no_mount_fsure_s() {
         let known = BTreeSet::from(["0123456789abcdef".to_owned()]);
         let meant = |source: &str, kind: &str, is_ours: bool| {
             let mount = MountEntry {

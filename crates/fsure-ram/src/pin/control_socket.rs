@@ -212,7 +212,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn who_is_just_beginning_is_waited_for() {
+    fn a_process_that_is_just_beginning_is_waited_for() {
         let runtime = tempfile::tempdir().unwrap();
         let folder = Path::new("/srv");
         // One was killed, and two others begin.

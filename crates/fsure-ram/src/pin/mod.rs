@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_stays_short_and_exact() {
+    fn messages_stay_short_and_exact() {
         let folder = fsure_os::path::from_bytes(b"/srv/\xff\n").into_owned();
         let left_out = |n: u32| (PathBuf::from(format!("f{n}\u{1b}")), "no room".to_owned());
         let held = Held { left_out: (0..300).map(left_out).collect(), ..Held::default() };

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_told_is_there_when_somebody_asks() {
+    fn an_event_is_kept_until_the_user_asks() {
         let folder = tempfile::tempdir().unwrap();
         let registry = Registry::new(&folder.path().join("run"), &folder.path().join("var"));
         let [one, other] = ["/srv/a", "/srv/b"]

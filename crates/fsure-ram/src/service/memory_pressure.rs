@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_need_is_told_once_until_it_is_over() {
+    fn memory_pressure_is_reported_once_until_it_ends() {
         let mut reported = ReportedNeeds::default();
         let full = |words: &str| Need::Full { words: words.to_owned() };
         let evict = |words: &str| Need::Evict { words: words.to_owned() };

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_side_that_is_sent_no_flush_is_told() {
+    fn a_disk_side_that_gets_no_flush_is_reported() {
         let held_flushes = Some("kept from the disk by nobarrier".to_owned());
         let plan = judge(&Facts { held_flushes, ..facts() }, None);
         assert!(plan.refusals.is_empty() && plan.warnings[0].contains("nobarrier"), "{plan:?}");
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_reads_is_no_more_than_told() {
+    fn a_process_that_only_reads_is_reported_and_not_refused() {
         let mut facts = facts();
         facts.holders = vec![holder(HoldKind::Reads)];
         facts.survey.sockets = vec!["/srv/work/s".into()];

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_does_to_the_disk_side_is_in_no_generation_s_way() {
+    fn changes_by_others_on_the_disk_side_delay_no_generation() {
         use std::fs;
         let protect = |ram: &Path| {
             let mut permissions = fs::metadata(ram.join("a")).unwrap().permissions();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_appended_to_what_somebody_else_has_changed() {
+    fn nothing_is_appended_to_a_file_that_another_process_changed() {
         use std::fs;
         let folder = tempfile::tempdir().unwrap();
         let Some((mut engine, disk, ram)) = filled(folder.path()) else { return };

@@ -137,7 +137,7 @@ fn what_is_gone_is_gone() {
 }
 
 #[test]
-fn a_full_drive_and_a_failing_one_say_so() {
+fn a_full_drive_and_a_failing_one_return_their_errors() {
     let mut drive = drive(Behavior::Honest, Mode::Strict);
     let file = make(&mut drive, ROOT, "file", Sort::File);
     assert_eq!(drive.write(NOW, file, 1 << 20, b"x"), Err(FuseError::TooLarge));

@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_named_and_update_says_what_it_wrote() {
+    fn differences_are_named_and_update_reports_what_it_wrote() {
         let differing = "3 files are changed, with another date to show for it; 2 links and 1 \
              folder are new. If that is as it should be, 'fsure update .' records it.";
         assert_eq!(text_of(EDITED, |_| ()), differing);
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_run_says_so_and_never_that_all_is_well() {
+    fn an_unfinished_run_is_never_reported_as_ok() {
         let interrupted = |is_update| {
             text_of(TWO_OK, |o| {
                 o.is_update = is_update;
@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_looked_at_is_said_and_never_called_well() {
+    fn an_unread_file_is_reported_and_never_called_ok() {
         let text = text_of(&[(Verdict::Ok, File, 3)], |outcome| {
             outcome.hashed = 3;
             outcome.recorded_left_out.by_pattern = 1;
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_accepted_is_said() {
+    fn accepted_findings_are_reported() {
         let text = text_of(&[(Verdict::Rotten, File, 1)], |outcome| {
             outcome.is_update = true;
             outcome.accepted.files.add(Verdict::Altered);

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_told_with_its_age() {
+    fn a_loss_is_reported_with_its_age() {
         let one = cut(CutState::Lost);
         let mut drive =
             DriveTried { drive: "lying".into(), fs: "ext4".into(), ..DriveTried::default() };
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_proves_nothing_says_so() {
+    fn a_run_that_proves_nothing_is_reported_as_such() {
         let mut drive = DriveTried { twin_lost: Some(false), ..DriveTried::default() };
         drive.add(&cut(CutState::HarnessBroken));
         assert!(verdict(&drive).contains("proves nothing"), "{}", verdict(&drive));

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_says_what_to_do() {
+    fn each_finding_has_advice() {
         let words = "no \u{1b}[2Jswap".to_owned();
         let fine = Finding { about: "swap", state: FindingState::Fine, words, remedy: None };
         let remedy = Some("do it".to_owned());

@@ -340,7 +340,7 @@ Verdict
     }
 
     #[test]
-    fn verdicts_by_themselves_say_of_what() {
+    fn verdicts_alone_name_their_target() {
         let reported = verdicts(&lines());
         assert!(
             reported.starts_with("/srv/\\x1b[1mdb\n  SLOW_FLUSH (ok): Durability"),
@@ -350,7 +350,7 @@ Verdict
     }
 
     #[test]
-    fn a_run_that_was_cut_off_says_so() {
+    fn an_interrupted_run_is_marked() {
         let mut cut = lines();
         cut.pop();
         assert!(text(&cut).ends_with("what stands above was measured, and no more.\n"));

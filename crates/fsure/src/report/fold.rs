@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_healed_below_a_folder_says_from_where() {
+    fn healed_files_of_a_folder_name_their_source() {
         let remedy = |path: &str, kind, cure, origin| HealResult {
             path: RelPath::from_bytes(path.as_bytes()),
             kind,

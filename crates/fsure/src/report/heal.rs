@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_what_comes_from_where() {
+    fn a_line_names_the_source_of_each_file() {
         let expected = "healed       a\\n\\xff  rotten put back\n    \
              bytes 0-1048576 (1.0 MiB of 4.0 MiB) as they are in it\n    \
              bytes 1048576-2097152, 3145728-4194304 (2.0 MiB of 4.0 MiB) from /b\\x1b";

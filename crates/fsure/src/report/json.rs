@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_link_is_told_from_its_record() {
+    fn a_missing_link_is_reported_from_its_record() {
         let mut missing = finding(b"l", Verdict::Missing);
         missing.kind = EntryKind::Link;
         missing.found = None;
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_to_do() {
+    fn an_error_has_advice() {
         let error = Error::NoRecord { path: "/x".into(), folder: "/x".into() };
         let line = parsed(&error_line(&error));
         assert_eq!((&line["type"], &line["exit_code"]), (&json!("error"), &json!(5)));

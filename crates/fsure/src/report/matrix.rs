@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_what_each_drive_did() {
+    fn a_row_shows_what_each_drive_did() {
         let none = DriveTried { survived: 12, ..DriveTried::default() };
         let last =
             DriveTried { lost: 3, most_lost: 1, oldest_lost_ms: Some(4), ..DriveTried::default() };

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_says_what_to_do_now() {
+    fn a_check_names_the_next_command() {
         let device = TestedDevice {
             serial: "S".to_owned(),
             firmware: None,

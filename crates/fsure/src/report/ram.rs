@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_and_ends_with_1() {
+    fn a_problem_is_reported_and_ends_with_1() {
         let state = FolderState { max_loss_ms: 1000, worst_loss_ms: 600, ..FolderState::default() };
         let fine = known(Some(state.clone()));
         let text = |known: &FolderStatus, reported| status(std::slice::from_ref(known), reported);

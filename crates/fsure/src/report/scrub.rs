@@ -71,7 +71,7 @@ mod tests {
     use fsure_core::RelPath;
 
     #[test]
-    fn what_is_left_and_what_never_fits_is_said() {
+    fn remaining_and_oversized_files_are_reported() {
         let mut outcome = Outcome::default();
         let mut scrub = ScrubSummary::default();
         let note = " What is not recorded was not looked for.";

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_empty_zero_and_broken_are_told_apart() {
+    fn whole_empty_zero_and_broken_are_distinguished() {
         for length in [12, 100, 4012] {
             let mut bytes = vec![0; length];
             fill(&mut bytes, 4711);

@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mixture_is_told_from_a_moment() {
+    fn a_mixture_is_distinguished_from_a_moment() {
         let folder = tempfile::tempdir().unwrap();
         let disk = folder.path().join(DISK);
         assert_eq!(check(folder.path()), Ok(0));

@@ -225,7 +225,7 @@ fn what_a_flush_reports_after_an_error_is_shown() {
 
 /// Ends a run in the middle and sees that nothing of it is left.
 #[test]
-fn nothing_is_left_whoever_ends_it() {
+fn nothing_is_left_however_it_is_ended() {
     for (signal, code) in [("INT", Some(130)), ("TERM", Some(143)), ("KILL", None)] {
         let folder = tempfile::tempdir().unwrap();
         // A daemon that works on the drive, in a session of its own.
@@ -268,7 +268,7 @@ fn nothing_is_left_whoever_ends_it() {
 }
 
 #[test]
-fn a_wrong_command_line_says_what_would_be_right() {
+fn a_wrong_command_line_gets_a_correction() {
     for (args, part) in [
         (&["--fs", "ext4", "--check", "true"][..], "nothing to run"),
         (&["--fs", "ext4", "--", "true"], "--check LINE"),
@@ -371,7 +371,7 @@ fn interrupted_at_mkfs() -> (bool, Run) {
 
 /// A loss that was found counts, whether or not there is room for its image.
 #[test]
-fn what_cannot_be_kept_is_said_and_ends_nothing() {
+fn an_image_that_cannot_be_kept_is_reported_and_ends_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let kept = tempfile::tempdir().unwrap();
     let place = kept.path().join("lying-ext4-1-none.img");

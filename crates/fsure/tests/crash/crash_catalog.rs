@@ -50,7 +50,7 @@ fn what_is_committed_survives_every_kind_of_cut_on_each_file_system() {
 /// The strictest reading of what POSIX promises, in a folder without a file system
 /// that would be kinder: the name of the record's own folder counts, too.
 #[test]
-fn a_record_is_there_as_soon_as_its_first_update_says_so() {
+fn a_record_exists_as_soon_as_its_first_update_reports_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let fsure = env!("CARGO_BIN_EXE_fsure");
     let program = format!(
@@ -111,7 +111,7 @@ fn the_matrix_holds_each_cell_against_what_is_owed() {
 /// A drive that loses what others keep is a cell that is not as expected, as is
 /// one that keeps what others lose.
 #[test]
-fn a_cell_that_is_not_as_expected_is_said_and_costs_the_exit_code() {
+fn an_unexpected_cell_is_reported_and_sets_the_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     // Everything survives, for once: so nothing is lost on the drive that lies.
     let args = ["--matrix", "--workload", "overwrite:fdatasync", "--fs", "ext4", "--cuts", "1"];
@@ -130,7 +130,7 @@ fn a_cell_that_is_not_as_expected_is_said_and_costs_the_exit_code() {
 }
 
 #[test]
-fn what_the_matrix_cannot_do_is_said() {
+fn a_cell_that_the_matrix_cannot_run_is_reported() {
     for (args, part) in [
         (&["--matrix", "--workload", "none"][..], "it is one of append:fsync"),
         (&["--matrix", "--", "true"], "cannot be used with"),

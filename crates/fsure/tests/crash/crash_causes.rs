@@ -63,7 +63,7 @@ fn each_loss_has_the_sync_that_was_missing() {
 }
 
 #[test]
-fn a_person_is_told_what_is_missing_and_why_file_systems_differ() {
+fn the_text_names_what_is_missing_and_why_file_systems_differ() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = program("sync d", "sync -d d/log");
     let with = |check: &str, fs: &str| {
@@ -117,7 +117,7 @@ fn a_check_that_takes_long_is_not_made_again_and_again_for_a_cause() {
 }
 
 #[test]
-fn a_program_that_fails_at_once_is_told_what_the_folder_has_not() {
+fn a_program_that_fails_at_once_gets_the_missing_feature_named() {
     let folder = tempfile::tempdir().expect("a folder");
     for (fs, is_folder) in [("folder", true), ("ext4", false)] {
         let args = ["crash", "--fs", fs, "--cuts", "1", "--check", "true", "--", "false"];

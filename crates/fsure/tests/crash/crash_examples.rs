@@ -55,7 +55,7 @@ fn postgresql_loses_nothing_on_a_drive_that_keeps_its_word() {
 }
 
 #[test]
-fn sqlite_loses_what_its_settings_say() {
+fn sqlite_loses_what_its_settings_imply() {
     let test = "SQLite's shell on a simulated drive";
     if or_skip(test, is_there("sqlite3")).is_none() {
         return;

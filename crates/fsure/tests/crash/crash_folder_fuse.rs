@@ -29,12 +29,12 @@ fn folder(behavior: Behavior, mode: Mode) -> LiveFolder {
 }
 
 /// A program in a folder, and what it has said so far on both of its outputs.
-struct Said {
+struct RunningProgram {
     family: ProcessTree,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
-fn start(mounted: &MountedFolder, line: &str) -> Said {
+fn start(mounted: &MountedFolder, line: &str) -> RunningProgram {
     let lines = Arc::<Mutex<Vec<String>>>::default();
     let listen = || {
         let lines = Arc::clone(&lines);
@@ -49,10 +49,10 @@ fn start(mounted: &MountedFolder, line: &str) -> Said {
         folder: mounted.place().to_owned(),
     };
     let family = mounted.spawn(&task, listen(), listen()).unwrap();
-    Said { family, lines }
+    RunningProgram { family, lines }
 }
 
-impl Said {
+impl RunningProgram {
     fn wait(&mut self) -> Ended {
         loop {
             if let Some(ended) = self.family.try_wait().unwrap() {
@@ -76,10 +76,10 @@ impl Said {
 
 /// Runs a line to its end, which must be a good one; what it said.
 fn run(mounted: &MountedFolder, line: &str) -> Vec<String> {
-    let mut said = start(mounted, line);
-    let ended = said.wait();
-    assert_eq!(ended, Ended::Code(0), "{line}: {:?}", said.lines());
-    said.lines()
+    let mut running = start(mounted, line);
+    let ended = running.wait();
+    assert_eq!(ended, Ended::Code(0), "{line}: {:?}", running.lines());
+    running.lines()
 }
 
 fn runs(program: &str) -> Result<(), String> {
@@ -91,17 +91,17 @@ fn runs(program: &str) -> Result<(), String> {
 /// has lost: `look` prints the last that is there.
 fn losses(site: &Arc<MountArea>, folder: &LiveFolder, program: &str, look: &str) -> Vec<u64> {
     let mounted = folder.mount(site).unwrap();
-    let mut said = start(&mounted, program);
+    let mut running = start(&mounted, program);
     let mut losses = Vec::new();
     for (seed, cut) in (0..).zip(CutVariant::ALL) {
-        let (before, begun) = (said.acked(), Instant::now());
-        while said.acked() < before + 5 {
-            let ended = said.family.try_wait().unwrap();
-            assert_eq!(ended, None, "the program ended: {:?}", said.lines());
-            assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", said.lines());
+        let (before, begun) = (running.acked(), Instant::now());
+        while running.acked() < before + 5 {
+            let ended = running.family.try_wait().unwrap();
+            assert_eq!(ended, None, "the program ended: {:?}", running.lines());
+            assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", running.lines());
             std::thread::sleep(Duration::from_millis(2));
         }
-        let acked = said.acked();
+        let acked = running.acked();
         losses.push(acked.saturating_sub(last(
             site,
             folder.cut(cut, &mut Random::new(seed)),
@@ -183,7 +183,7 @@ fn programs_work_in_it() {
     let folder = folder(Behavior::Honest, Mode::Journal);
     let mounted = folder.mount(&site).map_err(|error| error.to_string());
     let Some(mounted) = or_skip(TEST, mounted) else { return };
-    let said = run(
+    let lines = run(
         &mounted,
         "mkdir -p a/b && ln -s b a/link && echo x >a/b/file && \
         ln a/b/file a/hard && test $(stat -c %h a/hard) = 2 && cp -a a copy && diff -r a copy && \
@@ -195,7 +195,7 @@ fn programs_work_in_it() {
         for i in $(seq 1500); do : >moved/$i; done && test $(ls moved | wc -l) = 1503 && \
         rm -r moved && test \"$(ls)\" = \"$(printf 'f\\nfifo')\" && df . | tail -n1",
     );
-    assert!(said[0].contains("fsure"), "{said:?}");
+    assert!(lines[0].contains("fsure"), "{lines:?}");
     if runs("git").is_ok() {
         run(
             &mounted,
@@ -222,8 +222,8 @@ fn programs_work_in_it() {
 
 /// No process sees the folder but those that are started in it, and nothing of it is left.
 #[test]
-fn nobody_else_sees_it_and_nothing_is_left() {
-    const TEST: &str = "nobody_else_sees_it_and_nothing_is_left";
+fn no_other_process_sees_it_and_nothing_is_left() {
+    const TEST: &str = "no_other_process_sees_it_and_nothing_is_left";
     let temp = tempfile::tempdir().unwrap();
     let site = site(temp.path());
     let mounted = folder(Behavior::Honest, Mode::Strict).mount(&site);
@@ -231,12 +231,12 @@ fn nobody_else_sees_it_and_nothing_is_left() {
     run(&mounted, "echo x >file");
     assert!(!mounted.place().join("file").exists());
     // Who stays in it has it taken away, and is ended with the family.
-    let said = start(&mounted, "echo in; exec sleep 1000");
-    while said.lines().is_empty() {
+    let running = start(&mounted, "echo in; exec sleep 1000");
+    while running.lines().is_empty() {
         std::thread::sleep(Duration::from_millis(2));
     }
     drop(mounted);
-    drop(said);
+    drop(running);
     drop(site);
     assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 0);
 }
@@ -244,8 +244,8 @@ fn nobody_else_sees_it_and_nothing_is_left() {
 /// All of it again, as the user `nobody`: in a name space in which every user may open
 /// `/dev/fuse`, as on most systems.
 #[test]
-fn a_user_who_is_nobody_can_do_all_of_it() {
-    const TEST: &str = "a_user_who_is_nobody_can_do_all_of_it";
+fn the_user_nobody_can_do_all_of_it() {
+    const TEST: &str = "the_user_nobody_can_do_all_of_it";
     let is_root = fsure_os::user::user_and_group().0 == 0;
     let needed = is_root.then_some(()).ok_or("needs root, to become nobody".to_owned());
     let needed =
@@ -265,11 +265,12 @@ fn a_user_who_is_nobody_can_do_all_of_it() {
         env!("CARGO_BIN_EXE_fsure"),
     );
     let output = Command::new("unshare").args(["-m", "sh", "-c", &line]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    let is_not_to_be = said.starts_with("no mount") || said.starts_with("no way");
-    assert!(said.contains("6 passed") || is_not_to_be, "{said}");
-    for line in said.lines().filter(|line| line.starts_with("no ") || line.contains("DID NOT RUN"))
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    let is_not_to_be = stdout.starts_with("no mount") || stdout.starts_with("no way");
+    assert!(stdout.contains("6 passed") || is_not_to_be, "{stdout}");
+    for line in
+        stdout.lines().filter(|line| line.starts_with("no ") || line.contains("DID NOT RUN"))
     {
         support::skip(TEST, line);
     }
@@ -315,8 +316,8 @@ fn nothing_is_left_of_a_run_that_was_killed() {
 /// A child that is being started has all files of fsure open until its `exec`: a kill in
 /// that time must not leave a process that waits for itself.
 #[test]
-fn who_is_killed_while_he_starts_a_program_leaves_nothing() {
-    const TEST: &str = "who_is_killed_while_he_starts_a_program_leaves_nothing";
+fn a_kill_while_a_program_starts_leaves_nothing() {
+    const TEST: &str = "a_kill_while_a_program_starts_leaves_nothing";
     // Identifies its processes, even before they have run their programs.
     let line = "n=0; while sleep 0.01; do n=$((n+1)); echo ACK $n; done #";
     let line = format!("{line} {}", std::process::id());

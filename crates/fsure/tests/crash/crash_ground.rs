@@ -69,7 +69,7 @@ fn a_device_that_was_left_without_flushes_is_put_right() {
 /// Returns true if a run warns with these words.
 fn has_warning(run: &Report, words: &str) -> bool {
     let warnings = run.lines.iter().filter(|line| line["type"] == "warning");
-    warnings.filter_map(|line| line["words"].as_str()).any(|said| said.contains(words))
+    warnings.filter_map(|line| line["words"].as_str()).any(|warning| warning.contains(words))
 }
 
 /// Runs a program that disturbs its own device once, until the run warns with these words.

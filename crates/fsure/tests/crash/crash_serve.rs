@@ -20,7 +20,7 @@ use serde_json::Value;
 struct Serving {
     server: Child,
     socket: PathBuf,
-    said: Value,
+    first_line: Value,
 }
 
 impl Serving {
@@ -44,9 +44,9 @@ impl Serving {
             .unwrap();
         let mut line = String::new();
         BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let said = serde_json::from_str(&line).unwrap_or(Value::Null);
-        if said["type"] == "serving" {
-            return Ok(Self { server, socket: socket.to_owned(), said });
+        let first_line = serde_json::from_str(&line).unwrap_or(Value::Null);
+        if first_line["type"] == "serving" {
+            return Ok(Self { server, socket: socket.to_owned(), first_line });
         }
         let output = server.wait_with_output().unwrap();
         Err(line + &String::from_utf8_lossy(&output.stderr))
@@ -131,8 +131,8 @@ fn no_client_ends_it() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
     let serving = Serving::start(&socket, &["--size", "1M"]).unwrap();
-    assert_eq!(serving.said["type"], "serving");
-    assert_eq!(serving.said["place"], Value::Null);
+    assert_eq!(serving.first_line["type"], "serving");
+    assert_eq!(serving.first_line["place"], Value::Null);
     let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let mut patient = serving.client();
@@ -257,8 +257,8 @@ fn what_it_remembers_takes_no_memory() {
 /// If there is no room left for its history it reports that, frees the room and goes on;
 /// incomplete data is never returned.
 #[test]
-fn what_it_cannot_remember_it_does_not_tell() {
-    const TEST: &str = "what_it_cannot_remember_it_does_not_tell";
+fn a_history_that_cannot_be_kept_is_not_returned() {
+    const TEST: &str = "a_history_that_cannot_be_kept_is_not_returned";
     let folder = tempfile::tempdir().unwrap();
     let space = folder.path().join("room");
     std::fs::create_dir(&space).unwrap();
@@ -321,14 +321,16 @@ fn a_folder_is_cut_into_a_folder() {
 
 /// A process that works in the mount when it ends does not keep it mounted.
 #[test]
-fn it_ends_with_somebody_in_it() {
+fn it_ends_while_another_process_uses_it() {
     for front in ["file", "folder"] {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().join("at");
         std::fs::create_dir(&at).unwrap();
         let arguments = ["--front", front, "--at", at.to_str().unwrap()];
         let serving = Serving::start(&folder.path().join("socket"), &arguments);
-        let Some(serving) = or_skip("it_ends_with_somebody_in_it", serving) else { return };
+        let Some(serving) = or_skip("it_ends_while_another_process_uses_it", serving) else {
+            return;
+        };
         let mut inside = Command::new("sleep").arg("1000").current_dir(&at).spawn().unwrap();
         let ended = serving.end();
         let is_left = is_mounted(&at);
@@ -363,7 +365,7 @@ fn what_others_have_mounted_stays() {
     }
     let refused = ["file", "folder"].map(|front| start(front).map(drop).unwrap_err());
     assert!(mounted("umount"), "it is there still");
-    assert!(refused.iter().all(|said| said.contains("mounted there already")), "{refused:?}");
+    assert!(refused.iter().all(|error| error.contains("mounted there already")), "{refused:?}");
     for front in ["file", "folder"] {
         for is_instead in [true, false] {
             for is_killed in [true, false] {

@@ -161,7 +161,7 @@ fn a_signal_is_passed_on_and_waited_for() {
 }
 
 #[test]
-fn who_is_deferred_for_and_who_is_not() {
+fn programs_that_are_deferred_for_and_those_that_are_not() {
     let Some(folder) = folder("who is deferred for") else { return };
     let preload = ["--force-unordered", "--backend", "preload", "--", "true"];
     let run = defer(folder.path(), &preload);

@@ -161,7 +161,7 @@ impl Running {
     }
 
     /// Returns all lines that were printed so far.
-    fn heard(&mut self) -> &[String] {
+    fn printed(&mut self) -> &[String] {
         self.seen.extend(self.lines.try_iter());
         &self.seen
     }
@@ -337,7 +337,7 @@ fn nothing_is_acknowledged_into_the_void() {
         signal_supervisor("KILL", bench.program(false));
         let before = bench.disk.flushes();
         bench.disk.wait_for_flush(before + 500);
-        let failed = running.heard().iter().find(|line| line.contains("failed")).cloned();
+        let failed = running.printed().iter().find(|line| line.contains("failed")).cloned();
         assert_eq!(failed, None);
     });
 }
@@ -363,7 +363,7 @@ fn what_outlives_it_makes_real_calls() {
             let before = bench.disk.flushes();
             bench.disk.wait_for_flush(before + 100);
             let is_wrong = |line: &&String| line.contains("ld.so") || line.contains("failed");
-            let complaint = running.heard().iter().find(is_wrong).cloned();
+            let complaint = running.printed().iter().find(is_wrong).cloned();
             assert_eq!(complaint, None);
         }
     });
@@ -372,7 +372,7 @@ fn what_outlives_it_makes_real_calls() {
 /// Under seccomp who is left has to be answered: real calls after the first signal, and
 /// no more than that after the second.
 #[test]
-fn who_is_left_under_seccomp_can_be_left() {
+fn a_process_under_seccomp_can_be_left() {
     undisturbed("who is left under seccomp can be left", || {
         let (system, options) = SYSTEMS[0];
         let Some(bench) = Bench::new("who is left under seccomp", system, options) else { return };

@@ -47,7 +47,7 @@ fn what_is_all_there_is_no_pass_where_nothing_was_cut() {
 }
 
 #[test]
-fn each_fault_is_told_from_the_others() {
+fn each_fault_is_distinguished_from_the_others() {
     let place = Place::new();
     let (_witness, address) = witness(place.home(), "127.0.0.1:0");
     let folder = place.write(&address, &["--patterns", "append"]);
@@ -93,7 +93,7 @@ fn an_older_version_is_old() {
     let (_witness, address) = witness(place.home(), "127.0.0.1:0");
     let args = ["write", place.disk(), "--witness", &address, "--methods", "dsync"];
     let writer = Talking::start(place.home(), &[&args[..], &["--patterns", "rename"]].concat());
-    let file = Path::new(writer.said["folder"].as_str().unwrap()).join("00000002");
+    let file = Path::new(writer.first_line["folder"].as_str().unwrap()).join("00000002");
     let early = loop {
         match std::fs::read(&file) {
             Ok(block) if block.len() == 4096 => break block,
@@ -120,9 +120,9 @@ fn the_witness_may_die_and_come_back_while_the_writer_writes() {
         std::thread::sleep(Duration::from_millis(300));
         first = again(&place, first, &address);
         // Until the writer has come back and is heard.
-        let said = first.next().expect("a line");
-        assert_eq!(said["type"], "writer", "{said}");
-        let known = said["acked"].as_u64().expect("a number");
+        let line = first.next().expect("a line");
+        assert_eq!(line["type"], "writer", "{line}");
+        let known = line["acked"].as_u64().expect("a number");
         assert!(known >= before, "{known} of {before}");
         before = known;
     }
@@ -146,7 +146,7 @@ fn pid(talking: &Talking) -> Pid {
 }
 
 #[test]
-fn a_writer_that_says_nothing_for_long_goes_on() {
+fn a_writer_that_is_silent_for_long_goes_on() {
     let place = Place::new();
     let (_witness, address) = witness(place.home(), "127.0.0.1:0");
     let args = ["write", place.disk(), "--witness", &address, "--methods", "fsync"];
@@ -173,16 +173,16 @@ fn between(witness: &str) -> (String, std::thread::JoinHandle<Vec<u8>>) {
         let mut called = TcpStream::connect(witness).expect("the witness");
         let (mut from, mut to) = (called.try_clone().unwrap(), caller.try_clone().unwrap());
         let back = std::thread::spawn(move || drop(std::io::copy(&mut from, &mut to)));
-        let (mut said, mut buffer) = (Vec::new(), [0; 4096]);
+        let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
         while let Ok(bytes @ 1..) = caller.read(&mut buffer) {
-            said.extend(&buffer[..bytes]);
+            received.extend(&buffer[..bytes]);
             if called.write_all(&buffer[..bytes]).is_err() {
                 break;
             }
         }
         let _ = called.shutdown(Shutdown::Both);
         back.join().expect("the way back");
-        said
+        received
     });
     (address, thread)
 }
@@ -201,8 +201,8 @@ fn garbage_replays_and_other_tokens_change_nothing() {
     let folder = folder.to_str().expect("UTF-8");
     let args = ["witness", "--listen", "127.0.0.1:0", "--dir", folder, "--token-file", &own];
     let mut witness = Talking::start(place.home(), &args);
-    let address = witness.said["address"].as_str().expect("an address").to_owned();
-    let (proxy, said) = between(&address);
+    let address = witness.first_line["address"].as_str().expect("an address").to_owned();
+    let (proxy, traffic) = between(&address);
     let writer = Talking::start(
         place.home(),
         &["write", place.disk(), "--witness", &proxy, "--token-file", &own, "--methods", "fsync"],
@@ -212,8 +212,8 @@ fn garbage_replays_and_other_tokens_change_nothing() {
         std::thread::sleep(Duration::from_millis(20));
     }
     writer.kill();
-    let said = said.join().expect("what was said");
-    assert!(said.len() > 1000);
+    let traffic = traffic.join().expect("what was said");
+    assert!(traffic.len() > 1000);
     let log = || {
         let entry = Path::new(folder).read_dir().unwrap().next().expect("a log").unwrap();
         std::fs::read(entry.path()).expect("read the log")
@@ -228,14 +228,14 @@ fn garbage_replays_and_other_tokens_change_nothing() {
         let _ = stream.shutdown(Shutdown::Write);
         let _ = stream.read_to_end(&mut Vec::new());
     };
-    send(&said);
-    send(&said[49..]);
+    send(&traffic);
+    send(&traffic[49..]);
     send(b"GET / HTTP/1.1\r\nHost: witness\r\n\r\n");
     let mut noise = fsure_core::Random::new(1);
     for length in 0..200 {
         let garbage: Vec<_> = (0..length * 7).map(|_| noise.next_bits() as u8).collect();
         send(&garbage);
-        let mut spoilt = said[..500.min(said.len())].to_vec();
+        let mut spoilt = traffic[..500.min(traffic.len())].to_vec();
         let at = noise.below(spoilt.len() as u64) as usize;
         spoilt[at] ^= 1 << noise.below(8);
         send(&spoilt);
@@ -253,8 +253,8 @@ fn garbage_replays_and_other_tokens_change_nothing() {
 }
 
 #[test]
-fn ten_thousand_half_open_connections_keep_nobody_out() {
-    let test = "ten_thousand_half_open_connections_keep_nobody_out";
+fn ten_thousand_half_open_connections_keep_no_writer_out() {
+    let test = "ten_thousand_half_open_connections_keep_no_writer_out";
     let space = fsure_os::rlimit::open_files();
     let enough = if space > 10_200 { Ok(()) } else { Err(format!("{space} open files")) };
     if or_skip(test, enough).is_none() {
@@ -318,11 +318,11 @@ fn verdicts(place: &Place) -> (Vec<String>, i32) {
 }
 
 #[test]
-fn what_a_cut_has_shown_of_a_drive_flush_says_too() {
+fn flush_reports_what_a_cut_has_shown_of_a_drive() {
     let place = Place::new();
     let stack = fsure_os::storage_stack::Stack::of(&place.disk).expect("what is below");
     let known = fsure_powercut::TestedDevice::below(&stack);
-    let Some(device) = or_skip("what_a_cut_has_shown_of_a_drive_flush_says_too", known) else {
+    let Some(device) = or_skip("flush_reports_what_a_cut_has_shown_of_a_drive", known) else {
         return;
     };
     assert_eq!(verdicts(&place).0, [""; 0]);
@@ -372,7 +372,7 @@ fn of_a_run_that_is_being_written_nothing_is_judged() {
     let (_witness, address) = witness(place.home(), "127.0.0.1:0");
     let args = ["write", place.disk(), "--witness", &address, "--patterns", "append"];
     let writer = Talking::start(place.home(), &args);
-    let folder = PathBuf::from(writer.said["folder"].as_str().expect("a folder"));
+    let folder = PathBuf::from(writer.first_line["folder"].as_str().expect("a folder"));
     while acked(&check(place.home(), &place.disk, &address, &[]).0) < 100 {
         std::thread::sleep(Duration::from_millis(50));
     }

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use crate::support::noise::undisturbed;
 use crate::support::or_skip;
-use crate::support::powercut::{Talking, acked, check, heard, sum, witness, witness_again};
+use crate::support::powercut::{
+    Talking, acked, check, sum, witness, witness_again, witnessed_writes,
+};
 use fsure_core::Random;
 use fsure_os::fuse_disk::VirtualDisk;
 use fsure_os::loop_mount::{FileSystem, LoopMount, MountArea, format};
@@ -61,8 +63,8 @@ impl Laboratory {
     /// Starts `fsure powercut ROLE` in the file system of a stand; its lines of
     /// JSON are kept.
     fn start(&self, stand: &LoopMount, role: &str, address: &str, more: &[&str]) -> Started {
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&said);
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&lines);
         let keep = move |line: &[u8]| {
             kept.lock().unwrap().push(serde_json::from_slice(line).expect("JSON"));
         };
@@ -80,7 +82,7 @@ impl Laboratory {
             let _ = writeln!(std::io::stderr(), "{}", String::from_utf8_lossy(line));
         };
         let family = stand.spawn(&task, Box::new(keep), Box::new(complain));
-        (family.expect("start fsure"), said)
+        (family.expect("start fsure"), lines)
     }
 
     /// Writes until enough was acknowledged and it is time. The writer, which goes
@@ -91,11 +93,11 @@ impl Laboratory {
         is_time: impl Fn() -> bool,
         more: &[&str],
     ) -> (ProcessTree, String) {
-        let (mut family, said) = self.start(stand, "write", &self.address, more);
+        let (mut family, lines) = self.start(stand, "write", &self.address, more);
         loop {
             std::thread::sleep(Duration::from_millis(20));
-            assert!(family.try_wait().expect("ask").is_none(), "{:?}", said.lock().unwrap());
-            let first = said.lock().unwrap().first().cloned();
+            assert!(family.try_wait().expect("ask").is_none(), "{:?}", lines.lock().unwrap());
+            let first = lines.lock().unwrap().first().cloned();
             let Some(run) = first.and_then(|line| Some(line["run"].as_str()?.to_owned())) else {
                 continue;
             };
@@ -121,20 +123,20 @@ impl Laboratory {
     }
 
     /// Checks a run on the image that a cut has left.
-    fn check(&self, (heard, image): Cutting, system: FileSystem, run: &str) -> Checked {
-        let (_witness, address) = witness(heard.path(), "127.0.0.1:0");
+    fn check(&self, (witness_home, image): Cutting, system: FileSystem, run: &str) -> Checked {
+        let (_witness, address) = witness(witness_home.path(), "127.0.0.1:0");
         let drive = Arc::new(LiveDrive::new(Traits::new(Behavior::Protected), image));
         let stand = match self.mount(&drive, system) {
             Ok(stand) => stand,
             Err(words) => return Checked::Unmountable { why: words },
         };
-        let (ended, said) = ended(self.start(&stand, "check", &address, &["--run", run]));
-        Checked::Code(ended, said)
+        let (ended, lines) = ended(self.start(&stand, "check", &address, &["--run", run]));
+        Checked::Code(ended, lines)
     }
 }
 
 /// Waits for the end of a process and returns its exit code and all its lines.
-fn ended((mut family, said): Started) -> (i32, Vec<Value>) {
+fn ended((mut family, lines): Started) -> (i32, Vec<Value>) {
     let code = loop {
         match family.try_wait().expect("ask") {
             Some(Ended::Code(code)) => break code,
@@ -143,8 +145,8 @@ fn ended((mut family, said): Started) -> (i32, Vec<Value>) {
             None => std::thread::sleep(Duration::from_millis(5)),
         }
     };
-    let said = said.lock().unwrap().clone();
-    (code, said)
+    let lines = lines.lock().unwrap().clone();
+    (code, lines)
 }
 
 /// A process, and the lines that it prints.
@@ -188,18 +190,18 @@ fn try_patterns(test: &str, kind: &str, system: FileSystem, cuts: &[CutVariant],
             let checked = laboratory.check(image, system, &run);
             let name = format!("{kind} {} {}", system.name(), cut.name());
             match (&checked, is_true) {
-                (Checked::Code(0, said), true) => {
-                    let last = said.last().expect("a summary");
+                (Checked::Code(0, lines), true) => {
+                    let last = lines.last().expect("a summary");
                     assert_eq!((&last["state"], &last["failed"]), (&"passed".into(), &0.into()));
-                    assert!(acked(said) >= ENOUGH, "{name}: {said:?}");
+                    assert!(acked(lines) >= ENOUGH, "{name}: {lines:?}");
                     // A loop device is not a drive, whatever lies below it.
                     assert!(last["device"].is_null() && last["cuts"].is_null(), "{name}: {last}");
                 }
-                (Checked::Code(3, said), false) => {
-                    let faults = ["lost", "old", "torn"].map(|what| sum(said, what));
-                    assert!(faults.iter().sum::<u64>() > 0, "{name}: {said:?}");
-                    let ages = said.iter().filter_map(|line| line["oldest_lost_ms"].as_u64());
-                    assert!(ages.max().is_some(), "{name}: {said:?}");
+                (Checked::Code(3, lines), false) => {
+                    let faults = ["lost", "old", "torn"].map(|what| sum(lines, what));
+                    assert!(faults.iter().sum::<u64>() > 0, "{name}: {lines:?}");
+                    let ages = lines.iter().filter_map(|line| line["oldest_lost_ms"].as_u64());
+                    assert!(ages.max().is_some(), "{name}: {lines:?}");
                 }
                 (Checked::Unmountable { .. }, false) => {}
                 // Its superblock has 4 KiB and is written with every commit: that says
@@ -309,7 +311,7 @@ fn a_writer_on_a_slow_drive_that_ends_without_its_witness_was_not_cut() {
     let run = loop {
         let first = writer.1.lock().unwrap().first().cloned().unwrap_or_default();
         match first["run"].as_str() {
-            Some(run) if heard(laboratory.home.path(), run) > 0 => break run.to_owned(),
+            Some(run) if witnessed_writes(laboratory.home.path(), run) > 0 => break run.to_owned(),
             _ => std::thread::sleep(Duration::from_millis(20)),
         }
     };
@@ -324,9 +326,9 @@ fn a_writer_on_a_slow_drive_that_ends_without_its_witness_was_not_cut() {
     drive.flush_ms.store(0, Ordering::Relaxed);
     let _second = witness_again(laboratory.home.path(), &laboratory.address);
     let check = laboratory.start(&stand, "check", &laboratory.address, &["--run", &run]);
-    let (code, said) = ended(check);
-    let why = said[0]["why"].as_str().unwrap_or_default();
-    assert!(code == 5 && why.contains("came to its end by itself"), "{code}: {said:?}");
+    let (code, lines) = ended(check);
+    let why = lines[0]["why"].as_str().unwrap_or_default();
+    assert!(code == 5 && why.contains("came to its end by itself"), "{code}: {lines:?}");
 }
 
 /// The process that has these arguments, and no more before them than its name.

@@ -26,9 +26,9 @@ fn only_what_a_writer_has_made_is_removed() {
     };
     fill(&victim);
     let refused = |name: &str| {
-        let said = write();
-        let is_refused = said.code == 2 && said.stderr.contains(name);
-        assert!(is_refused && said.stderr.contains("was not checked"), "{said:?}");
+        let result = write();
+        let is_refused = result.code == 2 && result.stderr.contains(name);
+        assert!(is_refused && result.stderr.contains("was not checked"), "{result:?}");
     };
     let at = |name: &str| place.disk.join(name);
     let name = format!("fsure-powercut-{run}");

@@ -22,7 +22,7 @@ fn last(run: &Run) -> u64 {
 }
 
 #[test]
-fn killed_each_is_found_as_far_as_it_said() {
+fn each_killed_workload_is_found_up_to_its_acknowledgements() {
     for workload in WORKLOADS {
         if workload.name.starts_with("ram:") && !rustix::process::geteuid().is_root() {
             skip(workload.name, "needs root, to mount");
@@ -59,7 +59,7 @@ fn killed_each_is_found_as_far_as_it_said() {
 }
 
 #[test]
-fn the_check_tells_corrupt_by_its_code_and_its_words() {
+fn the_check_reports_corruption_by_its_code_and_its_text() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().to_str().expect("UTF-8");
     std::fs::write(folder.path().join("file-0000"), "").expect("write");

@@ -51,7 +51,7 @@ fn with(folder: &TempDir, name: &str) -> PathBuf {
 }
 
 #[test]
-fn what_nobody_harmed_is_all_there() {
+fn a_run_without_a_fault_keeps_everything() {
     for each in WORKLOADS {
         let folder = run_until(each.name, 25);
         let there = last(each.name, &folder);
@@ -247,7 +247,7 @@ fn an_older_database_has_fewer_commits() {
 }
 
 #[test]
-fn our_record_is_judged_by_what_it_records() {
+fn a_record_of_fsure_is_judged_by_what_it_records() {
     let name = "catalog:committed";
     let folder = run_until(name, 60);
     let catalog = with(&folder, "tree/.fsure/catalog.db");

@@ -172,8 +172,8 @@ fn names_of_one_file_with_different_digests_come_to_rest() {
 }
 
 #[test]
-fn what_cannot_be_written_is_told() {
-    let test = "what_cannot_be_written_is_told";
+fn an_unwritable_attribute_is_reported() {
+    let test = "an_unwritable_attribute_is_reported";
     let Some((_image, tree, recorded)) = on_ext4(test) else { return };
     let immutable = |on: &str| Command::new("chattr").arg(on).arg(tree.path("a")).status();
     let made = immutable("+i").map_err(|error| format!("chattr: {error}"));

@@ -88,12 +88,14 @@ fn assert_valid(case: &str, bag: &Bag) -> Report {
 }
 
 /// The exit code, and what is told of it.
-fn assert_invalid(case: &str, bag: &Bag, code: i32, said: &str) {
+fn assert_invalid(case: &str, bag: &Bag, code: i32, expected: &str) {
     let report = bag.verify();
     assert_eq!(report.code, code, "{case}: {report:?}");
-    let reported =
-        report.path_verdicts().iter().any(|(path, verdict)| format!("{verdict} {path}") == said);
-    assert!(reported || report.stderr.contains(said), "{case}: {report:?}");
+    let reported = report
+        .path_verdicts()
+        .iter()
+        .any(|(path, verdict)| format!("{verdict} {path}") == expected);
+    assert!(reported || report.stderr.contains(expected), "{case}: {report:?}");
 }
 
 #[test]
@@ -196,14 +198,14 @@ fn what_is_missing_damaged_or_not_listed() {
 #[test]
 fn declarations_that_are_none() {
     let encoding = "Tag-File-Character-Encoding: UTF-8\n";
-    for (case, text, said) in [
+    for (case, text, expected) in [
         ("a mark", format!("\u{feff}BagIt-Version: 0.97\n{encoding}"), "bagit.txt:1: it begins"),
         ("a version", format!("BagIt-Version: .97\n{encoding}"), "bagit.txt:1: its version"),
         ("a blank", format!("BagIt-Version : 1.0\n{encoding}"), "bagit.txt:1: its first line"),
         ("no encoding", "BagIt-Version: 0.97\n".to_owned(), "bagit.txt:1: its second line"),
         ("empty", String::new(), "bagit.txt:1: its first line"),
     ] {
-        assert_invalid(case, &Bag::plain(STRICT).file("bagit.txt", text), 6, said);
+        assert_invalid(case, &Bag::plain(STRICT).file("bagit.txt", text), 6, expected);
     }
     let bag = Bag::plain(OLD).without("bagit.txt");
     assert_invalid("none", &bag, 6, "bagit.txt: there is no bagit.txt");
@@ -212,7 +214,7 @@ fn declarations_that_are_none() {
 #[test]
 fn no_line_leads_out_of_the_bag() {
     let sha512 = digest("sha512", b"one");
-    for (path, said) in [
+    for (path, expected) in [
         ("../a", "a path with '..'"),
         ("data/../../a", "a path with '..'"),
         ("/tmp/a", "an absolute path"),
@@ -230,7 +232,7 @@ fn no_line_leads_out_of_the_bag() {
             text.extend(format!("{sha512}  {path}\n").into_bytes());
             let bag = bag.file("manifest-sha512.txt", text);
             assert_invalid(path, &bag, 6, "manifest-sha512.txt:2: ");
-            assert_invalid(path, &bag, 6, said);
+            assert_invalid(path, &bag, 6, expected);
         }
         let bag = Bag::plain(OLD).file("fetch.txt", format!("http://localhost/a - {path}\n"));
         assert_invalid(path, &bag, 6, "fetch.txt:1: ");

@@ -114,8 +114,10 @@ fn several_rotten_blocks_of_one_file_are_all_named() {
 }
 
 #[test]
-fn rot_that_was_accepted_is_well_from_then_on_and_a_repair_is_told() {
-    let Some(mut image) = or_skip("rot_that_was_accepted", Image::new(&EXT4, 32)) else { return };
+fn accepted_rot_is_ok_from_then_on_and_a_repair_is_reported() {
+    let Some(mut image) = or_skip("accepted_rot_is_ok_from_then_on", Image::new(&EXT4, 32)) else {
+        return;
+    };
     let data = content(2 * MIB as usize, 5);
     let path = image.root().join("file");
     std::fs::write(&path, &data).expect("write");

@@ -77,7 +77,7 @@ const DIFFERENCES: [&str; 6] = [
 ];
 
 #[test]
-fn what_differs_is_told_with_records_and_without() {
+fn differences_are_reported_with_records_and_without() {
     for recorded in [[false, false], [true, false], [false, true], [true, true]] {
         let (here, there) = pair();
         let sides = [Recorded::inside(here.root()), Recorded::inside(there.root())];
@@ -184,7 +184,7 @@ fn a_list_is_a_tree_of_files() {
 }
 
 #[test]
-fn what_a_list_does_not_say_makes_no_difference() {
+fn fields_that_a_list_lacks_make_no_difference() {
     let (tree, beside) = (Tree::new(), Tree::new());
     for (path, bytes) in [("d/a", "1"), ("d/b", "2"), ("e", "")] {
         tree.write(path, bytes);

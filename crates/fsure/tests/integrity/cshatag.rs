@@ -93,8 +93,8 @@ fn they_are_recorded_with_their_dates() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told_and_no_link_is_followed() {
-    let Some(tree) = sample("what_makes_no_sense") else { return };
+fn a_bad_attribute_is_reported_and_no_link_is_followed() {
+    let Some(tree) = sample("a_bad_attribute_is_reported") else { return };
     let outside = Tree::new();
     outside.write("far/x", "x");
     assert!(tag(&outside, "far/x"));

@@ -313,7 +313,7 @@ fn heal_puts_back_what_is_damaged_and_touches_nothing_else() {
 }
 
 /// The record holds what is there, and a further run finds nothing to say.
-fn assert_settled(case: &Case, tree: &Tree, recorded: &Recorded) {
+fn assert_recorded(case: &Case, tree: &Tree, recorded: &Recorded) {
     let now = tree.read("victim");
     let row = recorded.row("victim");
     assert_eq!(bytes(&row["blake3"]), blake3::hash(&now).as_bytes(), "{case:?}");
@@ -334,7 +334,7 @@ fn damage_is_named_by_block_and_never_recorded_until_it_is_accepted() {
         let report = recorded.run("update", &[Path::new("--accept"), &victim]);
         assert_eq!(report.verdict("victim").as_deref(), Some(case.2), "{case:?}: {report:?}");
         assert_eq!(report.code, 0, "nothing is wrong any more: {case:?}: {report:?}");
-        assert_settled(case, &tree, &recorded);
+        assert_recorded(case, &tree, &recorded);
     }
 }
 
@@ -342,7 +342,7 @@ fn damage_is_named_by_block_and_never_recorded_until_it_is_accepted() {
 fn edits_are_differences_until_they_are_recorded() {
     for case in EDITS {
         let (tree, recorded) = judge(case, 1, 0);
-        assert_settled(case, &tree, &recorded);
+        assert_recorded(case, &tree, &recorded);
     }
 }
 
@@ -350,7 +350,7 @@ fn edits_are_differences_until_they_are_recorded() {
 fn the_same_content_is_well_whatever_its_stat() {
     for case in WELL {
         let (tree, recorded) = judge(case, 0, 0);
-        assert_settled(case, &tree, &recorded);
+        assert_recorded(case, &tree, &recorded);
     }
 }
 
@@ -407,7 +407,7 @@ fn a_new_file_is_a_difference_until_it_is_recorded() {
         let report = recorded.update();
         assert_eq!(report.path_verdicts(), path_verdicts(&[("victim", "new")]), "{place:?}");
         assert_eq!(report.code, 0, "{place:?}: {report:?}");
-        assert_settled(&(Fault::Chmod, place, "new", &[]), &tree, &recorded);
+        assert_recorded(&(Fault::Chmod, place, "new", &[]), &tree, &recorded);
     }
 }
 

@@ -293,7 +293,7 @@ fn options() -> Options {
 #[derive(Default)]
 struct Ear {
     findings: Mutex<BTreeMap<String, Verdict>>,
-    heard: AtomicU64,
+    findings_count: AtomicU64,
     stop_after: Option<u64>,
 }
 
@@ -301,8 +301,8 @@ impl Monitor for Ear {
     fn warn(&self, _: &str) {}
 
     fn stop_requested(&self) -> Option<ExitCode> {
-        let heard = self.heard.load(Ordering::Relaxed);
-        self.stop_after.is_some_and(|most| heard >= most).then_some(ExitCode::Interrupted)
+        let count = self.findings_count.load(Ordering::Relaxed);
+        self.stop_after.is_some_and(|most| count >= most).then_some(ExitCode::Interrupted)
     }
 }
 
@@ -310,7 +310,7 @@ impl ScanMonitor for Ear {
     fn progress(&self, _: &Progress, _: Option<&RelPath>) {}
 
     fn finding(&self, finding: &Finding) {
-        self.heard.fetch_add(1, Ordering::Relaxed);
+        self.findings_count.fetch_add(1, Ordering::Relaxed);
         let path = finding.path.as_text().expect("text").to_owned();
         self.findings.lock().expect("no panic").insert(path, finding.verdict);
     }

@@ -66,7 +66,7 @@ fn tree() -> (Tree, Recorded) {
 }
 
 #[test]
-fn copies_are_told_and_links_and_empty_files_are_no_copies() {
+fn copies_are_reported_and_links_and_empty_files_are_not_copies() {
     let (tree, recorded) = tree();
     let before = recorded.catalog_bytes();
     let report = dupes(&recorded);
@@ -126,8 +126,8 @@ fn what_is_not_as_recorded_is_read_first_and_nothing_is_recorded() {
         assert_eq!(counts(&report)[4], read, "{number}: {report:?}");
         assert!(recorded.catalog_bytes() == before, "{number}: it wrote");
         let text = recorded.text("dupes", &[""; 0]).stdout;
-        let says_so = text.contains("Read for it: 1 file without a current record");
-        assert_eq!(says_so, read == 1, "{number}: {text}");
+        let is_reported = text.contains("Read for it: 1 file without a current record");
+        assert_eq!(is_reported, read == 1, "{number}: {text}");
     }
 }
 
@@ -151,7 +151,7 @@ fn without_a_record_only_files_of_one_size_are_read() {
 }
 
 #[test]
-fn an_unplugged_disk_has_no_duplicates_to_tell_of() {
+fn an_unplugged_disk_has_no_duplicates_to_report() {
     let (tree, recorded) = tree();
     let beside = Tree::new();
     fs::rename(&recorded.catalog, beside.path("catalog.db")).expect("rename");
@@ -169,10 +169,13 @@ fn an_unplugged_disk_has_no_duplicates_to_tell_of() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_cannot_be_read_is_no_duplicate_and_is_told() {
+fn an_unreadable_file_is_not_a_duplicate_and_is_reported() {
     use crate::support::{Fault, FaultyFs, or_skip};
     let (tree, _recorded) = tree();
-    let Some(view) = or_skip("what_cannot_be_read", FaultyFs::new(tree.root())) else { return };
+    let Some(view) = or_skip("an_unreadable_file_is_not_a_duplicate", FaultyFs::new(tree.root()))
+    else {
+        return;
+    };
     view.set([Fault::eio("x/b", 0..4096)]);
     // Another file system: nothing is believed, everything is read.
     let report = fsure_json(&[OsString::from("dupes"), view.root().into()]);
@@ -193,7 +196,7 @@ fn a_part_is_looked_at_by_itself_and_several_paths_are_summed() {
 }
 
 #[test]
-fn a_bad_record_is_told_and_its_file_is_read() {
+fn a_bad_record_is_reported_and_its_file_is_read() {
     let (tree, recorded) = tree();
     recorded.edit("UPDATE record SET verified_s = 1 WHERE path = CAST('x/b' AS BLOB)");
     tree.flip("x/b", 5);

@@ -71,7 +71,7 @@ fn the_list_may_lie_in_the_tree_and_roots_below_it_are_looked_at() {
 }
 
 #[test]
-fn bad_lines_are_told_with_their_place_and_the_rest_is_judged() {
+fn bad_lines_are_reported_with_their_place_and_the_rest_is_judged() {
     let (tree, beside) = sample();
     let list = beside.path("SHA256SUMS");
     let good = String::from_utf8(beside.read("SHA256SUMS")).expect("text");
@@ -159,7 +159,7 @@ fn what_is_imported_is_recorded_and_not_verified() {
 }
 
 #[test]
-fn an_import_keeps_what_is_recorded_and_tells_of_a_conflict() {
+fn an_import_keeps_what_is_recorded_and_reports_a_conflict() {
     let (tree, beside) = sample();
     let recorded = Recorded::inside(tree.root());
     tree.write("x", "recorded");

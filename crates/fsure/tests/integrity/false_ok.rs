@@ -53,7 +53,7 @@ fn no_record_is_made_of_an_empty_folder() {
 }
 
 #[test]
-fn a_root_below_that_is_gone_is_told_until_it_is_forgotten() {
+fn a_missing_nested_root_is_reported_until_it_is_forgotten() {
     let (tree, outer) = recorded(&["a", "b"]);
     tree.write("disk/c", "x");
     // A root of its own, as if it had been recorded before it was put here.
@@ -114,7 +114,7 @@ fn a_folder_that_became_a_link_takes_its_files_along() {
 }
 
 #[test]
-fn a_bad_pattern_file_is_told_and_leaves_nothing_out() {
+fn a_bad_pattern_file_is_reported_and_leaves_nothing_out() {
     let (tree, recorded) = recorded(&["a", "deep/b"]);
     tree.write("deep/.fsureignore", "b\n[z\n");
     let report = recorded.verify();

@@ -115,7 +115,7 @@ fn an_sfv_changes_no_record_and_another_content_is_a_conflict() {
 }
 
 #[test]
-fn names_are_found_in_another_spelling() {
+fn names_are_found_with_a_name_mismatch() {
     let tree = Tree::new();
     let beside = Tree::new();
     // Composed here, decomposed in the list; another separator; Windows-1252.
@@ -139,7 +139,7 @@ fn names_are_found_in_another_spelling() {
 
 #[cfg(unix)]
 #[test]
-fn a_lost_file_does_not_pass_for_one_of_another_spelling() {
+fn a_lost_file_does_not_pass_for_a_name_mismatch() {
     let (tree, beside) = (Tree::new(), Tree::new());
     tree.write("d/a", "same");
     let digest = sha256(b"same");

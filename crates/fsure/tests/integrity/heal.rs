@@ -83,7 +83,7 @@ fn cure(report: &Report, path: &str) -> String {
 }
 
 #[test]
-fn each_block_comes_from_whoever_has_it() {
+fn each_block_comes_from_a_source_that_has_it() {
     let set = Setting::new(&[("f", 5 * MIB + 123), ("good", 9)], 2);
     for at in [10, MIB + 10, 3 * MIB, 5 * MIB + 100] {
         set.tree.flip("f", at);
@@ -119,7 +119,7 @@ fn each_block_comes_from_whoever_has_it() {
 }
 
 #[test]
-fn what_nobody_has_is_left_byte_for_byte() {
+fn a_block_without_a_source_is_left_byte_for_byte() {
     let set = Setting::new(&[("f", 3 * MIB), ("small", 5000)], 1);
     let damage = |tree: &Path| {
         for (path, at) in [("f", MIB + 7), ("small", 1)] {

@@ -320,7 +320,7 @@ fn a_replica_that_fails_costs_only_what_it_alone_has() {
 }
 
 #[test]
-fn who_writes_to_a_file_while_it_is_healed_keeps_what_was_written() {
+fn a_write_to_a_file_that_is_being_healed_is_kept() {
     // At once, or when the draft or the journal is being written.
     for (more, late) in
         [(&[][..], false), (&[], true), (&["--in-place"], false), (&["--in-place"], true)]
@@ -328,7 +328,9 @@ fn who_writes_to_a_file_while_it_is_healed_keeps_what_was_written() {
         let copy = Tree::new();
         copy.write("f", content(SIZE as usize, 1));
         let view = FaultyFs::new(copy.root());
-        let Some(view) = or_skip("who_writes_to_a_file", view) else { return };
+        let Some(view) = or_skip("a_write_to_a_file_that_is_being_healed_is_kept", view) else {
+            return;
+        };
         let (tree, beside) = (Tree::new(), Tree::new());
         tree.write("f", content(SIZE as usize, 1));
         let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
@@ -376,7 +378,7 @@ fn journal(path: &str, inode: u64, dates: [i64; 2], whole: &[u8], old: &[u8]) ->
 }
 
 #[test]
-fn a_journal_is_carried_out_unless_somebody_wrote_meanwhile() {
+fn a_journal_is_carried_out_unless_another_process_wrote_meanwhile() {
     for (half, spoils_journal, is_finished) in
         [(true, false, true), (false, false, false), (true, true, false)]
     {

@@ -222,7 +222,7 @@ impl ScanMonitor for Editor {
 }
 
 #[test]
-fn who_writes_while_it_is_proved_keeps_what_was_written() {
+fn a_write_during_the_proof_is_kept() {
     // Where it was written to, elsewhere, and behind where the proof has come.
     for at in [100, 2 * MIB as u64, 10] {
         let set = Setting::new(&["f"]);
@@ -252,7 +252,7 @@ fn who_writes_while_it_is_proved_keeps_what_was_written() {
 }
 
 #[test]
-fn who_writes_before_it_is_recorded_is_seen_by_the_next_run() {
+fn a_write_before_recording_is_seen_by_the_next_run() {
     let set = Setting::new(&["f"]);
     set.tree.flip("f", 5);
     let whole = content(SIZE, 1);
@@ -271,7 +271,9 @@ fn who_writes_before_it_is_recorded_is_seen_by_the_next_run() {
         }
         healer.join().unwrap()
     });
-    let Some(traced) = or_skip("who_writes_before_it_is_recorded", done) else { return };
+    let Some(traced) = or_skip("a_write_before_recording_is_seen_by_the_next_run", done) else {
+        return;
+    };
     let report = set.recorded.verify();
     let verdict = report.verdict("f");
     assert_eq!(verdict.as_deref(), Some("modified"), "{report:?} {:?}", traced.run);

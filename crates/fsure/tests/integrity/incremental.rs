@@ -122,7 +122,7 @@ fn is_racy(row: &support::Row) -> bool {
 }
 
 #[test]
-fn status_never_reads_and_update_says_what_it_did_not_read() {
+fn status_never_reads_and_update_reports_what_it_did_not_read() {
     let (tree, recorded) = tree();
     recorded.record();
     tree.flip("dir/4", 9);

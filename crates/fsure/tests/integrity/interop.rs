@@ -230,7 +230,7 @@ fn lists_by_others_are_taken() {
 /// fsure takes back every form that it writes, with every name that the form can
 /// hold. Those that it cannot are told.
 #[test]
-fn our_own_lists_are_taken_back_and_what_is_left_out_is_told() {
+fn own_lists_are_read_back_and_omissions_are_reported() {
     let sample = Sample::new(|_| true);
     let root = sample.root();
     let all = 4 + 2 * AWKWARD.len() as u64;

@@ -227,7 +227,7 @@ fn reported_damage(run: &support::Run) -> Value {
 }
 
 #[test]
-fn compare_dupes_and_export_tell_it() {
+fn compare_dupes_and_export_report_it() {
     let (tree, recorded) = damaged();
     let beside = Tree::new();
     let catalog = beside.path("catalog.db");

@@ -111,7 +111,7 @@ fn advised<'a>(run: &'a Run, before: &str) -> &'a str {
 }
 
 #[test]
-fn an_advised_command_does_what_it_says_as_it_is_printed() {
+fn an_advised_command_works_as_printed() {
     let tree = roots();
     let found = fsure_in(tree.root(), &["verify", "good", "bad"]);
     let accept = advised(&found, "record it: ").to_owned() + "'";
@@ -137,7 +137,7 @@ fn an_advised_command_does_what_it_says_as_it_is_printed() {
 }
 
 #[test]
-fn an_interrupted_verify_says_what_it_judged_and_how_to_go_on() {
+fn an_interrupted_verify_reports_what_it_judged_and_how_to_go_on() {
     let tree = Tree::new();
     for name in 0..40 {
         tree.write(format!("slow/{name:02}"), content(1 << 20, name));

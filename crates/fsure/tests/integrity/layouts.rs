@@ -149,7 +149,7 @@ fn a_damaged_file_of_a_folder_is_never_believed() {
 }
 
 #[test]
-fn a_conflict_is_told_and_left_until_somebody_decides() {
+fn a_conflict_is_reported_and_left_until_the_user_decides() {
     let (tree, recorded) = recorded();
     assert_eq!(recorded.run("update", &FOLDER).code, 0);
     let path = tree.path("sub").join(FILE);
@@ -207,7 +207,7 @@ fn what_is_not_recorded_keeps_what_came_with_it() {
 }
 
 #[test]
-fn somebody_s_own_file_of_that_name_is_left_alone() {
+fn a_user_s_own_file_of_that_name_is_left_alone() {
     let (tree, recorded) = recorded();
     tree.write(Path::new("sub").join(FILE), "mine");
     for (layout, others) in [(FOLDER, ("written", 3)), (TREE, ("removed", 3))] {

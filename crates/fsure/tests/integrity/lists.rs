@@ -108,7 +108,7 @@ fn a_list_that_names_no_file_is_not_believed_and_leaves_nothing() {
 }
 
 #[test]
-fn what_explains_an_exit_code_is_told_to_those_who_asked_for_quiet_too() {
+fn the_reason_of_an_exit_code_is_printed_under_quiet() {
     let (tree, beside) = sample();
     let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
     recorded.record();

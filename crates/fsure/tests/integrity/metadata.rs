@@ -123,8 +123,8 @@ fn cases() -> [(Edit, &'static str, Value); 8] {
 }
 
 #[test]
-fn every_aspect_is_told_beside_the_verdict_and_recorded() {
-    let test = "every_aspect_is_told_beside_the_verdict_and_recorded";
+fn every_aspect_is_reported_with_the_verdict_and_recorded() {
+    let test = "every_aspect_is_reported_with_the_verdict_and_recorded";
     let Some((_image, tree, recorded)) = recorded(test) else { return };
     let report = recorded.verify();
     assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
@@ -222,8 +222,8 @@ fn it_moves_with_its_record_and_goes_with_it() {
 }
 
 #[test]
-fn what_is_not_recorded_or_not_sound_is_told() {
-    let test = "what_is_not_recorded_or_not_sound_is_told";
+fn unrecorded_or_damaged_metadata_is_reported() {
+    let test = "unrecorded_or_damaged_metadata_is_reported";
     let Some((_image, tree, recorded)) = recorded(test) else { return };
     let edit = |sql: &str| recorded.connect().execute_batch(sql).expect("edit");
     let deleted = "DELETE FROM metadata WHERE path = CAST('other' AS BLOB)";
@@ -308,8 +308,8 @@ fn without_the_request_nothing_is_asked() {
 }
 
 #[test]
-fn a_report_for_people_says_what_was_and_what_is() {
-    let test = "a_report_for_people_says_what_was_and_what_is";
+fn a_text_report_shows_old_and_new_values() {
+    let test = "a_text_report_shows_old_and_new_values";
     let Some((_image, tree, recorded)) = recorded(test) else { return };
     mode(&tree.path("folder/file"), 0o600);
     set(&tree.path("folder/file"), "user.comment", b"b").expect("set");

@@ -78,8 +78,8 @@ fn minisign_verifies_what_its_keys_sign_here() {
         let verify = ["-V", "-m", file, "-p", key];
         let verified = minisign(test, own.root(), "", &verify).expect("it was there");
         assert!(verified.status.success(), "{name}: {verified:?}");
-        let said = String::from_utf8_lossy(&verified.stdout);
-        assert!(said.contains("generation:"), "{said}");
+        let stdout = String::from_utf8_lossy(&verified.stdout);
+        assert!(stdout.contains("generation:"), "{stdout}");
         let signed_by = [OsStr::new("--signed-by"), public.as_os_str()];
         assert_eq!(run(&own, &recorded, "verify", &signed_by).code, 0, "{name}");
     }

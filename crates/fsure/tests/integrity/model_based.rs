@@ -96,7 +96,7 @@ struct World {
     record: BTreeMap<&'static str, Kept>,
     clock: u64,
     /// Number of times that each verdict was predicted.
-    foretold: BTreeMap<&'static str, u32>,
+    predicted: BTreeMap<&'static str, u32>,
 }
 
 impl World {
@@ -106,8 +106,8 @@ impl World {
         std::fs::create_dir_all(tree.path("dir/sub")).expect("make folders");
         let recorded = Recorded::inside(tree.root());
         recorded.record();
-        let (files, record, foretold) = Default::default();
-        Self { tree, recorded, files, record, clock: 0, foretold }
+        let (files, record, predicted) = Default::default();
+        Self { tree, recorded, files, record, clock: 0, predicted }
     }
 
     fn tick(&mut self) -> u64 {
@@ -250,13 +250,13 @@ impl World {
             self.recorded.settle();
         }
         if self.is_offline() {
-            *self.foretold.entry("offline").or_default() += 1;
+            *self.predicted.entry("offline").or_default() += 1;
             let is_right = report.code == 5 && !report.summary()["offline"].is_null();
             return if is_right { Ok(()) } else { Err(format!("not offline: {report:?}")) };
         }
         let (expected, moves) = self.verdicts();
         for verdict in expected.values() {
-            *self.foretold.entry(verdict).or_default() += 1;
+            *self.predicted.entry(verdict).or_default() += 1;
         }
         let is_file = |finding: &&serde_json::Value| finding["kind"] == "file";
         let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
@@ -343,11 +343,11 @@ fn play(script: &[Step]) -> Result<BTreeMap<&'static str, u32>, String> {
         judged.map_err(|why| format!("step {number}, {step:?}: {why}"))?;
     }
     world.judge("verify", &[], None)?;
-    Ok(world.foretold)
+    Ok(world.predicted)
 }
 
 #[test]
-fn the_command_says_what_the_model_says() {
+fn the_command_agrees_with_the_model() {
     // The same scripts every time.
     let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let config = Config { cases: 50, failure_persistence: None, ..Config::default() };

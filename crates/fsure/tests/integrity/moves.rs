@@ -107,19 +107,19 @@ fn a_renamed_folder_of_ten_thousand_files_is_not_read() {
 
 type Edit = fn(&Tree);
 /// The findings: path, verdict, and the name under which the file is recorded.
-type Told = &'static [(&'static str, &'static str, Option<&'static str>)];
+type ExpectedFindings = &'static [(&'static str, &'static str, Option<&'static str>)];
 
 /// An edit, the findings of `status`, which reads no data, the findings of `verify` and
 /// `update`, and the bytes that `update` reads.
 struct Case {
     name: &'static str,
     edit: Edit,
-    status: Told,
-    full: Told,
+    status: ExpectedFindings,
+    full: ExpectedFindings,
     reads: u64,
 }
 
-const A_TO_C: Told = &[("c", "moved", Some("a"))];
+const A_TO_C: ExpectedFindings = &[("c", "moved", Some("a"))];
 
 const CASES: &[Case] = &[
     Case {
@@ -211,7 +211,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-const DIR: Told = &[
+const DIR: ExpectedFindings = &[
     ("keep/dir", "moved", Some("dir")),
     ("keep/dir/large", "moved", Some("dir/large")),
     ("keep/dir/link", "moved", Some("dir/link")),
@@ -227,7 +227,7 @@ fn seen(report: &Report) -> Vec<(String, String, Option<String>)> {
         .collect()
 }
 
-fn expected(reported: Told) -> Vec<(String, String, Option<String>)> {
+fn expected(reported: ExpectedFindings) -> Vec<(String, String, Option<String>)> {
     let reported = reported.iter();
     reported
         .map(|(path, verdict, from)| {
@@ -237,7 +237,7 @@ fn expected(reported: Told) -> Vec<(String, String, Option<String>)> {
 }
 
 #[test]
-fn what_was_moved_is_told_and_recorded_once() {
+fn a_moved_file_is_reported_and_recorded_once() {
     for Case { name, edit, status, full, reads } in CASES {
         let (tree, recorded) = tree();
         edit(&tree);
@@ -441,7 +441,7 @@ fn a_part_of_a_root_knows_the_moves_within_it() {
     rename(&tree, "a", "keep/y");
     let scope = Recorded::inside(&tree.path("keep"));
     let report = scope.update();
-    let within: Told = &[
+    let within: ExpectedFindings = &[
         ("keep/sub", "new", None),
         ("keep/sub/x", "moved", Some("keep/1")),
         ("keep/y", "new", None),

@@ -30,7 +30,7 @@ fn verdicts(names: &[Vec<u8>], verdict: &str) -> BTreeMap<Vec<u8>, String> {
 }
 
 #[test]
-fn awkward_names_are_recorded_judged_and_told_exactly() {
+fn awkward_names_are_recorded_judged_and_reported_exactly() {
     let (tree, names) = (Tree::new(), all_names());
     for name in &names {
         tree.write(os(name), [name, &b" content"[..]].concat());

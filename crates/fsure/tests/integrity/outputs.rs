@@ -183,14 +183,14 @@ fn a_fifo_is_written_to_once_it_has_a_reader_and_stays() {
     // Without a reader it says so, and ends when it is asked to.
     let (call, _) = &sample.calls()[0];
     let mut child = command(&[&call[..], &[fifo.into()]].concat()).spawn().expect("start fsure");
-    let mut said = String::new();
+    let mut message = String::new();
     let stderr = child.stderr.as_mut().expect("a pipe");
-    while !said.ends_with('\n') {
+    while !message.ends_with('\n') {
         let mut byte = [0];
         stderr.read_exact(&mut byte).expect("read");
-        said.push(char::from(byte[0]));
+        message.push(char::from(byte[0]));
     }
-    assert!(said.contains("is a FIFO that no program reads; waiting for one"), "{said}");
+    assert!(message.contains("is a FIFO that no program reads; waiting for one"), "{message}");
     kill_process(Pid::from_child(&child), Signal::INT).expect("kill");
     assert_eq!(ended(child).code, 130);
 }

@@ -297,7 +297,7 @@ fn without_block_values_too_and_with_another_redundancy() {
 }
 
 #[test]
-fn nothing_to_heal_from_is_said() {
+fn a_lack_of_sources_is_reported() {
     let tree = Tree::new();
     tree.write("dir/f", "x");
     let recorded = Recorded::inside(tree.root());
@@ -320,7 +320,7 @@ fn nothing_to_heal_from_is_said() {
 }
 
 #[test]
-fn what_only_a_list_says_is_not_protected_and_told() {
+fn a_digest_from_a_list_alone_is_not_protected_and_reported() {
     let (tree, beside) = (Tree::new(), Tree::new());
     tree.write("f", content(5000, 1));
     tree.write("empty", "");
@@ -339,10 +339,10 @@ fn what_only_a_list_says_is_not_protected_and_told() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_leaves_what_there_was() {
+fn a_full_disk_is_reported_and_leaves_the_old_recovery_data() {
     let (tree, beside) = (Tree::new(), Tree::new());
     let mounted = Mounted::tmpfs(beside.root(), 1500);
-    let Some(_mounted) = or_skip("a_full_disk_is_told", mounted) else { return };
+    let Some(_mounted) = or_skip("a_full_disk_is_reported", mounted) else { return };
     tree.write("f", content(4 * MIB as usize, 1));
     let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
     recorded.record();
@@ -356,8 +356,8 @@ fn a_full_disk_is_told_and_leaves_what_there_was() {
     let report = recorded.update();
     assert_eq!(report.code, 5, "{report:?}");
     assert!(parity(&report)["stale"].as_str().unwrap().contains("No space left"), "{report:?}");
-    let said = recorded.text("update", &[""; 0]);
-    assert!(said.stdout.contains("NOT UP TO DATE"), "{}", said.stdout);
+    let update = recorded.text("update", &[""; 0]);
+    assert!(update.stdout.contains("NOT UP TO DATE"), "{}", update.stdout);
 }
 
 #[test]

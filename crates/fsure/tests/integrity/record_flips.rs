@@ -112,12 +112,12 @@ const READ_STEP_BITS: u32 = 17;
 fn a_flipped_bit_is_believed_only_if_it_changes_nothing() {
     let (_tree, recorded) = sample();
     let whole = recorded.catalog_bytes();
-    let said = content_of(&recorded.catalog).expect("a sound catalog");
+    let content = content_of(&recorded.catalog).expect("a sound catalog");
     let step = (READ_STEP_BITS / campaign(1)).max(1) as usize;
     let (middle, end) = (whole.len() * 8 / 2, whole.len() * 8);
     let halves = std::thread::scope(|scope| {
         let halves = [0..middle, middle..end];
-        let threads = halves.map(|bits| scope.spawn(|| refused_bits(&whole, bits, step, &said)));
+        let threads = halves.map(|bits| scope.spawn(|| refused_bits(&whole, bits, step, &content)));
         threads.map(|thread| thread.join().expect("every bit"))
     });
     let refused: usize = halves.iter().sum();
@@ -125,7 +125,7 @@ fn a_flipped_bit_is_believed_only_if_it_changes_nothing() {
 }
 
 /// Flips some bits of a catalog, one at a time, and counts those that are refused.
-fn refused_bits(whole: &[u8], bits: Range<usize>, step: usize, said: &str) -> usize {
+fn refused_bits(whole: &[u8], bits: Range<usize>, step: usize, content: &str) -> usize {
     let beside = Tree::new();
     let path = beside.write("catalog.db", whole);
     let file = fs::OpenOptions::new().write(true).open(&path).expect("open");
@@ -135,7 +135,7 @@ fn refused_bits(whole: &[u8], bits: Range<usize>, step: usize, said: &str) -> us
         file.write_at(&[whole[byte] ^ (1 << bit)], byte as u64).expect("flip");
         match content_of(&path) {
             Err(_) => refused += 1,
-            Ok(now) => assert!(now == said, "byte {byte} bit {bit} is believed: {now}"),
+            Ok(now) => assert!(now == content, "byte {byte} bit {bit} is believed: {now}"),
         }
         file.write_at(&whole[byte..=byte], byte as u64).expect("put back");
     }
@@ -164,7 +164,7 @@ const SIGNED_COMMANDS: &[CommandLine] = &[
 ];
 
 /// Runs a command and returns its exit code and the lines that name a file.
-fn run(sample: &Signable, (command, more): &CommandLine) -> Said {
+fn run(sample: &Signable, (command, more): &CommandLine) -> CommandOutput {
     let run = sample.run(command, more);
     let names = |line: &&str| [" a ", " b ", "sub/"].iter().any(|name| line.contains(name));
     (run.code, run.stdout.lines().filter(names).map(str::to_owned).collect())
@@ -211,7 +211,7 @@ fn bits_of_table_list(whole: &[u8]) -> Bits {
 }
 
 /// The words of a command: its exit code, and the lines that name a file.
-type Said = (i32, Vec<String>);
+type CommandOutput = (i32, Vec<String>);
 
 /// Loses a file, flips bits of the catalog, and compares what the commands say with what
 /// they say of the catalog as it was.
@@ -219,7 +219,7 @@ fn no_command_is_wrong<C: Debug>(
     sample: &Signable,
     commands: &[C],
     bits: impl FnOnce(&[u8]) -> Bits,
-    run: &dyn Fn(&C) -> Said,
+    run: &dyn Fn(&C) -> CommandOutput,
 ) {
     let catalog = &sample.recorded.catalog;
     sample.tree.flip("sub/d", 3);
@@ -292,7 +292,7 @@ const FUNCTIONS: &[Function] = &[
 ];
 
 /// Calls the function behind a command; a panic is exit code 70, as in the command.
-fn call(sample: &Signable, (name, is_signed): &Function) -> Said {
+fn call(sample: &Signable, (name, is_signed): &Function) -> CommandOutput {
     let place = locate(sample.tree.root(), None).expect("a root");
     let findings = Findings::default();
     let key = fs::read_to_string(sample.own.path("mine.pub")).expect("a key");
@@ -341,10 +341,10 @@ fn call(sample: &Signable, (name, is_signed): &Function) -> Said {
         Ok(Err(error)) => error.exit_code(),
         Err(_) => ExitCode::Internal,
     };
-    let mut said = findings.0.into_inner().expect("lock");
-    said.sort();
-    said.push(String::from_utf8_lossy(&text).into_owned());
-    (code.number().into(), said)
+    let mut lines = findings.0.into_inner().expect("lock");
+    lines.sort();
+    lines.push(String::from_utf8_lossy(&text).into_owned());
+    (code.number().into(), lines)
 }
 
 #[test]

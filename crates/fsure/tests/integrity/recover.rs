@@ -280,7 +280,7 @@ fn kills_leave_a_backup_that_can_be_used() {
 }
 
 #[test]
-fn a_copy_elsewhere_is_kept_if_the_user_says_so() {
+fn a_copy_elsewhere_is_kept_if_the_user_asks_for_it() {
     let (tree, own) = (Tree::new(), Tree::new());
     tree.write("photos/a", "a");
     let elsewhere = own.path("elsewhere");

@@ -12,13 +12,13 @@ use std::process::{Command, Stdio};
 
 use crate::support::{Recorded, Tree, fsure};
 
-struct Said {
+struct CommandResult {
     code: i32,
     text: String,
 }
 
 /// Runs a command line in a folder, as a user types it.
-fn typed(folder: &Path, line: &str) -> Said {
+fn typed(folder: &Path, line: &str) -> CommandResult {
     let programs = Path::new(env!("CARGO_BIN_EXE_fsure")).parent().expect("a folder");
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
     let output = Command::new("sh")
@@ -31,10 +31,13 @@ fn typed(folder: &Path, line: &str) -> Said {
         .output()
         .expect("start sh");
     let text = [output.stdout, output.stderr].concat();
-    Said { code: support::code(output.status), text: String::from_utf8_lossy(&text).into_owned() }
+    CommandResult {
+        code: support::code(output.status),
+        text: String::from_utf8_lossy(&text).into_owned(),
+    }
 }
 
-impl Said {
+impl CommandResult {
     /// The command that a hint ends with.
     fn command(&self) -> &str {
         let mut commands = self.text.lines().filter_map(|line| line.split_once(": fsure "));
@@ -85,13 +88,13 @@ fn no_record_is_made_unasked() {
         "fsure update --full --digest sha256",
         "fsure update --catalog elsewhere.db",
     ] {
-        let said = typed(tree.root(), line);
-        assert_eq!(said.code, 5, "{line}: {}", said.text);
-        assert!(said.text.contains("no record of"), "{line}: {}", said.text);
+        let result = typed(tree.root(), line);
+        assert_eq!(result.code, 5, "{line}: {}", result.text);
+        assert!(result.text.contains("no record of"), "{line}: {}", result.text);
         assert!(all_below(tree.root()) == before, "{line} has left something");
     }
-    let said = typed(&tree.root().join("photos/it's one"), "fsure update --new");
-    assert_eq!(said.code, 0, "{}", said.text);
+    let result = typed(&tree.root().join("photos/it's one"), "fsure update --new");
+    assert_eq!(result.code, 0, "{}", result.text);
     assert!(tree.root().join("photos/it's one/.fsure/catalog.db").exists());
 }
 
@@ -103,8 +106,8 @@ fn a_path_that_is_accepted_selects_its_root() {
     recorded.settle();
     tree.flip("photos/2026/a.raw", 0);
     assert_eq!(typed(tree.root(), "fsure verify photos").code, 3);
-    let said = typed(tree.root(), "fsure update --accept photos/2026/a.raw");
-    assert_eq!(said.code, 0, "{}", said.text);
+    let result = typed(tree.root(), "fsure update --accept photos/2026/a.raw");
+    assert_eq!(result.code, 0, "{}", result.text);
     assert!(!tree.root().join(".fsure").exists(), "no record of the current folder");
     assert_eq!(typed(tree.root(), "fsure verify photos").code, 0);
     let held = typed(tree.root(), "fsure update photos --accept notes.txt");
@@ -131,9 +134,9 @@ fn a_refused_command_leaves_nothing() {
     ];
     let others = others.map(|(line, why, code)| (line.to_owned(), why, code));
     for (line, why, code) in by_mistake.into_iter().chain(others) {
-        let said = typed(tree.root(), &line);
-        assert!(said.text.contains(why), "{line}: {}", said.text);
-        assert_eq!(said.code, code, "{line}: {}", said.text);
+        let result = typed(tree.root(), &line);
+        assert!(result.text.contains(why), "{line}: {}", result.text);
+        assert_eq!(result.code, code, "{line}: {}", result.text);
         let after = all_below(tree.root());
         assert!(after == before, "{line} has left something: {after:?}");
     }
@@ -148,34 +151,34 @@ fn a_disk_that_is_not_mounted_is_not_a_mistake_of_usage() {
 }
 
 #[test]
-fn a_copy_on_the_same_disk_is_told_from_another_disk() {
+fn a_copy_on_the_same_disk_is_distinguished_from_another_disk() {
     let tree = photos();
     assert_eq!(typed(tree.root(), "fsure update photos --catalog elsewhere.db").code, 0);
     assert_eq!(typed(tree.root(), "cp -a photos moved").code, 0);
-    let said = typed(tree.root(), "fsure verify moved --catalog elsewhere.db");
-    assert_eq!(said.code, 5, "{}", said.text);
-    assert!(said.text.contains("this is not the folder that was recorded"), "{}", said.text);
-    assert!(!said.text.contains("another file system"), "{}", said.text);
-    let said = typed(tree.root(), "fsure verify moved --catalog elsewhere.db --force");
-    assert_eq!(said.code, 0, "{}", said.text);
-    assert!(said.text.contains("warning: this is not the folder"), "{}", said.text);
+    let result = typed(tree.root(), "fsure verify moved --catalog elsewhere.db");
+    assert_eq!(result.code, 5, "{}", result.text);
+    assert!(result.text.contains("this is not the folder that was recorded"), "{}", result.text);
+    assert!(!result.text.contains("another file system"), "{}", result.text);
+    let result = typed(tree.root(), "fsure verify moved --catalog elsewhere.db --force");
+    assert_eq!(result.code, 0, "{}", result.text);
+    assert!(result.text.contains("warning: this is not the folder"), "{}", result.text);
 }
 
 #[test]
 fn a_hint_is_a_command_that_works_as_printed() {
     let tree = photos();
-    let said = typed(tree.root(), "fsure verify \"photos/it's one\"");
-    assert_eq!(said.code, 5, "{}", said.text);
-    let makes_one = format!("fsure {}", said.command());
+    let result = typed(tree.root(), "fsure verify \"photos/it's one\"");
+    assert_eq!(result.code, 5, "{}", result.text);
+    let makes_one = format!("fsure {}", result.command());
     let made = typed(tree.root(), &makes_one);
     assert_eq!(made.code, 0, "{makes_one}: {}", made.text);
     let recorded = Recorded::inside(&tree.root().join("photos/it's one"));
     let mut bytes = recorded.catalog_bytes();
     bytes[..4096].fill(0);
     fs::write(&recorded.catalog, bytes).expect("damage");
-    let said = typed(tree.root(), "fsure status \"photos/it's one\"");
-    assert_eq!(said.code, 6, "{}", said.text);
-    let recovers = format!("fsure {}", said.command());
+    let result = typed(tree.root(), "fsure status \"photos/it's one\"");
+    assert_eq!(result.code, 6, "{}", result.text);
+    let recovers = format!("fsure {}", result.command());
     let recovered = typed(tree.root(), &recovers);
     assert_eq!(recovered.code, 7, "{recovers}: {}", recovered.text);
     assert_eq!(recorded.verify().code, 0);

@@ -24,7 +24,7 @@ fn scrub(recorded: &Recorded, options: &[&str]) -> Report {
 }
 
 /// Due, left and read: what a scrub says of itself.
-fn said(report: &Report) -> (u64, u64, u64) {
+fn totals(report: &Report) -> (u64, u64, u64) {
     let number = |value: &serde_json::Value| value.as_u64().expect("a number");
     let (line, scrub) = (report.summary(), &report.summary()["scrub"]);
     (number(&scrub["due_files"]), number(&scrub["left_files"]), number(&line["bytes_read"]))
@@ -47,7 +47,7 @@ fn next_second() {
 }
 
 #[test]
-fn a_budget_is_kept_and_what_is_left_is_said() {
+fn a_budget_is_kept_and_the_remainder_is_reported() {
     let (_tree, recorded) = tree(&[1, 1, 1, 1]);
     for (options, expected, code) in [
         (&["--budget", "0B"][..], (4, 4, 0), 0),
@@ -64,7 +64,7 @@ fn a_budget_is_kept_and_what_is_left_is_said() {
         (&["--exclude", "1"], (4, 0, 3 * MIB), 0),
     ] {
         let report = scrub(&recorded, options);
-        assert_eq!((said(&report), report.code), (expected, code), "{options:?}: {report:?}");
+        assert_eq!((totals(&report), report.code), (expected, code), "{options:?}: {report:?}");
     }
     let text = recorded.text("scrub", &["--budget", "1MiB"]);
     let sentence = "1 of 4 files due is as recorded; 3 files (3.0 MiB) left for the next run. \
@@ -90,7 +90,7 @@ fn only_what_is_recorded_is_judged() {
         (path_verdicts(&[("2", "touched")]), 0),
         "{report:?}"
     );
-    assert_eq!(said(&report).0, 1, "{report:?}");
+    assert_eq!(totals(&report).0, 1, "{report:?}");
 }
 
 #[test]
@@ -107,13 +107,13 @@ fn what_was_bad_comes_first_every_time_until_it_is_well() {
         // Both looks at the bad one: no more fits. It is no older than others.
         let report = scrub(&recorded, &["--budget", "2MiB", "--max-age", "1h"]);
         assert_eq!((report.path_verdicts(), report.code), (bad.clone(), 3), "{report:?}");
-        assert_eq!(said(&report), (2, 0, 2 * MIB), "{report:?}");
+        assert_eq!(totals(&report), (2, 0, 2 * MIB), "{report:?}");
         assert_eq!(report.summary()["scrub"]["again_files"], 2, "{report:?}");
         assert_eq!(recorded.row("1")["verified_s"], date, "bad is not verified");
     }
     // Before others that are as old, too, and whatever it takes.
     let report = scrub(&recorded, &["--budget", "1MiB"]);
-    assert_eq!((report.path_verdicts(), said(&report).2), (bad.clone(), 2 * MIB), "{report:?}");
+    assert_eq!((report.path_verdicts(), totals(&report).2), (bad.clone(), 2 * MIB), "{report:?}");
     let text = recorded.text("scrub", &["--budget", "1MiB"]).stdout;
     assert!(text.contains("the OTHERS WAIT until"), "{text}");
     // `verify` leaves the same behind, and a good copy ends it.
@@ -123,12 +123,12 @@ fn what_was_bad_comes_first_every_time_until_it_is_well() {
     assert_eq!(report.code, 3, "{report:?}");
     let report = scrub(&recorded, &["--max-age", "1h"]);
     let expected = path_verdicts(&[("2", "missing"), ("3", "altered")]);
-    assert_eq!((report.path_verdicts(), said(&report).0), (expected, 2), "{report:?}");
+    assert_eq!((report.path_verdicts(), totals(&report).0), (expected, 2), "{report:?}");
     tree.flip("3", 5);
     // It reads the file, whose change time is another, and so ends it, too.
     recorded.update();
     let report = scrub(&recorded, &["--max-age", "1h"]);
-    assert_eq!((report.path_verdicts(), said(&report).0), (vec![], 0), "{report:?}");
+    assert_eq!((report.path_verdicts(), totals(&report).0), (vec![], 0), "{report:?}");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn flaky_and_unreadable_are_remembered() {
     let report = scrub(&recorded, &["--max-age", "1h", "--all"]);
     let well = path_verdicts(&[("b", "ok"), ("c", "ok")]);
     assert_eq!((report.path_verdicts(), report.code), (well, 0), "{report:?}");
-    assert_eq!(said(&scrub(&recorded, &["--max-age", "1h"])).0, 0);
+    assert_eq!(totals(&scrub(&recorded, &["--max-age", "1h"])).0, 0);
 }
 
 /// A part that could be read only at the second attempt does not count as verified.
@@ -186,7 +186,7 @@ fn a_flaky_part_comes_again() {
     let report = scrub(&recorded, &["--budget", "6MiB"]);
     assert_eq!((report.verdict("0").as_deref(), report.code), (Some("flaky"), 3), "{report:?}");
     let report = scrub(&recorded, &["--budget", "30MiB"]);
-    assert_eq!((said(&report), report.code), ((1, 0, 10 * MIB), 0), "{report:?}");
+    assert_eq!((totals(&report), report.code), ((1, 0, 10 * MIB), 0), "{report:?}");
 }
 
 /// Checks that only the bad blocks of a large bad file are read again, so that it does
@@ -207,7 +207,7 @@ fn of_a_large_bad_file_only_the_bad_block_comes_again() {
     let bad = json!([[70 * MIB, 71 * MIB]]);
     let report = scrub(&recorded, &[]);
     assert_eq!((report.code, &report.finding("large").expect("told")["blocks"]), (3, &bad));
-    assert_eq!(said(&report).2, 102 * MIB, "all, and the block once more: {report:?}");
+    assert_eq!(totals(&report).2, 102 * MIB, "all, and the block once more: {report:?}");
     view.take_requests();
     let report = scrub(&recorded, &["--budget", "4MiB"]);
     assert_eq!((report.code, &report.finding("large").expect("told")["blocks"]), (3, &bad));
@@ -237,22 +237,22 @@ fn parts_count_only_for_the_file_they_were_read_of() {
         sleep(Duration::from_millis(5));
     }
     tree.set_mtime("0", tree.mtime("0"));
-    assert_eq!(said(&half()), (1, 1, 6 * MIB));
-    assert_eq!(said(&half()), (1, 1, 6 * MIB));
+    assert_eq!(totals(&half()), (1, 1, 6 * MIB));
+    assert_eq!(totals(&half()), (1, 1, 6 * MIB));
     let touch = |later_ns: i64| {
         tree.set_mtime("0", tree.mtime("0") + later_ns);
         next_second();
         next_second();
     };
     touch(0);
-    assert_eq!(said(&half()), (1, 1, 6 * MIB));
+    assert_eq!(totals(&half()), (1, 1, 6 * MIB));
     touch(1);
-    assert_eq!(said(&half()), (1, 1, 6 * MIB), "another date: from the start");
-    assert_eq!(said(&half()), (1, 0, 4 * MIB), "the rest");
+    assert_eq!(totals(&half()), (1, 1, 6 * MIB), "another date: from the start");
+    assert_eq!(totals(&half()), (1, 0, 4 * MIB), "the rest");
     assert_eq!(parts(), 0, "none is left of a file that is whole");
     touch(-1);
     // Bytes that changed in the middle of it, behind what was read.
-    assert_eq!(said(&half()), (1, 1, 6 * MIB));
+    assert_eq!(totals(&half()), (1, 1, 6 * MIB));
     tree.flip("0", 2 * MIB);
     let report = half();
     assert_eq!((report.verdict("0").as_deref(), report.code), (Some("altered"), 3), "{report:?}");
@@ -261,15 +261,15 @@ fn parts_count_only_for_the_file_they_were_read_of() {
     tree.flip("0", 2 * MIB);
     scrub(&recorded, &[]);
     touch(0);
-    assert_eq!(said(&half()).2, 6 * MIB);
-    assert_eq!(said(&half()).2, 4 * MIB);
-    assert_eq!(said(&half()).2, 6 * MIB);
+    assert_eq!(totals(&half()).2, 6 * MIB);
+    assert_eq!(totals(&half()).2, 4 * MIB);
+    assert_eq!(totals(&half()).2, 6 * MIB);
     recorded.edit("UPDATE part SET blocks = 10");
-    assert_eq!(said(&half()), (1, 1, 6 * MIB), "a part that fails its seal is none");
+    assert_eq!(totals(&half()), (1, 1, 6 * MIB), "a part that fails its seal is none");
     // A whole verification in between makes it older than the file's date.
     next_second();
     assert_eq!(recorded.verify().code, 0);
-    assert_eq!((parts(), said(&half()).2), (0, 6 * MIB));
+    assert_eq!((parts(), totals(&half()).2), (0, 6 * MIB));
 }
 
 /// A part that was verified against one record does not count for another, although the
@@ -285,7 +285,7 @@ fn a_part_of_another_record_is_no_ok() {
     next_second();
     next_second();
     recorded.record();
-    assert_eq!(said(&scrub(&recorded, &["--budget", "6MiB"])), (1, 1, 6 * MIB));
+    assert_eq!(totals(&scrub(&recorded, &["--budget", "6MiB"])), (1, 1, 6 * MIB));
     view.set([Fault::flip("0", 2 * MIB..2 * MIB + 1)]);
     assert_eq!(recorded.run("update", &["--full", "--accept-all"]).code, 0);
     view.set([]);
@@ -308,7 +308,7 @@ fn a_change_behind_the_back_of_a_part_is_no_ok() {
     next_second();
     next_second();
     recorded.record();
-    assert_eq!(said(&scrub(&recorded, &["--budget", "6MiB"])), (1, 1, 6 * MIB));
+    assert_eq!(totals(&scrub(&recorded, &["--budget", "6MiB"])), (1, 1, 6 * MIB));
     let (victim, mut is_done) = (tree.path("0"), false);
     let meanwhile = Meanwhile::new(move |_, moment| {
         if moment == Moment::Open && !std::mem::replace(&mut is_done, true) {
@@ -335,19 +335,19 @@ fn what_can_only_be_read_as_a_whole_is_not_starved_in_silence() {
         next_second();
         let report = scrub(&recorded, &["--budget", "5MiB"]);
         assert_eq!((report.code, &report.summary()["scrub"]["too_large_files"]), (0, &json!(1)));
-        assert!(said(&report).2 <= 5 * MIB, "{report:?}");
-        read += said(&report).2;
+        assert!(totals(&report).2 <= 5 * MIB, "{report:?}");
+        read += totals(&report).2;
     }
     assert_eq!(read, (4 + 3 + 3 + 4) * MIB, "the others had their turns");
     let text = recorded.text("scrub", &["--budget", "5MiB"]).stdout;
     assert!(text.contains("1 file is TOO LARGE") && text.contains("/b'."), "{text}");
-    assert_eq!(said(&scrub(&recorded, &["--budget", "9MiB"])), (4, 3, 9 * MIB));
+    assert_eq!(totals(&scrub(&recorded, &["--budget", "9MiB"])), (4, 3, 9 * MIB));
 }
 
 #[test]
-fn a_record_that_cannot_be_written_is_said_and_begun_anew() {
+fn an_unwritable_record_is_reported_and_begun_anew() {
     let image = Image::new(&EXT4, 64);
-    let Some(image) = or_skip("a_record_that_cannot_be_written", image) else { return };
+    let Some(image) = or_skip("an_unwritable_record_is_reported", image) else { return };
     for name in ["a", "b"] {
         std::fs::write(image.root().join(name), content(MIB as usize, 1)).expect("write");
     }
@@ -368,7 +368,7 @@ fn a_record_that_cannot_be_written_is_said_and_begun_anew() {
 }
 
 #[test]
-fn a_bad_row_is_told_first_and_nothing_is_noted() {
+fn a_bad_row_is_reported_first_and_nothing_is_noted() {
     let (_tree, recorded) = tree(&[1, 1]);
     recorded
         .edit("UPDATE record SET verified_s = verified_s + 99999 WHERE path = CAST('1' AS BLOB)");
@@ -394,11 +394,11 @@ fn each_root_has_its_budget_and_all_of_them_one_time() {
         fsure_json(&["scrub".into(), one, other, "--budget".into(), budget.into()])
     };
     let report = both("1MiB");
-    assert_eq!((said(&report), report.code), ((6, 3, 3 * MIB), 0), "{report:?}");
+    assert_eq!((totals(&report), report.code), ((6, 3, 3 * MIB), 0), "{report:?}");
     let roots: Vec<_> = report.lines.iter().filter(|line| line["type"] == "root").collect();
     let read: Vec<_> = roots.iter().map(|line| line["bytes_read"].as_u64()).collect();
     assert_eq!(read, [Some(MIB); 3], "each of them, and the one below: {roots:?}");
-    assert_eq!(said(&both("1h")), (6, 0, 6 * MIB));
+    assert_eq!(totals(&both("1h")), (6, 0, 6 * MIB));
     std::fs::remove_dir_all(other.path("inner/.fsure")).expect("remove");
     assert_eq!(scrub(&second, &[]).code, 5, "a root that is gone is told");
 }
@@ -426,7 +426,7 @@ fn a_signal_ends_it_with_what_was_verified_saved() {
     assert!(stdout.contains("INTERRUPTED") && stdout.contains("left for the next"), "{stdout}");
     let done = parts().cast_unsigned();
     let report = scrub(&recorded, &[]);
-    assert_eq!((said(&report), report.code), ((1, 0, (200 - done) * MIB), 0), "{report:?}");
+    assert_eq!((totals(&report), report.code), ((1, 0, (200 - done) * MIB), 0), "{report:?}");
 }
 
 /// A disk that is not there is told from a folder that has another name.

@@ -95,7 +95,7 @@ fn a_large_file_is_verified_in_as_many_runs_as_it_takes() {
 }
 
 #[test]
-fn a_file_that_takes_longer_than_any_run_comes_last_and_is_told() {
+fn a_file_that_takes_longer_than_any_run_comes_last_and_is_reported() {
     let files = [("a-huge", 70), ("b", 2), ("c", 2), ("d", 2)];
     let Some(slow) = Slow::new("a_file_that_takes_longer", &files, &[Algorithm::Sha256]) else {
         return;

@@ -88,8 +88,8 @@ fn promtool(text: &str) -> Result<(), String> {
     let mut child = child.map_err(|error| format!("promtool: {error}"))?;
     child.stdin.take().expect("piped").write_all(text.as_bytes()).expect("write");
     let output = child.wait_with_output().expect("wait");
-    let said = [output.stdout, output.stderr].concat();
-    assert!(output.status.success() && said.is_empty(), "{}", String::from_utf8_lossy(&said));
+    let printed = [output.stdout, output.stderr].concat();
+    assert!(output.status.success() && printed.is_empty(), "{}", String::from_utf8_lossy(&printed));
     Ok(())
 }
 
@@ -134,7 +134,7 @@ fn metrics_are_as_prometheus_reads_them() {
 }
 
 #[test]
-fn metrics_tell_of_a_root_that_failed_and_of_themselves() {
+fn metrics_report_a_failed_root_and_their_own_age() {
     let (tree, beside) = (Tree::new(), Tree::new());
     tree.write("a", "x");
     let file = beside.path("fsure.prom");
@@ -168,8 +168,8 @@ fn the_units_are_as_systemd_wants_them() {
     );
     let output = command.output().map_err(|error| format!("systemd-analyze: {error}"));
     let Some(output) = or_skip("the_units_are_as_systemd_wants_them", output) else { return };
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.is_empty(), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.is_empty(), "{stderr}");
 }
 
 /// A call that fails before it runs must not leave what an earlier one wrote.

@@ -8,7 +8,7 @@ use crate::support::signable::{Signable, assert_clean, assert_refused, copy};
 use minisign::KeyPair;
 
 #[test]
-fn an_old_record_is_known_here_and_told_elsewhere() {
+fn a_rollback_is_detected_here_and_shown_elsewhere() {
     let sample = Signable::sealed();
     let old = sample.own.path("old");
     sample.copy_to(&old);

@@ -168,8 +168,8 @@ fn a_folder_renamed_to_other_capitals_is_not_read() {
 }
 
 /// The recorded names, the names that are there, and the findings to expect.
-type Case = (&'static [&'static str], &'static [&'static str], Told);
-type Told = &'static [(&'static str, &'static str, Option<&'static str>)];
+type Case = (&'static [&'static str], &'static [&'static str], ExpectedFindings);
+type ExpectedFindings = &'static [(&'static str, &'static str, Option<&'static str>)];
 
 const PAIRS: &[Case] = &[
     // Exact names win, and the other name is new.
@@ -264,7 +264,7 @@ fn two_names_that_fold_together_both_stay_protected() {
 }
 
 #[test]
-fn a_report_for_people_says_it() {
+fn a_text_report_names_the_mismatch() {
     let (_copy, recorded) = copied(&names(NFD), &names(NFC));
     let run = recorded.text("verify", &[""; 0]);
     assert!(run.stdout.contains(", in another Unicode form\n"), "{}", run.stdout);

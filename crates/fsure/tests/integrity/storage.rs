@@ -182,7 +182,7 @@ fn finish(child: Child) -> Report {
 }
 
 #[test]
-fn the_second_of_two_processes_waits_and_says_so() {
+fn the_second_of_two_processes_waits_and_reports_it() {
     for (first, second) in [("update", "update"), ("update", "verify"), ("verify", "verify")] {
         let tree = Tree::new();
         for number in 0..300 {
@@ -206,8 +206,8 @@ fn the_second_of_two_processes_waits_and_says_so() {
         let listeners = children.map(|child| std::thread::spawn(|| finish(child)));
         let reports = listeners.map(|listener| listener.join().expect("finish"));
         let case = format!("{first} beside {second}");
-        let said: Vec<_> = reports.iter().map(|r| r.stderr.contains("waiting")).collect();
-        assert_eq!(said.iter().filter(|said| **said).count(), 1, "{case}: {reports:?}");
+        let waited: Vec<_> = reports.iter().map(|r| r.stderr.contains("waiting")).collect();
+        assert_eq!(waited.iter().filter(|waited| **waited).count(), 1, "{case}: {reports:?}");
         // A verify that came first finds the new files new.
         let codes: Vec<_> = reports.iter().map(|report| report.code).collect();
         let is_well = codes == [0, 0] || second == "verify" && codes == [0, 1];

@@ -303,7 +303,7 @@ fn a_bad_call_is_a_bad_call() {
 }
 
 #[test]
-fn log_tells_what_was_done_and_by_whom() {
+fn log_shows_runs_and_signers() {
     let sample = Signable::new();
     sample.tree.write("new", "12345");
     std::fs::remove_file(sample.tree.path("a")).expect("take away");

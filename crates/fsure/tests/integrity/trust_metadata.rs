@@ -129,7 +129,7 @@ fn log_calls_a_heal_a_heal_and_an_adoption_that() {
 
 /// Every command that judges requires the signature that the user has configured.
 #[test]
-fn whoever_judges_asks_who_signed() {
+fn every_judging_command_checks_the_signer() {
     let sample = beside();
     let copied = support::Tree::new();
     let copy = copied.path("copy");

@@ -259,9 +259,10 @@ fn a_new_file_that_cannot_be_read_is_not_recorded() {
 /// A size is what a file claims: on tmpfs, xfs and btrfs up to 8 EiB that are
 /// nothing but a hole.
 #[test]
-fn a_file_that_claims_too_much_is_told_and_costs_the_others_nothing() {
+fn an_oversized_sparse_file_is_reported_and_costs_the_others_nothing() {
     let (tree, beside) = (Tree::new(), Tree::new());
-    let mounted = or_skip("a_file_that_claims_too_much", Mounted::tmpfs(tree.root(), 1 << 10));
+    let mounted =
+        or_skip("an_oversized_sparse_file_is_reported", Mounted::tmpfs(tree.root(), 1 << 10));
     let Some(_mounted) = mounted else { return };
     tree.write("good", "x");
     for name in ["huge 1", "huge 2", "huge 3"] {
@@ -274,10 +275,10 @@ fn a_file_that_claims_too_much_is_told_and_costs_the_others_nothing() {
     limited.args(["-c", "ulimit -v 8000000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_fsure")]);
     limited.args(recorded.arguments("update", &["--json"]));
     let run = limited.output().expect("start fsure");
-    let said = String::from_utf8_lossy(&run.stdout).into_owned();
-    assert_eq!(code(run.status), 4, "{said}{}", String::from_utf8_lossy(&run.stderr));
+    let stdout = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert_eq!(code(run.status), 4, "{stdout}{}", String::from_utf8_lossy(&run.stderr));
     for name in ["huge 1", "huge 2", "huge 3"] {
-        let line = said.lines().find(|line| line.contains(name)).expect("a finding");
+        let line = stdout.lines().find(|line| line.contains(name)).expect("a finding");
         assert!(line.contains("\"unreadable\"") && line.contains("it claims 7168.0 PiB"), "{line}");
     }
     assert_eq!(recorded.rows().into_keys().collect::<Vec<_>>(), [b"good".to_vec()]);
@@ -307,6 +308,6 @@ fn a_large_hole_is_read_until_the_run_is_interrupted() {
     }
     kill_process(Pid::from_child(&child), Signal::INT).expect("interrupt it");
     let run = child.wait_with_output().expect("wait");
-    let said = String::from_utf8_lossy(&run.stderr).into_owned();
-    assert_eq!(code(run.status), 130, "{}{said}", String::from_utf8_lossy(&run.stdout));
+    let stderr = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert_eq!(code(run.status), 130, "{}{stderr}", String::from_utf8_lossy(&run.stdout));
 }

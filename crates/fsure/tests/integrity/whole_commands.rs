@@ -23,13 +23,13 @@ fn recorded() -> (Tree, Recorded) {
 /// Types each command of `fsure` that is quoted in what was said, and expects that it
 /// makes sense and is about that root.
 fn type_all(run: &Run, expected: &[&str]) {
-    let said = format!("{}{}", run.stdout, run.stderr);
-    let mut left = &said[..];
+    let printed = format!("{}{}", run.stdout, run.stderr);
+    let mut left = &printed[..];
     let mut names = Vec::new();
     while let Some(start) = left.find("'fsure ") {
         left = &left[start + 1..];
         let root = "it'\\''s mine'";
-        let in_root = left.find(root).unwrap_or_else(|| panic!("it names no root: {said}"));
+        let in_root = left.find(root).unwrap_or_else(|| panic!("it names no root: {printed}"));
         let rest = in_root + root.len();
         let end = rest + left[rest..].find('\'').expect("an end");
         let command = &left[..end];
@@ -40,11 +40,11 @@ fn type_all(run: &Run, expected: &[&str]) {
         let is_whole = done.code != 2 && !done.stderr.contains("no record of");
         assert!(is_whole || command.ends_with(" KEY"), "{command}: {done:?}");
     }
-    assert_eq!(names, expected, "{said}");
+    assert_eq!(names, expected, "{printed}");
 }
 
 #[test]
-fn what_is_said_of_a_bad_record_names_its_root() {
+fn a_message_about_a_bad_record_names_its_root() {
     let (tree, recorded) = recorded();
     let list = tree.write("list", format!("{}  a\n", "0".repeat(64)));
     make_keys(&tree, "mine");
@@ -59,7 +59,7 @@ fn what_is_said_of_a_bad_record_names_its_root() {
 }
 
 #[test]
-fn what_is_said_of_a_heal_that_was_cut_off_names_its_root() {
+fn a_message_about_an_interrupted_heal_names_its_root() {
     let (_tree, recorded) = recorded();
     fs::write(recorded.catalog.with_extension("db.healing"), "no journal").expect("write");
     type_all(&recorded.text("update", &[""; 0]), &["heal"]);
@@ -69,7 +69,7 @@ fn what_is_said_of_a_heal_that_was_cut_off_names_its_root() {
 }
 
 #[test]
-fn what_an_import_says_at_its_end_names_its_root() {
+fn the_last_line_of_an_import_names_its_root() {
     let tree = Tree::new();
     tree.write("it's mine/a", "");
     let list = tree.write("it's mine/list", format!("{}  a\n", "0".repeat(64)));
@@ -77,7 +77,7 @@ fn what_an_import_says_at_its_end_names_its_root() {
 }
 
 #[test]
-fn what_recover_says_names_its_root() {
+fn messages_of_recover_name_their_root() {
     let (_tree, recorded) = recorded();
     fs::remove_file(recorded.catalog.with_extension("db.backup")).expect("remove");
     // One page is left, which has rows and not how many there were.

@@ -20,7 +20,7 @@ struct Step {
 }
 
 #[test]
-fn the_examples_of_the_readme_do_what_it_says() {
+fn the_examples_of_the_readme_work() {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let steps = steps(&std::fs::read_to_string(readme).unwrap());
     assert!(steps.len() >= 14, "only {} examples were found", steps.len());

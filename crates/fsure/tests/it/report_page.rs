@@ -71,7 +71,7 @@ fn only_a_page_is_replaced_and_only_results_are_read() {
 }
 
 #[test]
-fn several_roots_are_told_apart_and_not_only_added_up() {
+fn several_roots_are_shown_apart_and_not_only_added_up() {
     let (bad, good) = (support::Tree::new(), support::Tree::new());
     for tree in [&bad, &good] {
         tree.write("a", "a");

@@ -40,7 +40,7 @@ fn read_at(file: &File, offset: u64, length: usize) -> Result<Vec<u8>, i32> {
 const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
 
 #[test]
-fn a_tree_keeps_dates_as_told() {
+fn a_tree_keeps_given_dates() {
     let tree = Tree::new();
     let path = tree.write("a/b", "hello");
     tree.set_mtime("a/b", 1_234_567_890_123_456_789);

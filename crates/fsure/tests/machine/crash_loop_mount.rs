@@ -33,13 +33,13 @@ fn formatted(site: &Arc<MountArea>, system: FileSystem) -> Result<Image, String>
 
 /// Starts a line of `sh`, whose output is kept.
 fn shell(stand: &LoopMount, line: &str) -> (ProcessTree, Arc<Mutex<String>>) {
-    let said = Arc::new(Mutex::new(String::new()));
-    let keep = |said: &Arc<Mutex<String>>| {
-        let said = Arc::clone(said);
+    let output = Arc::new(Mutex::new(String::new()));
+    let keep = |output: &Arc<Mutex<String>>| {
+        let output = Arc::clone(output);
         Box::new(move |line: &[u8]| {
-            let mut said = said.lock().unwrap();
-            said.push_str(&String::from_utf8_lossy(line));
-            said.push('\n');
+            let mut output = output.lock().unwrap();
+            output.push_str(&String::from_utf8_lossy(line));
+            output.push('\n');
         })
     };
     let task = Task {
@@ -47,19 +47,19 @@ fn shell(stand: &LoopMount, line: &str) -> (ProcessTree, Arc<Mutex<String>>) {
         environment: vec![],
         folder: stand.place().to_owned(),
     };
-    (stand.spawn(&task, keep(&said), keep(&said)).unwrap(), said)
+    (stand.spawn(&task, keep(&output), keep(&output)).unwrap(), output)
 }
 
 fn run(stand: &LoopMount, line: &str) -> (Ended, String) {
-    let (mut family, said) = shell(stand, line);
+    let (mut family, output) = shell(stand, line);
     let ended = loop {
         if let Some(ended) = family.try_wait().unwrap() {
             break ended;
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     };
-    let said = said.lock().unwrap().clone();
-    (ended, said)
+    let output = output.lock().unwrap().clone();
+    (ended, output)
 }
 
 /// Mounts in a folder, as this process sees them.
@@ -91,23 +91,23 @@ fn what_is_flushed_is_there_after_a_cut_and_what_is_not_is_gone() {
             let stand = LoopMount::mount(&site, drive.clone(), system, "");
             let stand = stand.map_err(|error| error.to_string());
             let Some(stand) = or_skip(&name, stand) else { return };
-            let (ended, said) =
+            let (ended, output) =
                 run(&stand, "echo one > flushed; sync flushed .; echo two > other; pwd");
-            assert_eq!(ended, Ended::Code(0), "{said}");
-            assert_eq!(said.trim(), stand.place().to_str().unwrap());
+            assert_eq!(ended, Ended::Code(0), "{output}");
+            assert_eq!(output.trim(), stand.place().to_str().unwrap());
             let left_behind = drive.cut(CutVariant::None, &mut Random::new(1));
             drop(stand);
             let after = live(Behavior::Honest, left_behind);
             let after = LoopMount::mount(&site, after, system, "").unwrap();
-            let (ended, said) = run(&after, "cat flushed; test ! -s other");
-            assert_eq!((ended, said.as_str()), (Ended::Code(0), "one\n"), "{}", system.name());
+            let (ended, output) = run(&after, "cat flushed; test ! -s other");
+            assert_eq!((ended, output.as_str()), (Ended::Code(0), "one\n"), "{}", system.name());
             assert_eq!(mounts_in(folder.path()), 0, "seen by others");
         });
     }
 }
 
 #[test]
-fn what_is_no_file_system_is_told_from_what_cannot_be_done() {
+fn a_bad_image_is_distinguished_from_an_impossible_mount() {
     let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir().unwrap();
     let site = site(folder.path());
@@ -134,11 +134,11 @@ fn all_that_a_program_starts_ends_with_it() {
     let stand = LoopMount::mount(&site, drive, FileSystem::Ext4, "").unwrap();
     // A daemon that works on the file system, in a session of its own.
     let daemon = "setsid sh -c 'exec 3>open; sleep 1000' >/dev/null 2>&1 & sleep 0.2; echo up";
-    let (ended, said) = run(&stand, daemon);
-    assert_eq!((ended, said.as_str()), (Ended::Code(0), "up\n"));
+    let (ended, output) = run(&stand, daemon);
+    assert_eq!((ended, output.as_str()), (Ended::Code(0), "up\n"));
     // With the daemon alive this would be busy.
-    let (ended, said) = run(&stand, "kill -9 $$");
-    assert_eq!(ended, Ended::Signal(9), "{said}");
+    let (ended, output) = run(&stand, "kill -9 $$");
+    assert_eq!(ended, Ended::Signal(9), "{output}");
     assert_eq!(run(&stand, "exec no-such-program").0, Ended::Code(127));
     let (family, _) = shell(&stand, "exec 3>open; sleep 1000");
     assert_eq!(loops_in(folder.path()).len(), 1, "while it is there");
@@ -204,15 +204,19 @@ fn what_another_process_does_to_its_device_is_noticed() {
             outside(&device, before);
             run(&stand, SYNCS);
             outside(&device, after);
-            let said = |reliance| stand.check(reliance).map_err(|error| error.to_string()).err();
-            let [flushes, content] = [Reliance::Flushes, Reliance::Content].map(said);
+            let disturbance =
+                |reliance| stand.check(reliance).map_err(|error| error.to_string()).err();
+            let [flushes, content] = [Reliance::Flushes, Reliance::Content].map(disturbance);
             let expected = |is: bool| is.then_some(words.to_owned());
-            let is_said = |said: &Option<String>, expected: Option<String>| match expected {
-                Some(words) => said.as_ref().is_some_and(|said| said.contains(&words)),
-                None => said.is_none(),
-            };
-            assert!(is_said(&flushes, expected(!words.is_empty())), "{before}: {flushes:?}");
-            assert!(is_said(&content, expected(is_content)), "{before}: {content:?}");
+            let is_as_expected =
+                |disturbance: &Option<String>, expected: Option<String>| match expected {
+                    Some(words) => {
+                        disturbance.as_ref().is_some_and(|disturbance| disturbance.contains(&words))
+                    }
+                    None => disturbance.is_none(),
+                };
+            assert!(is_as_expected(&flushes, expected(!words.is_empty())), "{before}: {flushes:?}");
+            assert!(is_as_expected(&content, expected(is_content)), "{before}: {content:?}");
             // Both settings outlive what is attached now.
             outside(&device, &format!("{back}; blockdev --setrw /dev/$D"));
         });
@@ -261,8 +265,8 @@ fn as_many_flushes_arrive_as_a_file_system_must_have_sent() {
             let stand = LoopMount::mount(&site, drive.clone(), system, options).unwrap();
             let many = "while [ $(ls | wc -l) -lt 60 ]; do echo > $(ls | wc -l); sync .; done";
             for line in [SYNCS, "dd if=/dev/zero of=large bs=1M count=30 2>&1; sync large", many] {
-                let (ended, said) = run(&stand, line);
-                assert_eq!(ended, Ended::Code(0), "{said}");
+                let (ended, output) = run(&stand, line);
+                assert_eq!(ended, Ended::Code(0), "{output}");
                 stand.check(Reliance::Flushes).unwrap();
             }
             assert!(drive.counts().flushes > 100, "{:?}", drive.counts());

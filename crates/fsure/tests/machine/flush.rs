@@ -77,9 +77,9 @@ fn lines_for_programs_have_the_fields_agreed() {
 }
 
 #[test]
-fn memory_is_not_measured_and_the_report_says_why() {
+fn memory_is_not_measured_and_the_reason_is_reported() {
     let _alone = crate::support::serial::alone();
-    let test = "memory_is_not_measured_and_the_report_says_why";
+    let test = "memory_is_not_measured_and_the_reason_is_reported";
     let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };
     let file = folder.path().join("a file");
     std::fs::write(&file, "x").expect("write a file");
@@ -90,8 +90,8 @@ fn memory_is_not_measured_and_the_report_says_why() {
     let is_of_the_run = |line: &&str| !company.iter().any(|words| line.contains(words));
     let reported = run.stderr.lines().filter(is_of_the_run);
     assert_eq!(reported.collect::<Vec<_>>(), [""; 0]);
-    let said = format!("{}\n  NOT_MEASURED (not measured): ", text(folder.path()));
-    assert!(run.stdout.starts_with(&said), "a file stands for its folder: {}", run.stdout);
+    let start = format!("{}\n  NOT_MEASURED (not measured): ", text(folder.path()));
+    assert!(run.stdout.starts_with(&start), "a file stands for its folder: {}", run.stdout);
     let run = flush(&[text(folder.path())]);
     assert_eq!(run.code, 5);
     for part in ["\nLies on\n  file system  tmpfs", "\n  fsync ", "tmpfs is in memory, and gone"] {
@@ -148,10 +148,10 @@ fn a_result_that_can_no_longer_be_saved_is_still_measured() {
 }
 
 #[test]
-fn where_nothing_can_be_measured_it_says_why() {
+fn the_reason_is_reported_if_nothing_can_be_measured() {
     let _alone = crate::support::serial::alone();
-    let test = "where_nothing_can_be_measured_it_says_why";
-    for (arguments, code, said) in [
+    let test = "the_reason_is_reported_if_nothing_can_be_measured";
+    for (arguments, code, message) in [
         (&["/no/such/place"][..], 5, "cannot open the folder /no/such/place: No such file"),
         // It is there, and even root makes nothing in it.
         (&["/proc/self"], 5, "cannot make a folder of our own in /proc/self: "),
@@ -163,7 +163,7 @@ fn where_nothing_can_be_measured_it_says_why() {
     ] {
         let run = fsure(&[&["flush"], arguments].concat());
         assert_eq!((run.code, run.stdout.as_str()), (code, ""), "{arguments:?}");
-        assert!(run.stderr.contains(said), "{arguments:?}: {}", run.stderr);
+        assert!(run.stderr.contains(message), "{arguments:?}: {}", run.stderr);
     }
     let Some((full, _full)) = memory(test, 1 << 10) else { return };
     let run = flush(&["--quiet", text(full.path())]);
@@ -181,7 +181,7 @@ fn where_nothing_can_be_measured_it_says_why() {
 /// Another program has changed the setting of the device, which then sends no flush to its
 /// file: nothing is said of what that lies on, and the device is not taken for a drive.
 #[test]
-fn a_loop_device_that_sends_no_flush_is_told_with_its_setting() {
+fn a_loop_device_that_sends_no_flush_is_reported_with_its_setting() {
     let _alone = crate::support::serial::alone();
     let test = "a loop device that sends no flush";
     undisturbed(test, || {
@@ -211,12 +211,12 @@ fn a_flush_that_is_never_sent_is_bad() {
     undisturbed("a flush that is never sent", || {
         let test = "a_flush_that_is_never_sent_is_bad";
         let Some(image) = or_skip(test, Image::new(&EXT4, 128)) else { return };
-        let said = |run: &Run, how: &str| {
+        let assert_never_sent = |run: &Run, how: &str| {
             assert_eq!(run.code, 3, "{how}: {}{}", run.stdout, run.stderr);
             assert!(run.stdout.contains("NO_FLUSH_SENT (bad)"), "{how}: {}", run.stdout);
         };
         mount_remount(image.root(), MountFlags::empty(), c"barrier=0").expect("remount it");
-        said(&flush(&["--quiet", text(image.root())]), "barrier=0");
+        assert_never_sent(&flush(&["--quiet", text(image.root())]), "barrier=0");
         mount_remount(image.root(), MountFlags::empty(), c"barrier=1").expect("remount it");
         let folder = tempfile::tempdir().expect("make a folder");
         let [source, library] = ["none.c", "none.so"].map(|name| folder.path().join(name));
@@ -234,14 +234,14 @@ fn a_flush_that_is_never_sent_is_bad() {
             ("LD_PRELOAD", library.as_os_str()),
             &[&["flush", "--quiet"], &SHORT[..], &[text(image.root())]].concat(),
         );
-        said(&run, "a preloaded library");
+        assert_never_sent(&run, "a preloaded library");
     });
 }
 
 #[test]
-fn a_run_that_is_interrupted_says_what_it_had() {
+fn an_interrupted_run_reports_what_it_had() {
     let _alone = crate::support::serial::alone();
-    let test = "a_run_that_is_interrupted_says_what_it_had";
+    let test = "an_interrupted_run_reports_what_it_had";
     let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };
     let mut run = Command::new(env!("CARGO_BIN_EXE_fsure"))
         .args(["flush", "--json", "--profile", "etcd,postgres,sqlite", "--time", "0.4s"])

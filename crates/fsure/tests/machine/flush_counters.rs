@@ -271,7 +271,7 @@ fn profiles_are_measured_and_only_etcd_s_has_a_mark() {
 }
 
 #[test]
-fn memory_has_no_counters_and_that_is_what_is_said() {
+fn memory_has_no_counters_and_the_report_says_so() {
     let _alone = crate::support::serial::alone();
     let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
         return support::skip("flush in memory", "there is no /dev/shm");
@@ -333,7 +333,7 @@ fn a_wish_to_stop_is_obeyed_and_leaves_nothing() {
 }
 
 #[test]
-fn where_there_is_too_little_room_nothing_is_begun() {
+fn nothing_is_begun_without_enough_space() {
     let _alone = crate::support::serial::alone();
     let image = or_skip("flush without room", Image::new(&EXT4, 8));
     let Some(image) = image else { return };

@@ -74,15 +74,15 @@ impl Setting {
         let (stdout, stderr) =
             (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
         let (stdout, stderr) = std::thread::scope(|scope| {
-            let stderr = scope.spawn(|| self.hear(stderr, "ended without a report"));
-            (self.hear(stdout, r#""type":"summary""#), stderr.join().expect("all it says"))
+            let stderr = scope.spawn(|| self.read_until(stderr, "ended without a report"));
+            (self.read_until(stdout, r#""type":"summary""#), stderr.join().expect("all it says"))
         });
         let code = support::code(child.wait().expect("wait for fsure"));
         Report::new(Run { code, stdout, stderr })
     }
 
     /// All that it says there; everything answers again when it has said its last.
-    fn hear(&self, from: impl Read, last: &str) -> String {
+    fn read_until(&self, from: impl Read, last: &str) -> String {
         let mut all = String::new();
         for line in BufReader::new(from).lines() {
             let line = line.expect("read what it says");
@@ -166,9 +166,9 @@ fn one_inode_that_does_not_answer_is_asked_for_once() {
 }
 
 #[test]
-fn a_reader_that_was_given_up_keeps_nobody_waiting() {
+fn an_abandoned_reader_keeps_no_thread_waiting() {
     let _alone = crate::support::serial::alone();
-    let Some(setting) = setting("a_reader_that_was_given_up") else { return };
+    let Some(setting) = setting("an_abandoned_reader_keeps_no_thread_waiting") else { return };
     let args = ["verify", "--timeout", "3s", "--threads", "1", "--depth", "1"];
     let report = std::thread::scope(|scope| {
         // The reader that was given up gets its answer, and what it has in

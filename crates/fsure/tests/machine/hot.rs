@@ -129,9 +129,9 @@ fn work_in(folder: &Path) {
 }
 
 #[test]
-fn what_was_done_is_told_exactly_and_for_programs() {
+fn io_is_reported_exactly_and_by_program() {
     let _alone = crate::support::serial::alone();
-    let test = "what_was_done_is_told_exactly_and_for_programs";
+    let test = "io_is_reported_exactly_and_by_program";
     let (_folder, path) = folder();
     let work = || {
         work_in(&path.join("a/b"));
@@ -170,9 +170,9 @@ fn what_was_done_is_told_exactly_and_for_programs() {
 }
 
 #[test]
-fn a_folder_is_told_under_the_path_that_was_asked_about() {
+fn a_folder_is_reported_under_the_requested_path() {
     let _alone = crate::support::serial::alone();
-    let test = "a_folder_is_told_under_the_path_that_was_asked_about";
+    let test = "a_folder_is_reported_under_the_requested_path";
     let (_folder, path) = folder();
     let [one, other] = ["one", "other"].map(|name| path.join(name));
     std::fs::create_dir(&one).expect("make a folder");
@@ -184,9 +184,9 @@ fn a_folder_is_told_under_the_path_that_was_asked_about() {
 }
 
 #[test]
-fn who_does_not_know_its_own_number_leaves_nobody_out_and_says_so() {
+fn without_its_process_number_hot_excludes_no_process_and_says_so() {
     let _alone = crate::support::serial::alone();
-    let test = "who_does_not_know_its_own_number";
+    let test = "without_its_process_number_hot_excludes_no_process";
     let (_folder, path) = folder();
     let output = Command::new("unshare")
         .args(["--pid", "--fork", "--kill-child", env!("CARGO_BIN_EXE_fsure")])
@@ -196,14 +196,14 @@ fn who_does_not_know_its_own_number_leaves_nobody_out_and_says_so() {
         Ok(output) if output.status.success() => output,
         other => return skip(test, &format!("{other:?}")),
     };
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("which process is fsure itself"), "{said}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(stdout.contains("which process is fsure itself"), "{stdout}");
 }
 
 #[test]
-fn notifications_tell_less_and_say_so() {
+fn notifications_show_less_and_the_report_says_so() {
     let _alone = crate::support::serial::alone();
-    let test = "notifications_tell_less_and_say_so";
+    let test = "notifications_show_less_and_the_report_says_so";
     let (_folder, path) = folder();
     let command = command(&[], &["--json", "--source", "fanotify", text(&path)]);
     let Some(run) = watched(test, command, || work_in(&path)) else { return };
@@ -266,9 +266,9 @@ fn without_root_named_folders_are_watched_and_no_others() {
 
 /// Hides the types of the kernel in a mount namespace of the test.
 #[test]
-fn without_the_types_of_the_kernel_notifications_tell() {
+fn without_kernel_type_information_notifications_are_used() {
     let _alone = crate::support::serial::alone();
-    let test = "without_the_types_of_the_kernel_notifications_tell";
+    let test = "without_kernel_type_information_notifications_are_used";
     let (_folder, path) = folder();
     let script = "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"";
     let hidden = |args: &[&str]| {

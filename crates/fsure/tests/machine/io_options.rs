@@ -124,11 +124,11 @@ fn roots_on_different_disks_are_read_at_the_same_time() {
 
 /// A monitor that collects the progress reports of a run.
 #[derive(Default)]
-struct Heard(Mutex<Vec<Progress>>);
+struct ProgressMonitor(Mutex<Vec<Progress>>);
 
-impl Monitor for Heard {}
+impl Monitor for ProgressMonitor {}
 
-impl ScanMonitor for Heard {
+impl ScanMonitor for ProgressMonitor {
     fn progress(&self, progress: &Progress, _: Option<&RelPath>) {
         self.0.lock().expect("lock").push(*progress);
     }
@@ -150,23 +150,23 @@ fn what_is_gone_is_not_among_what_is_left_to_do() {
     tree.write("03", content(MIB / 2, 99));
     std::fs::rename(tree.path("04"), tree.path("moved")).expect("rename");
     tree.write("new", content(MIB, 100));
-    let heard = Heard::default();
+    let monitor = ProgressMonitor::default();
     let place = locate(tree.root(), Some(&recorded.catalog)).expect("a place");
     let rate = Arc::new(RateLimiter::new(Some(4 << 20)));
     let effort = IoOptions { threads: Some(1), rate, ..IoOptions::default() };
     let options = Options { effort, ..Options::default() };
-    verify(&place, &options, &heard).expect("verify");
-    let heard = heard.0.into_inner().expect("lock");
+    verify(&place, &options, &monitor).expect("verify");
+    let reports = monitor.0.into_inner().expect("lock");
     // 7 as recorded, one under another name, and half of one.
     let there = (8 * MIB + MIB / 2) as u64;
-    let last = heard.last().expect("it takes two seconds");
-    assert!(last.bytes_judged * 10 > there * 6, "{heard:?}");
+    let last = reports.last().expect("it takes two seconds");
+    assert!(last.bytes_judged * 10 > there * 6, "{reports:?}");
     // While names come, a new one may be one that is gone.
-    let totals = heard.iter().map(|progress| progress.bytes_total);
-    assert!(totals.into_iter().all(|total| total <= there + MIB as u64), "{heard:?}");
-    assert!(last.bytes_total >= last.bytes_judged, "{heard:?}");
+    let totals = reports.iter().map(|progress| progress.bytes_total);
+    assert!(totals.into_iter().all(|total| total <= there + MIB as u64), "{reports:?}");
+    assert!(last.bytes_total >= last.bytes_judged, "{reports:?}");
     // A scrub judges what is there under its recorded name.
-    let scrubbed = Heard::default();
+    let scrubbed = ProgressMonitor::default();
     scrub(&place, &support::scrub::all(options), &scrubbed).expect("scrub");
     let scrubbed = scrubbed.0.into_inner().expect("lock");
     let last = scrubbed.last().expect("it takes two seconds");

@@ -242,7 +242,7 @@ fn every_rung_on_btrfs() {
 }
 
 #[test]
-fn every_rung_where_nobody_may_read_directly() {
+fn every_rung_without_direct_reads() {
     let _alone = crate::support::serial::alone();
     assert_every_rung_of(&EXT4_JOURNALED, 0, no_direct);
 }

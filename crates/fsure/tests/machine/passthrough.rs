@@ -140,9 +140,9 @@ fn what_comes_to_the_server_is_counted_and_a_flush_arrives() {
 }
 
 #[test]
-fn whether_the_kernel_took_it_over_is_said_and_true() {
+fn a_takeover_by_the_kernel_is_reported_truly() {
     let _alone = crate::support::serial::alone();
-    let test = "whether_the_kernel_took_it_over";
+    let test = "a_takeover_by_the_kernel_is_reported_truly";
     let Some(mut seen) = Seen::new(test, Server::Kernel) else { return };
     let file = seen.through.path().join("file");
     fs::write(&file, content()).unwrap();

@@ -49,9 +49,9 @@ fn without_memory_the_one_that_does_least_goes_first_and_all_are_whole() {
             let run = ram(&["bind"], &idle);
             assert!(run.code == 2 && run.stderr.contains("memory"), "{run:?}");
             let run = reported();
-            let says = |words| run.stdout.contains(&format!("{}: {words}", idle.display()));
+            let shows = |words| run.stdout.contains(&format!("{}: {words}", idle.display()));
             assert!(
-                says("out of RAM: only 1000.0 KiB") && says("out of RAM; generation"),
+                shows("out of RAM: only 1000.0 KiB") && shows("out of RAM; generation"),
                 "{run:?}"
             );
             let run = ram(&["status"], &idle);
@@ -64,9 +64,9 @@ fn without_memory_the_one_that_does_least_goes_first_and_all_are_whole() {
 }
 
 #[test]
-fn who_is_in_the_way_is_waited_for_and_goes_on() {
+fn a_process_in_the_way_is_waited_for_and_goes_on() {
     let _alone = crate::support::serial::alone();
-    on_own_machine(module_path!(), "who_is_in_the_way_is_waited_for_and_goes_on", 64, |disk| {
+    on_own_machine(module_path!(), "a_process_in_the_way_is_waited_for_and_goes_on", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         let open = fs::File::options().append(true).open(folder.join("below/1")).expect("open");

@@ -46,9 +46,9 @@ fn limit_mib(folder: &Path) -> u64 {
 }
 
 #[test]
-fn bytes_at_full_speed_find_room_up_to_the_share() {
+fn bytes_at_full_speed_find_space_up_to_the_share() {
     let _alone = crate::support::serial::alone();
-    on_own_machine(module_path!(), "bytes_at_full_speed_find_room_up_to_the_share", 64, |disk| {
+    on_own_machine(module_path!(), "bytes_at_full_speed_find_space_up_to_the_share", 64, |disk| {
         // Half of it is the share, and a folder that is alone begins with all of it.
         available(3 << 20);
         let folder = bound(disk, "auto");
@@ -93,9 +93,9 @@ fn beside_another_folder_the_limit_moves_on_with_use() {
 }
 
 #[test]
-fn names_at_full_speed_find_room() {
+fn names_at_full_speed_find_space() {
     let _alone = crate::support::serial::alone();
-    on_own_machine(module_path!(), "names_at_full_speed_find_room", 64, |disk| {
+    on_own_machine(module_path!(), "names_at_full_speed_find_space", 64, |disk| {
         beside_reserve(600);
         let folder = bound(disk, "auto");
         // More than a nearly empty folder has, in many directories.
@@ -123,9 +123,9 @@ fn a_size_that_was_stated_is_kept() {
 }
 
 #[test]
-fn a_folder_that_is_nearly_full_is_told_of_once() {
+fn a_nearly_full_folder_is_reported_once() {
     let _alone = crate::support::serial::alone();
-    on_own_machine(module_path!(), "a_folder_that_is_nearly_full_is_told_of_once", 64, |disk| {
+    on_own_machine(module_path!(), "a_nearly_full_folder_is_reported_once", 64, |disk| {
         let folder = bound(disk, "32M");
         let reported = || fs::read_to_string("/var/lib/fsure/ram/told").unwrap_or_default();
         let count = || reported().lines().filter(|line| line.contains("are taken")).count();
@@ -154,11 +154,11 @@ fn a_folder_that_is_nearly_full_is_told_of_once() {
 }
 
 #[test]
-fn a_command_finds_room_as_well() {
+fn a_command_finds_space_as_well() {
     let _alone = crate::support::serial::alone();
-    on_own_machine(module_path!(), "a_command_finds_room_as_well", 64, |_: &Disk| {
+    on_own_machine(module_path!(), "a_command_finds_space_as_well", 64, |_: &Disk| {
         available(3 << 20);
-        for user in users("a_command_finds_room_as_well") {
+        for user in users("a_command_finds_space_as_well") {
             let place = Place::new(user);
             let script = "head -c 1400M /dev/zero > much && stat -c %s much; rm much";
             let output = place.run(&["--max-loss", "1h"], script).output().expect("run");

@@ -45,9 +45,9 @@ fn names(folder: &Path) -> Vec<String> {
 
 /// Every rung on a file system of its own: the device does what the rung says,
 /// and nothing is left.
-fn rungs_are_what_they_say(format: &'static Format) {
+fn assert_rungs_measure_what_they_claim(format: &'static Format) {
     undisturbed("rungs are what they say", || {
-        let Some(image) = or_skip("rungs_are_what_they_say", Image::new(format, 300)) else {
+        let Some(image) = or_skip("rungs_measure_what_they_claim", Image::new(format, 300)) else {
             return;
         };
         let root = image.root();
@@ -97,21 +97,21 @@ fn rungs_are_what_they_say(format: &'static Format) {
 }
 
 #[test]
-fn rungs_are_what_they_say_on_ext4() {
+fn rungs_measure_what_they_claim_on_ext4() {
     let _alone = crate::support::serial::alone();
-    rungs_are_what_they_say(&EXT4);
+    assert_rungs_measure_what_they_claim(&EXT4);
 }
 
 #[test]
-fn rungs_are_what_they_say_on_xfs() {
+fn rungs_measure_what_they_claim_on_xfs() {
     let _alone = crate::support::serial::alone();
-    rungs_are_what_they_say(&XFS);
+    assert_rungs_measure_what_they_claim(&XFS);
 }
 
 #[test]
-fn rungs_are_what_they_say_on_btrfs() {
+fn rungs_measure_what_they_claim_on_btrfs() {
     let _alone = crate::support::serial::alone();
-    rungs_are_what_they_say(&BTRFS);
+    assert_rungs_measure_what_they_claim(&BTRFS);
 }
 
 #[test]

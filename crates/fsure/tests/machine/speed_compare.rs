@@ -73,7 +73,7 @@ fn compare(before: &Path, after: &Path, json: bool) -> Run {
 }
 
 #[test]
-fn what_has_changed_is_told_and_chance_is_not() {
+fn changes_are_reported_and_chance_is_not() {
     let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir().expect("a folder");
     let before = vec![
@@ -110,7 +110,7 @@ fn what_has_changed_is_told_and_chance_is_not() {
 }
 
 #[test]
-fn few_runs_decide_nothing_and_another_machine_is_said_first() {
+fn few_runs_decide_nothing_and_another_machine_is_reported_first() {
     let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir().expect("a folder");
     let few = |rate: f64| vec![rung("void", "memory", vec![rate, rate + 1.0, rate + 2.0])];

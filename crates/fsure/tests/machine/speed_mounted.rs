@@ -27,10 +27,10 @@ fn of_type<'a>(lines: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Va
 }
 
 #[test]
-fn each_runs_or_says_why_not_and_leaves_nothing() {
+fn each_runs_or_reports_why_not_and_leaves_nothing() {
     let _alone = crate::support::serial::alone();
     let _turn = serial::zram();
-    let test = "each_runs_or_says_why_not";
+    let test = "each_runs_or_reports_why_not";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     let report = fsure_json(&["speed", path, "--rungs", RUNGS, "--size", "8M", "--runs", "2"]);
@@ -44,7 +44,7 @@ fn each_runs_or_says_why_not_and_leaves_nothing() {
         assert_eq!(rung["amount"], 8 << 20, "{rung}");
         assert!(rung["median"].as_f64().unwrap() > 0.0, "{rung}");
         let measured = rung["measured"].as_str().unwrap();
-        let says = match rung["name"].as_str().unwrap() {
+        let expected = match rung["name"].as_str().unwrap() {
             "ram disk huge read" => "huge=within_size",
             "bind" => "bound over",
             "overlay" => "upper folder",
@@ -54,7 +54,7 @@ fn each_runs_or_says_why_not_and_leaves_nothing() {
             "bindfs" => "bindfs",
             _ => "RAM disk",
         };
-        assert!(measured.contains(says), "{measured}");
+        assert!(measured.contains(expected), "{measured}");
         let is_plain = rung["name"].as_str().unwrap().starts_with("ram disk");
         assert_eq!(measured.contains("written only, not read"), !is_plain, "{measured}");
     }
@@ -62,7 +62,7 @@ fn each_runs_or_says_why_not_and_leaves_nothing() {
 }
 
 #[test]
-fn without_root_memory_is_measured_and_the_rest_says_what_is_missing() {
+fn without_root_memory_is_measured_and_the_rest_names_what_is_missing() {
     let _alone = crate::support::serial::alone();
     let test = "without_root_memory_is_measured";
     let folder = tempfile::tempdir().unwrap();

@@ -103,10 +103,10 @@ fn what_would_lose_something_is_refused() {
 }
 
 #[test]
-fn a_disk_that_is_full_fences_the_folder_until_there_is_room() {
+fn a_full_disk_fences_the_folder_until_there_is_space() {
     on_own_machine(
         module_path!(),
-        "a_disk_that_is_full_fences_the_folder_until_there_is_room",
+        "a_full_disk_fences_the_folder_until_there_is_space",
         64,
         |disk| {
             let folder = disk.folder();
@@ -155,8 +155,8 @@ fn what_is_removed_at_one_stroke_is_kept() {
 }
 
 #[test]
-fn who_is_in_the_way_of_the_end_is_named() {
-    on_own_machine(module_path!(), "who_is_in_the_way_of_the_end_is_named", 64, |disk| {
+fn a_process_in_the_way_of_the_end_is_named() {
+    on_own_machine(module_path!(), "a_process_in_the_way_of_the_end_is_named", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         let path = folder.display();
@@ -210,32 +210,37 @@ fn what_is_changed_behind_its_back_is_found() {
 }
 
 #[test]
-fn systemd_is_told_and_its_signal_brings_all_back() {
-    on_own_machine(module_path!(), "systemd_is_told_and_its_signal_brings_all_back", 64, |disk| {
-        let folder = disk.folder();
-        let name = disk.0.join("notify");
-        let socket = UnixDatagram::bind(&name).expect("a socket");
-        let mut command = Command::new(FSURE);
-        command.args(["ram", "bind", "--foreground", "--max-loss", "1h"]).arg(&folder);
-        let mut daemon = command.env("NOTIFY_SOCKET", &name).spawn().expect("start");
-        socket.set_read_timeout(Some(Duration::from_secs(300))).expect("a time");
-        let mut reported = String::new();
-        while !reported.contains("READY=1") {
-            let mut bytes = [0; 1000];
-            let count = socket.recv(&mut bytes).expect("a word");
-            reported = String::from_utf8_lossy(&bytes[..count]).into_owned();
-        }
-        fs::write(folder.join("last"), "x").expect("write");
-        sh(&format!("kill -TERM {}", daemon.id()));
-        assert!(daemon.wait().expect("wait").success());
-        assert!(!is_bound(&folder));
-        assert_eq!(fs::read(folder.join("last")).expect("read"), b"x");
-    });
+fn systemd_is_notified_and_its_signal_brings_all_back() {
+    on_own_machine(
+        module_path!(),
+        "systemd_is_notified_and_its_signal_brings_all_back",
+        64,
+        |disk| {
+            let folder = disk.folder();
+            let name = disk.0.join("notify");
+            let socket = UnixDatagram::bind(&name).expect("a socket");
+            let mut command = Command::new(FSURE);
+            command.args(["ram", "bind", "--foreground", "--max-loss", "1h"]).arg(&folder);
+            let mut daemon = command.env("NOTIFY_SOCKET", &name).spawn().expect("start");
+            socket.set_read_timeout(Some(Duration::from_secs(300))).expect("a time");
+            let mut reported = String::new();
+            while !reported.contains("READY=1") {
+                let mut bytes = [0; 1000];
+                let count = socket.recv(&mut bytes).expect("a word");
+                reported = String::from_utf8_lossy(&bytes[..count]).into_owned();
+            }
+            fs::write(folder.join("last"), "x").expect("write");
+            sh(&format!("kill -TERM {}", daemon.id()));
+            assert!(daemon.wait().expect("wait").success());
+            assert!(!is_bound(&folder));
+            assert_eq!(fs::read(folder.join("last")).expect("read"), b"x");
+        },
+    );
 }
 
 #[test]
-fn a_lazy_unmount_by_somebody_else_is_noticed() {
-    on_own_machine(module_path!(), "a_lazy_unmount_by_somebody_else_is_noticed", 64, |disk| {
+fn a_lazy_unmount_by_another_process_is_noticed() {
+    on_own_machine(module_path!(), "a_lazy_unmount_by_another_process_is_noticed", 64, |disk| {
         let folder = disk.folder();
         let path = folder.display();
         let run = ram(&["bind", "--max-loss", "1h"], &folder);
@@ -273,10 +278,10 @@ fn a_daemon_that_was_killed_does_not_take_back_what_is_out_of_ram() {
 }
 
 #[test]
-fn what_a_crash_has_left_is_settled_before_it_is_judged() {
+fn remains_of_a_crash_are_cleared_before_the_verdict() {
     on_own_machine(
         module_path!(),
-        "what_a_crash_has_left_is_settled_before_it_is_judged",
+        "remains_of_a_crash_are_cleared_before_the_verdict",
         64,
         |disk| {
             let folder = disk.folder();
@@ -313,10 +318,10 @@ fn what_is_not_to_be_seen_from_here_is_not_given_up() {
                 let mut away = Command::new("unshare");
                 away.args(["-m", "--propagation", "private", "sh", "-c", &script]);
                 let away = away.output().expect("unshare");
-                let said = String::from_utf8_lossy(&away.stderr);
+                let stderr = String::from_utf8_lossy(&away.stderr);
                 assert!(
-                    away.status.code() == Some(2) && said.contains("among the mounts"),
-                    "{said}"
+                    away.status.code() == Some(2) && stderr.contains("among the mounts"),
+                    "{stderr}"
                 );
             }
             let run = ram(&["recover"], &folder);
@@ -328,8 +333,8 @@ fn what_is_not_to_be_seen_from_here_is_not_given_up() {
 }
 
 #[test]
-fn a_signal_waits_for_who_is_in_the_way() {
-    on_own_machine(module_path!(), "a_signal_waits_for_who_is_in_the_way", 64, |disk| {
+fn a_signal_waits_for_the_processes_in_the_way() {
+    on_own_machine(module_path!(), "a_signal_waits_for_the_processes_in_the_way", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         let shell = Shell::new(&format!("cd {}; exec 3>open", folder.display()));
@@ -362,8 +367,8 @@ fn the_units_are_as_systemd_wants_them() {
     let Ok(output) = command.output() else {
         return skip("the_units_are_as_systemd_wants_them", "systemd-analyze is not there");
     };
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.is_empty(), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.is_empty(), "{stderr}");
 }
 
 /// Every hint is typed as it is printed, in a folder with a blank and a quotation mark.
@@ -386,12 +391,12 @@ fn a_hint_works_as_it_is_printed() {
         type_after(&inner.stderr, "fsure ram unbind");
         bind(&folder);
         kill_daemons();
-        let (mut run, says) = (ram(&["status"], &folder), "fsure ram recover");
+        let (mut run, advice) = (ram(&["status"], &folder), "fsure ram recover");
         wait_while(|| {
             run = ram(&["status"], &folder);
-            !run.stdout.contains(says)
+            !run.stdout.contains(advice)
         });
-        type_after(&run.stdout, says);
+        type_after(&run.stdout, advice);
         assert_eq!(ram(&["status"], &folder).code, 0);
         let cover = folder.join("sub folder");
         sh(&format!("mount -t tmpfs cover \"{}\"", cover.display()));

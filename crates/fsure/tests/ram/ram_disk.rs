@@ -42,12 +42,12 @@ fn privately(test: &str, script: &str) {
         Ok(output) => output,
         Err(error) => return skip(test, &format!("unshare: {error}")),
     };
-    let said = String::from_utf8_lossy(&output.stderr);
-    if said.starts_with("unshare:") {
-        return skip(test, &said);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.starts_with("unshare:") {
+        return skip(test, &stderr);
     }
     let reported = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(code(output.status), 0, "{reported}{said}");
+    assert_eq!(code(output.status), 0, "{reported}{stderr}");
     assert!(Path::new(&place).exists());
 }
 

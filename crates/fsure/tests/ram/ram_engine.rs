@@ -137,7 +137,7 @@ fn what_is_cleaned_again_and_again_does_not_fill_the_disk() {
 }
 
 #[test]
-fn nothing_of_ours_is_left_when_it_ends() {
+fn nothing_of_fsure_is_left_when_it_ends() {
     let mut both = Both::new(tree);
     write(both.ram().join("a"), "changed");
     both.brings();
@@ -151,7 +151,7 @@ fn nothing_of_ours_is_left_when_it_ends() {
 }
 
 #[test]
-fn one_who_takes_over_goes_on_where_the_other_was() {
+fn a_worker_that_takes_over_goes_on_where_the_other_was() {
     let mut both = Both::new(tree);
     write(both.ram().join("a"), "changed");
     both.brings();
@@ -236,7 +236,7 @@ fn a_tracker_is_relied_on_but_not_when_something_went_wrong() {
 }
 
 #[test]
-fn our_own_name_is_nobody_else_s() {
+fn a_name_of_fsure_is_reserved() {
     let mut both = Both::new(tree);
     write(both.ram().join(OWN).join("x"), "theirs");
     let done = both.sync();

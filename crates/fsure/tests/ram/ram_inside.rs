@@ -54,8 +54,8 @@ fn what_is_mounted_in_it_does_not_come_to_the_disk() {
 }
 
 #[test]
-fn who_asks_while_it_ends_gets_an_answer() {
-    on_own_machine(module_path!(), "who_asks_while_it_ends_gets_an_answer", 64, |disk| {
+fn a_request_while_it_ends_gets_an_answer() {
+    on_own_machine(module_path!(), "a_request_while_it_ends_gets_an_answer", 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         let mut asked = loop {
@@ -165,8 +165,8 @@ fn a_file_system_that_does_not_answer_is_not_waited_for() {
 }
 
 #[test]
-fn a_comparison_is_in_nobody_s_way() {
-    on_own_machine(module_path!(), "a_comparison_is_in_nobody_s_way", 128, |disk| {
+fn a_comparison_delays_no_other_run() {
+    on_own_machine(module_path!(), "a_comparison_delays_no_other_run", 128, |disk| {
         let folder = disk.folder();
         fs::write(folder.join("large"), vec![1; 40 << 20]).expect("write");
         bind(&folder);
@@ -189,13 +189,13 @@ fn a_comparison_is_in_nobody_s_way() {
 }
 
 #[test]
-fn a_disk_that_hangs_is_named_and_nobody_waits_without_a_word() {
-    let test = "a_disk_that_hangs_is_named_and_nobody_waits_without_a_word";
+fn a_hanging_disk_is_named_to_every_waiting_command() {
+    let test = "a_hanging_disk_is_named_to_every_waiting_command";
     on_own_machine(module_path!(), test, 64, |disk| {
         let folder = disk.folder();
         bind(&folder);
         if !Command::new("fsfreeze").arg("-f").arg(&disk.0).status().is_ok_and(|it| it.success()) {
-            return skip("a_disk_that_hangs_is_named", "fsfreeze does not do");
+            return skip("a_hanging_disk_is_named", "fsfreeze does not do");
         }
         fs::write(folder.join("new"), "1").expect("there is memory");
         let hangs = |code: i32, state: &serde_json::Value| {
@@ -203,15 +203,15 @@ fn a_disk_that_hangs_is_named_and_nobody_waits_without_a_word() {
             code == 1 && doing && state["worst_loss_ms"].as_u64() > Some(1000)
         };
         let state = until(&folder, hangs);
-        let is_said = state["wrong"].to_string().contains("no generation is made");
+        let is_reported = state["wrong"].to_string().contains("no generation is made");
         let mut words = Vec::new();
         for what in ["sync", "unbind"] {
             let mut command = Command::new(FSURE);
             let output = command.args(["ram", what]).arg(&folder).stderr(Stdio::piped());
             let mut child = output.spawn().expect("start");
             let mut line = String::new();
-            let said = child.stderr.take().expect("its words");
-            words.push(BufReader::new(said).read_line(&mut line).map(|_| line).expect("a word"));
+            let stderr = child.stderr.take().expect("its words");
+            words.push(BufReader::new(stderr).read_line(&mut line).map(|_| line).expect("a word"));
             child.kill().and_then(|()| child.wait()).expect("kill");
         }
         // More than it keeps waiting: who only asks has a place all the same.
@@ -227,7 +227,7 @@ fn a_disk_that_hangs_is_named_and_nobody_waits_without_a_word() {
         drop(waiting);
         let (code, state) = status(&folder);
         sh(&format!("fsfreeze -u {}", disk.0.display()));
-        assert!(is_said && hangs(code, &state), "{state}");
+        assert!(is_reported && hangs(code, &state), "{state}");
         for words in words {
             assert!(words.contains("waiting for its daemon"), "{words}");
         }

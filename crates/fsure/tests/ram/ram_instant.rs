@@ -247,7 +247,7 @@ fn every_generation_is_a_state_that_the_folder_had() {
         }
         sum.losses.sort_unstable();
         let (median, worst) = (sum.losses.get(sum.losses.len() / 2), sum.losses.last());
-        say(&format!(
+        print_line(&format!(
             "{} cuts under {} operations: {} instants, {} spread, {} wrong; {} of {} generations \
              counted as spread; lost {median:?} at the median, {worst:?} at most",
             sum.cuts,
@@ -265,7 +265,7 @@ fn every_generation_is_a_state_that_the_folder_had() {
     });
 }
 
-fn say(text: &str) {
+fn print_line(text: &str) {
     writeln!(std::io::stdout(), "{text}").expect("write it");
 }
 
@@ -391,7 +391,7 @@ impl Run {
             }
         }
         losses.sort_unstable();
-        say(&format!(
+        print_line(&format!(
             "{what}: {} operations; of {} cuts {instants} instants, {wrong} wrong; marked \
              {marks:?}, {spread:?} found; lost {:?}",
             history.len(),

@@ -43,8 +43,8 @@ impl Writing {
         let number = |line: String| line.strip_prefix("ACK ").unwrap().parse::<u64>().unwrap();
         let Some(first) = lines.next().map(number) else {
             let mut why = String::new();
-            let said = child.stderr.take().unwrap();
-            std::io::Read::read_to_string(&mut { said }, &mut why).unwrap();
+            let stderr = child.stderr.take().unwrap();
+            std::io::Read::read_to_string(&mut { stderr }, &mut why).unwrap();
             child.wait().unwrap();
             return Err(why);
         };

@@ -59,12 +59,12 @@ fn stores_through_a_map_come_to_the_disk() {
         Ok(mapper) => mapper,
         Err(error) => return skip(name, &format!("python3: {error}")),
     };
-    let mut said = BufReader::new(mapper.stdout.take().expect("a pipe")).lines();
+    let mut lines = BufReader::new(mapper.stdout.take().expect("a pipe")).lines();
     let mut report = mapper.stdin.take().expect("a pipe");
     let mut dates = Vec::new();
     for number in b'0'..b'5' {
         report.write_all(b"\n").expect("tell it");
-        said.next().expect("an answer").expect("a line");
+        lines.next().expect("an answer").expect("a line");
         let there = std::fs::metadata(&ram).expect("look at it");
         dates.push((there.mtime(), there.mtime_nsec()));
         comes(&mut engine, &disk, number);

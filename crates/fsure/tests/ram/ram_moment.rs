@@ -105,7 +105,7 @@ fn names_go_with_their_folder_also_if_another_has_its_place() {
 }
 
 #[test]
-fn a_generation_that_is_of_no_single_moment_says_so() {
+fn a_generation_of_no_single_moment_reports_its_spread() {
     let mut both = Both::new(|root| write(root.join("a"), "0"));
     let ram = both.ram();
     both.sync();

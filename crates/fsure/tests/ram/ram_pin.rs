@@ -107,13 +107,13 @@ fn a_limit_is_named_with_its_remedy() {
         Ok(output) => output,
         Err(error) => return skip("a_limit_is_named", &format!("setpriv: {error}")),
     };
-    let said = String::from_utf8_lossy(&output.stderr);
-    if said.starts_with("setpriv:") {
-        return skip("a_limit_is_named", &said);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.starts_with("setpriv:") {
+        return skip("a_limit_is_named", &stderr);
     }
-    assert_eq!(code(output.status), 2, "{said}");
-    assert!(said.contains("has 160.0 KiB, and RLIMIT_MEMLOCK allows 64.0 KiB"), "{said}");
-    assert!(said.contains("LimitMEMLOCK="), "{said}");
+    assert_eq!(code(output.status), 2, "{stderr}");
+    assert!(stderr.contains("has 160.0 KiB, and RLIMIT_MEMLOCK allows 64.0 KiB"), "{stderr}");
+    assert!(stderr.contains("LimitMEMLOCK="), "{stderr}");
 }
 
 /// Returns the state of the process that holds a folder; `None` if there is none.
@@ -166,13 +166,13 @@ fn folders_that_cannot_be_watched_are_refused_by_the_limit() {
         Err(error) => return skip(test, &format!("unshare: {error}")),
     };
     let _unpins = Pinned(folder.path());
-    let said = String::from_utf8_lossy(&output.stderr);
-    if said.starts_with("unshare:") || said.starts_with("sh:") {
-        return skip(test, &said);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if stderr.starts_with("unshare:") || stderr.starts_with("sh:") {
+        return skip(test, &stderr);
     }
-    assert_eq!(code(output.status), 2, "{said}");
-    assert!(said.contains("more folders than fs.inotify.max_user_watches"), "{said}");
-    assert!(said.contains("sysctl fs.inotify.max_user_watches="), "{said}");
+    assert_eq!(code(output.status), 2, "{stderr}");
+    assert!(stderr.contains("more folders than fs.inotify.max_user_watches"), "{stderr}");
+    assert!(stderr.contains("sysctl fs.inotify.max_user_watches="), "{stderr}");
 }
 
 /// A view of a folder with two files in it.
@@ -184,9 +184,11 @@ fn view(test: &str, folder: &Path) -> Option<FaultyFs> {
 }
 
 #[test]
-fn who_is_interrupted_leaves_nobody_who_takes_memory() {
+fn an_interrupted_command_leaves_no_process_that_takes_memory() {
     let folder = folder();
-    let Some(view) = view("who_is_interrupted", folder.path()) else { return };
+    let Some(view) = view("an_interrupted_command_leaves_no_process", folder.path()) else {
+        return;
+    };
     // Without an answer, it goes on filling.
     view.silence(&["bad"]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));

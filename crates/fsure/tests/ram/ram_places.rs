@@ -103,10 +103,10 @@ fn a_folder_that_is_mounted_elsewhere_is_refused() {
 }
 
 #[test]
-fn a_daemon_that_cannot_take_over_is_not_said_to_keep_it() {
+fn a_daemon_that_cannot_take_over_is_not_reported_as_its_keeper() {
     on_own_machine(
         module_path!(),
-        "a_daemon_that_cannot_take_over_is_not_said_to_keep_it",
+        "a_daemon_that_cannot_take_over_is_not_reported_as_its_keeper",
         64,
         |disk| {
             let folder = disk.folder();

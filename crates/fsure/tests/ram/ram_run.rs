@@ -49,7 +49,7 @@ fn the_command_has_its_way_and_its_exit_code() {
 }
 
 #[test]
-fn a_command_that_cannot_be_started_is_told_as_a_shell_does() {
+fn a_command_that_cannot_be_started_is_reported_as_by_a_shell() {
     let place = Place::new(User::Own);
     if users("a_command_that_cannot_be_started").is_empty() {
         return;
@@ -330,10 +330,10 @@ fn an_input_and_an_output_are_the_commands() {
         let mut input = child.stdin.take().unwrap();
         std::io::Write::write_all(&mut input, b"through").unwrap();
         drop(input);
-        let mut said = String::new();
-        child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        let mut stdout = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
         let output = child.wait_with_output().unwrap();
-        assert_eq!((&*said, &*words(&output)), ("through", "end\n"));
+        assert_eq!((&*stdout, &*words(&output)), ("through", "end\n"));
     }
 }
 
@@ -393,8 +393,8 @@ fn what_the_command_mounts_in_it_is_in_no_generation_s_way() {
 }
 
 #[test]
-fn a_folder_above_or_below_is_refused_whoever_has_it() {
-    let test = "a_folder_above_or_below_is_refused_whoever_has_it";
+fn a_folder_above_or_below_a_ram_folder_is_refused() {
+    let test = "a_folder_above_or_below_a_ram_folder_is_refused";
     for user in users(test) {
         let place = Place::new(user);
         let (inner, go) = (place.folder().join("inner"), place.home.path().join("go"));
@@ -403,8 +403,8 @@ fn a_folder_above_or_below_is_refused_whoever_has_it() {
         place.write("inner/file", "before");
         let wait = format!("echo in; until test -e {}; do sleep 0.01; done", go.display());
         let script = format!("{wait}; echo of inner > file");
-        let (child, mut said) = start(&mut place.run_in(&[&inner], &[], &script));
-        assert_eq!(said.next().as_deref(), Some("in"));
+        let (child, mut lines) = start(&mut place.run_in(&[&inner], &[], &script));
+        assert_eq!(lines.next().as_deref(), Some("in"));
         let output = place.run(&[], "true").output().unwrap();
         let is_root = rustix::process::geteuid().is_root();
         let mut bound = Command::new(env!("CARGO_BIN_EXE_fsure"));

@@ -46,7 +46,7 @@ enum Victim {
 /// A run, and the progress of its command.
 struct Run {
     child: Child,
-    said: Arc<AtomicU64>,
+    last_number: Arc<AtomicU64>,
     reader: Option<JoinHandle<()>>,
 }
 
@@ -81,21 +81,21 @@ fn command(folder: &Path, is_nobody: bool, count: u64) -> Command {
 impl Run {
     fn start(folder: &Path, is_nobody: bool, count: u64) -> Self {
         let mut child = command(folder, is_nobody, count).spawn().unwrap();
-        let said = Arc::<AtomicU64>::default();
+        let last_number = Arc::<AtomicU64>::default();
         let output = BufReader::new(child.stdout.take().unwrap());
         let reader = std::thread::spawn({
-            let said = Arc::clone(&said);
+            let last_number = Arc::clone(&last_number);
             move || {
                 for line in output.lines() {
-                    said.store(line.unwrap().parse().unwrap(), SeqCst);
+                    last_number.store(line.unwrap().parse().unwrap(), SeqCst);
                 }
             }
         });
-        Self { child, said, reader: Some(reader) }
+        Self { child, last_number, reader: Some(reader) }
     }
 
     fn wait_for(&mut self, number: u64) {
-        while self.said.load(SeqCst) < number {
+        while self.last_number.load(SeqCst) < number {
             assert!(self.child.try_wait().unwrap().is_none(), "{}", self.words());
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -143,7 +143,7 @@ impl Run {
         let code = self.child.wait().unwrap().code();
         self.reader.take().unwrap().join().unwrap();
         let words = self.words();
-        (code, self.said.load(SeqCst), words)
+        (code, self.last_number.load(SeqCst), words)
     }
 
     fn words(&mut self) -> String {
@@ -224,11 +224,11 @@ fn kills(test: &str, is_nobody: bool, rounds: u64) {
             _ => 0,
         };
         run.kill(victim);
-        let (code, said, words) = run.end();
+        let (code, last_number, words) = run.end();
         assert_eq!(words, "", "{what}");
         match victim {
             Victim::Wrapper => assert_eq!(code, None, "{what}"),
-            Victim::Keeper => assert_eq!((code, said), (Some(0), 400), "{what}"),
+            Victim::Keeper => assert_eq!((code, last_number), (Some(0), 400), "{what}"),
             Victim::First | Victim::Command => assert_eq!(code, Some(137), "{what}"),
             Victim::All => {
                 let (code, _, words) = Run::start(&folder, is_nobody, 0).end();
@@ -237,17 +237,17 @@ fn kills(test: &str, is_nobody: bool, rounds: u64) {
                 assert!(is_plain, "{what}: {words}");
             }
         }
-        assert_generation(&folder, if victim == Victim::All { before } else { said }, &what);
+        assert_generation(&folder, if victim == Victim::All { before } else { last_number }, &what);
         assert!(!folder.join(".fsure-ram").exists(), "{what}: something of ours is left");
     }
 }
 
 #[test]
-fn nothing_that_was_said_is_lost_with_root() {
-    kills("nothing_that_was_said_is_lost_with_root", false, campaign(10).into());
+fn no_acknowledged_write_is_lost_with_root() {
+    kills("no_acknowledged_write_is_lost_with_root", false, campaign(10).into());
 }
 
 #[test]
-fn nothing_that_was_said_is_lost_without_root() {
-    kills("nothing_that_was_said_is_lost_without_root", true, campaign(10).into());
+fn no_acknowledged_write_is_lost_without_root() {
+    kills("no_acknowledged_write_is_lost_without_root", true, campaign(10).into());
 }

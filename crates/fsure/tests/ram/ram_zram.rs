@@ -101,7 +101,7 @@ impl Drop for Thaws<'_> {
 /// Rewrites 16 MiB all the time, a piece after the other, with the number of the round,
 /// and says in another file when a round is over.
 fn rewrite(folder: &Path, is_over: &AtomicBool) -> u64 {
-    let [hot, says] = ["hot", "says"].map(|name| {
+    let [hot, finished] = ["hot", "finished"].map(|name| {
         File::options().write(true).open(folder.join(name)).expect("open, to rewrite it")
     });
     let mut round = 0_u64;
@@ -111,7 +111,7 @@ fn rewrite(folder: &Path, is_over: &AtomicBool) -> u64 {
         for place in 0..16 {
             hot.write_all_at(&piece, place * MIB as u64).expect("write a piece");
         }
-        says.write_all_at(&round.to_le_bytes(), 0).expect("say it");
+        finished.write_all_at(&round.to_le_bytes(), 0).expect("say it");
     }
     round
 }
@@ -133,11 +133,11 @@ fn generation(than: u64) -> (u64, u64, Vec<u64>) {
     };
     loop {
         let before = last();
-        let found = (numbers("says"), numbers("hot"));
-        if let (Some(number), (Some(says), Some(hot))) = (before, found)
+        let found = (numbers("finished"), numbers("hot"));
+        if let (Some(number), (Some(finished), Some(hot))) = (before, found)
             && last() == before
         {
-            return (number, says[0], hot);
+            return (number, finished[0], hot);
         }
         pause();
     }
@@ -150,7 +150,7 @@ fn every_generation_is_one_moment() {
         sh(&format!("chown 7:8 {0} && chmod 2750 {0}", folder.display()));
         fs::hard_link(folder.join("one"), folder.join("two")).expect("link");
         fs::write(folder.join("hot"), vec![0; 16 * MIB]).expect("write");
-        fs::write(folder.join("says"), [0; 8]).expect("write");
+        fs::write(folder.join("finished"), [0; 8]).expect("write");
         let before = fs::metadata(folder.join("one")).expect("look");
         bind(&folder, "200ms");
         let is = fs::metadata(&folder).expect("look");
@@ -164,24 +164,24 @@ fn every_generation_is_one_moment() {
             let writer = scope.spawn(|| rewrite(&folder, &is_over));
             // However this ends, the writer does, too.
             let looked = std::panic::catch_unwind(|| {
-                let (mut number, mut said) = (0, 0);
+                let (mut number, mut last_finished) = (0, 0);
                 for _ in 0..25 {
-                    let (next, says, hot) = generation(number);
-                    assert!(says >= said, "it went back");
-                    (number, said) = (next, says);
-                    let new = hot.iter().take_while(|found| **found == says + 1).count();
-                    let is_one = hot[new..].iter().all(|found| *found == says);
-                    assert!(is_one && new % (MIB / 8) == 0, "{says}: {new} of the next round");
+                    let (next, finished, hot) = generation(number);
+                    assert!(finished >= last_finished, "it went back");
+                    (number, last_finished) = (next, finished);
+                    let new = hot.iter().take_while(|found| **found == finished + 1).count();
+                    let is_one = hot[new..].iter().all(|found| *found == finished);
+                    assert!(is_one && new % (MIB / 8) == 0, "{finished}: {new} of the next round");
                     let state = status(&folder).1;
                     assert_eq!(state["unsettled"], serde_json::json!([]));
                     assert_eq!(state["spread_ms"], 0.0);
                 }
-                said
+                last_finished
             });
             is_over.store(true, Ordering::Relaxed);
             let written = writer.join().expect("the writer");
-            let said = looked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            assert!(said > 0 && said <= written);
+            let last_finished = looked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            assert!(last_finished > 0 && last_finished <= written);
         });
         end(&folder);
         assert_eq!(fs::metadata(folder.join("one")).expect("look").nlink(), 2);
@@ -222,8 +222,8 @@ fn databases_are_whole_after_a_crash() {
                 let mut python = Command::new("python3");
                 python.args(["-c", WRITER]).arg(&folder).arg(mode).current_dir("/");
                 let mut python = python.stdout(Stdio::piped()).spawn().expect("python3");
-                let said = python.stdout.as_mut().expect("its output").read_exact(&mut [0]);
-                said.expect("it is filled");
+                let read = python.stdout.as_mut().expect("its output").read_exact(&mut [0]);
+                read.expect("it is filled");
                 python
             });
             let before = status(&folder).1["generation"].as_u64().expect("a number");
@@ -257,13 +257,13 @@ fn databases_are_whole_after_a_crash() {
 fn stop_frozen(folder: &Path, worker: u64) -> std::sync::mpsc::Receiver<()> {
     loop {
         sh(&format!("kill -STOP {worker}"));
-        let (said, hear) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let (named, name) = std::sync::mpsc::channel();
         let file = folder.join("probe");
         std::thread::spawn(move || {
             named.send(fs::read_link("/proc/thread-self").expect("a name")).expect("a test");
             fs::write(file, "written").expect("write");
-            let _ = said.send(());
+            let _ = sender.send(());
         });
         let stat = Path::new("/proc").join(name.recv().expect("a name")).join("stat");
         // On a busy machine a write may be late as well: one that is frozen sleeps where
@@ -272,7 +272,7 @@ fn stop_frozen(folder: &Path, worker: u64) -> std::sync::mpsc::Receiver<()> {
             let sleeps = fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") D "));
             sleeps && guard(worker).is_some()
         };
-        let is_written = || match hear.recv_timeout(std::time::Duration::from_millis(10)) {
+        let is_written = || match receiver.recv_timeout(std::time::Duration::from_millis(10)) {
             Err(error) => error == std::sync::mpsc::RecvTimeoutError::Disconnected,
             Ok(()) => true,
         };
@@ -281,7 +281,7 @@ fn stop_frozen(folder: &Path, worker: u64) -> std::sync::mpsc::Receiver<()> {
             asked = if is_frozen() { asked + 1 } else { 0 };
         }
         if asked > 0 {
-            return hear;
+            return receiver;
         }
         sh(&format!("kill -CONT {worker}"));
         pause();
@@ -297,11 +297,11 @@ fn guard(worker: u64) -> Option<u64> {
 }
 
 #[test]
-fn who_is_killed_while_it_is_frozen_leaves_nobody_waiting() {
-    with("who_is_killed_while_it_is_frozen_leaves_nobody_waiting", |_| {
-        let folder = folder("who_is_killed_while_it_is_frozen_leaves_nobody_waiting");
+fn a_kill_while_it_is_frozen_leaves_no_process_waiting() {
+    with("a_kill_while_it_is_frozen_leaves_no_process_waiting", |_| {
+        let folder = folder("a_kill_while_it_is_frozen_leaves_no_process_waiting");
         fs::write(folder.join("hot"), vec![0; 16 * MIB]).expect("write");
-        fs::write(folder.join("says"), [0; 8]).expect("write");
+        fs::write(folder.join("finished"), [0; 8]).expect("write");
         bind(&folder, "100ms");
         let _thaws = Thaws(&folder);
         let is_over = AtomicBool::new(false);

@@ -76,7 +76,7 @@ use std::io::Write as _;
 /// prints at its end.
 pub fn skip(test: &str, why: &str) {
     let line = format!("DID NOT RUN: {test}: {}\n", why.trim().replace('\n', "; "));
-    say(&line);
+    print_uncaptured(&line);
     if let Some(list) = std::env::var_os("FSURE_SKIPPED") {
         let mut list = OpenOptions::new().create(true).append(true).open(list).expect("open list");
         list.write_all(line.as_bytes()).expect("append to FSURE_SKIPPED");
@@ -84,11 +84,11 @@ pub fn skip(test: &str, why: &str) {
 }
 
 /// Says that a test is run once more, since another process has disturbed it.
-pub fn say_again(test: &str, why: &str) {
-    say(&format!("ONCE MORE: {test}: {}\n", why.trim().replace('\n', "; ")));
+pub fn report_retry(test: &str, why: &str) {
+    print_uncaptured(&format!("ONCE MORE: {test}: {}\n", why.trim().replace('\n', "; ")));
 }
 
-fn say(line: &str) {
+fn print_uncaptured(line: &str) {
     // Not eprintln!: that is captured, and shown only when the test fails.
     std::io::stderr().write_all(line.as_bytes()).expect("write to standard error");
 }

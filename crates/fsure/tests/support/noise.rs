@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 
-use super::say_again;
+use super::report_retry;
 
 /// Runs of a test that is disturbed each time.
 const ATTEMPTS_MAX: u32 = 30;
@@ -20,10 +20,10 @@ pub fn undisturbed(test: &str, body: impl Fn()) {
     for _ in 1..ATTEMPTS_MAX {
         let noise = Noise::listen();
         let Err(panic) = catch_unwind(AssertUnwindSafe(&body)) else { return };
-        if !noise.is_heard() {
+        if !noise.is_disturbed() {
             resume_unwind(panic);
         }
-        say_again(test, "another process changed loop devices meanwhile");
+        report_retry(test, "another process changed loop devices meanwhile");
     }
     body();
 }
@@ -43,7 +43,7 @@ impl Noise {
         Self(events)
     }
 
-    fn is_heard(&self) -> bool {
+    fn is_disturbed(&self) -> bool {
         let mut buffer = [MaybeUninit::uninit(); 1024];
         Reader::new(&self.0, &mut buffer).next().is_ok()
     }

@@ -13,7 +13,7 @@ use super::{Run, fsure_of};
 /// dropped.
 pub struct Talking {
     pub child: Child,
-    pub said: Value,
+    pub first_line: Value,
     lines: BufReader<ChildStdout>,
 }
 
@@ -31,8 +31,8 @@ impl Talking {
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("start fsure");
         let lines = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut talking = Self { child, said: Value::Null, lines };
-        talking.said = talking.next()?;
+        let mut talking = Self { child, first_line: Value::Null, lines };
+        talking.first_line = talking.next()?;
         Some(talking)
     }
 
@@ -76,13 +76,13 @@ fn try_witness(home: &Path, listen: &str) -> Option<(Talking, String)> {
     let folder = home.join("witness");
     let args = ["witness", "--listen", listen, "--dir", folder.to_str().expect("UTF-8")];
     let talking = Talking::try_start(home, &args)?;
-    let address = talking.said["address"].as_str().expect("an address").to_owned();
+    let address = talking.first_line["address"].as_str().expect("an address").to_owned();
     Some((talking, address))
 }
 
 /// Returns the number of writes that were reported as durable to a witness of that home,
 /// by its log: a check takes so long that the writer has removed its first files by then.
-pub fn heard(home: &Path, run: &str) -> usize {
+pub fn witnessed_writes(home: &Path, run: &str) -> usize {
     let log = std::fs::read(home.join("witness").join(format!("{run}.log"))).unwrap_or_default();
     let (mut rest, mut acked) = (log.get(28..).unwrap_or_default(), 0);
     while let Some(length) = rest.first_chunk() {
@@ -124,9 +124,9 @@ impl Place {
     pub fn write(&self, address: &str, more: &[&str]) -> PathBuf {
         let args = [&["write", self.disk(), "--witness", address, "--methods", "fsync"], more];
         let writer = Talking::start(self.home(), &args.concat());
-        let folder = PathBuf::from(writer.said["folder"].as_str().expect("a folder"));
-        let run = writer.said["run"].as_str().expect("a name");
-        while heard(self.home(), run) < 100 {
+        let folder = PathBuf::from(writer.first_line["folder"].as_str().expect("a folder"));
+        let run = writer.first_line["run"].as_str().expect("a name");
+        while witnessed_writes(self.home(), run) < 100 {
             std::thread::sleep(Duration::from_millis(5));
         }
         writer.kill();

@@ -86,7 +86,7 @@ pub fn crash(test: &str, folder: &Path, args: &[&str]) -> Option<Report> {
         if run.code != 70 || runs == DISTURBED_MAX {
             return Some(Report::new(run));
         }
-        super::say_again(test, "another process changed loop devices meanwhile");
+        super::report_retry(test, "another process changed loop devices meanwhile");
     }
 }
 

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_wrote_is_told_from_what_was_half_written() {
+    fn a_write_of_another_process_is_distinguished_from_a_half_write() {
         let (old, new) = (vec![1; 8192], vec![2; 10_000]);
         let piece = piece_of(old.clone(), new.clone());
         let now = |bytes: Vec<u8>| piece_of(bytes, Vec::new());

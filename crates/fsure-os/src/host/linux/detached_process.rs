@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_says_lines_and_is_known_by_its_beginning() {
+    fn lines_of_a_process_are_read_and_it_is_identified_by_its_start() {
         let script = "echo one; echo two; read -r x < /proc/self/stat; exec sleep 1000";
         let arguments = ["-c", script].map(OsString::from);
         let mut started = DetachedProcess::spawn(Path::new("/bin/sh"), &arguments, true).unwrap();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn systemd_is_told() {
+    fn systemd_is_notified() {
         let folder = tempfile::tempdir().unwrap();
         let name = folder.path().join("socket");
         let socket = UnixDatagram::bind(&name).unwrap();

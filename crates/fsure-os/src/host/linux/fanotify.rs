@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn events_and_their_records_are_told_apart() {
+    fn events_and_their_records_are_distinguished() {
         let two = [record(2, b"handle", b"name\0\0"), record(1, b"", b"")].concat();
         let batch = [event(4, &two), event(0x4000, b""), event(1, &record(3, b"x", b""))].concat();
         assert_eq!(described(&batch), r"4(2/6/name\x00\x00 1/0/) 16384() 1(3/1/)");
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_said_once_and_ends_there() {
+    fn a_truncated_event_is_reported_once_and_ends_the_list() {
         let whole = event(1, &record(2, b"handle", b"name\0"));
         let batch = [&whole[..], &whole].concat();
         let first = r"1(2/6/name\x00)";

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn swaps_are_told_apart() {
+    fn swaps_are_distinguished() {
         let table = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
                      /dev/zram0  partition\t1024\t\t4\t\t100\n\
                      /swap\\040file  file\t\t2048\t\t0\t\t-2\n\

@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_drive_did_not_say_is_not_known() {
+    fn a_missing_answer_of_a_drive_is_not_known() {
         let errno = |errno| Err(io::Error::from_raw_os_error(errno));
         for (is_on, expected) in [
             (Ok(true), "on"),
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_says_its_serial_number_and_firmware_in_pages() {
+    fn serial_number_and_firmware_are_read_from_pages() {
         let mut ata = vec![0; 60 + 512];
         ata[60 + 46..60 + 54].copy_from_slice(b"3MCR20 1");
         let pages = Pages::read(b"\0\x80\0\x08 S3Z9NB0", &ata);

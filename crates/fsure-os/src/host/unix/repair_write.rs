@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gains_by_what_is_refused() {
+    fn no_user_gains_rights_from_a_refused_folder() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name| std::fs::File::create(folder.path().join(name)).unwrap();
         let (model, copy) = (file("model"), file("copy"));

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_say_what_a_name_is() {
+    fn tags_give_the_kind_of_a_name() {
         for (is_folder, tag, expected) in [
             (false, None, Kind::File),
             (true, None, Kind::Folder),

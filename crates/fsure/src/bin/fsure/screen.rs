@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_left_is_no_error_and_a_full_disk_is() {
+    fn a_reader_that_left_is_not_an_error_and_a_full_disk_is() {
         for (kind, is_error) in
             [(io::ErrorKind::BrokenPipe, false), (io::ErrorKind::StorageFull, true)]
         {
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_roots_each_warning_says_which() {
+    fn a_warning_names_its_root_if_there_are_several() {
         let (screen, output, errors) = screen(PLAIN, false);
         let task = screen.begin(RootPaths::at("/r\x1b".as_ref()), true);
         task.finding(&finding(b"a", Verdict::Rotten));

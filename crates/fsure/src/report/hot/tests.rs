@@ -66,7 +66,7 @@ fn the_tree_has_the_hottest_first_and_nothing_that_only_leads_there() {
 }
 
 #[test]
-fn what_a_source_does_not_tell_is_no_zero() {
+fn a_figure_that_a_source_lacks_is_not_zero() {
     let hot = hot(TraceSource::Fanotify);
     let text = text(&hot, By::Saved);
     let log = text.lines().find(|line| line.contains("log")).unwrap();
@@ -102,7 +102,7 @@ fn lines_for_programs_are_the_folders_own() {
 }
 
 #[test]
-fn advice_says_what_it_costs() {
+fn advice_names_its_cost() {
     let text = advice_text(&hot(TraceSource::Ebpf));
     let start = "bind     /srv/db\n         saves 180 s per hour; needs 1.0 MiB; holds: unknown\n";
     assert!(text.starts_with(start), "{text}");

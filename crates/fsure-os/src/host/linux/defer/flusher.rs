@@ -287,13 +287,13 @@ mod tests {
 
     /// The first that is slow is not foreseen. What comes behind it is.
     #[test]
-    fn who_becomes_slow_is_waited_for() {
+    fn a_device_that_becomes_slow_is_waited_for() {
         let (lag, calls) = simulated(1_000, 1, 10, &[10, 10, 700, 10, 10]);
         assert!((700..=1_250).contains(&lag) && calls > 0, "{lag} {calls}");
     }
 
     #[test]
-    fn who_may_not_be_acknowledged() {
+    fn flushes_that_must_not_be_acknowledged() {
         let shared = page(1_000);
         FlushWork::new(&shared, &[], Duration::ZERO);
         let now = 10 * MS;
@@ -384,7 +384,7 @@ mod tests {
 
     /// A call noted by a process that was killed before it could wake the flusher.
     #[test]
-    fn what_nobody_woke_for_is_flushed_in_time() {
+    fn an_unnoticed_write_is_flushed_in_time() {
         let (longest, pause) = (Duration::from_secs(8), Duration::from_millis(5));
         // How much later than asked for a sleep ended here, too.
         let mut late = Duration::ZERO;
@@ -415,7 +415,7 @@ mod tests {
 
     /// The kernel's part: a thread that ends leaves the page marked.
     #[test]
-    fn who_dies_leaves_a_mark() {
+    fn a_process_that_dies_leaves_a_mark() {
         let shared = Arc::new(page(1_000));
         let own_page = Arc::clone(&shared);
         std::thread::spawn(move || own(&own_page)).join().unwrap();

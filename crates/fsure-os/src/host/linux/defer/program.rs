@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_a_loader_is_told_from_what_has_none() {
+    fn programs_with_a_loader_are_distinguished_from_static_ones() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, content: &[u8], mode: u32| {
             let path = folder.path().join(name);

@@ -318,11 +318,11 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_is_told() {
+    fn a_full_map_is_reported() {
         let sizes = [("folders", 1), ("processes", 1)];
         let mut kernel = match Kernel::with_map_sizes(&[], &sizes) {
             Ok(kernel) => kernel,
-            Err(error) => return did_not_run("what_finds_no_room_is_told", &error.to_string()),
+            Err(error) => return did_not_run("a_full_map_is_reported", &error.to_string()),
         };
         let folder = tempfile::tempdir().unwrap();
         let script = "mkdir a b; for name in a/1 a/2 b/1; do echo x > $name; cat $name; done";

@@ -17,9 +17,9 @@ fn seen(test: &str, path: &Path, script: &str) -> Option<TraceReport> {
 }
 
 #[test]
-fn folders_that_are_used_once_are_all_told() {
+fn folders_that_are_used_once_are_all_reported() {
     const FOLDERS: usize = 3000;
-    let test = "folders_that_are_used_once_are_all_told";
+    let test = "folders_that_are_used_once_are_all_reported";
     let Some((_folder, path)) = on_a_disk(test) else { return };
     for number in 0..FOLDERS {
         std::fs::create_dir(path.join(format!("f{number}"))).unwrap();
@@ -34,8 +34,8 @@ fn folders_that_are_used_once_are_all_told() {
 }
 
 #[test]
-fn a_folder_far_below_is_told_or_said_to_be_lost() {
-    let test = "a_folder_far_below_is_told";
+fn a_deep_folder_is_reported_or_counted_as_lost() {
+    let test = "a_deep_folder_is_reported_or_counted_as_lost";
     let Some((_folder, path)) = on_a_disk(test) else { return };
     let script = "for depth in 100 300; do
             (at=0; while test $at -lt $depth; do mkdir -p a; cd -P a; at=$((at + 1)); done

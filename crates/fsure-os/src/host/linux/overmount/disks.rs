@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_swap_of_any_name_is_told() {
+    fn a_swap_of_any_name_is_found() {
         let table = b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
             /dev/sda2                               partition\t8388604\t0\t-2\n\
             /srv/a\\040b\xff                          file\t\t1020\t\t0\t\t-3\n\
