@@ -171,7 +171,7 @@ impl Drive {
         Ok(match self.traits.behavior {
             Behavior::Honest => write + self.traits.latency.of_flush(data.len() as u64),
             // As a driver does it for a drive that has no such write.
-            Behavior::Defer { .. } => write + self.settle_by_flush(now),
+            Behavior::Defer { .. } => write + self.persist_for_flush(now),
             Behavior::Protected | Behavior::Lying { .. } => write,
         })
     }
@@ -192,11 +192,11 @@ impl Drive {
     /// Takes a flush; returns the time until it is acknowledged. The behavior decides
     /// what it makes durable.
     pub fn flush(&mut self, now: Duration) -> Result<Duration, DriveError> {
-        self.settle(now);
+        self.persist_due(now);
         self.epoch += 1;
         self.note(Recorder::flushed);
         self.counts.flushes += 1;
-        Ok(self.settle_by_flush(now))
+        Ok(self.persist_for_flush(now))
     }
 
     /// Notes in the history that everything up to a number was acknowledged as safe.
@@ -206,7 +206,7 @@ impl Drive {
 
     /// Returns what is on the medium if the power is cut now.
     pub fn cut(&mut self, now: Duration, cut: CutVariant, random: &mut Random) -> Image {
-        self.settle(now);
+        self.persist_due(now);
         let mut image = self.medium.clone();
         cut.leave(&self.pending, &mut image, random);
         image
@@ -220,10 +220,10 @@ impl Drive {
     /// Changes the kind of the drive from now on. What the former kind has made durable
     /// stays.
     pub fn set_behavior(&mut self, now: Duration, behavior: Behavior) {
-        self.settle(now);
+        self.persist_due(now);
         self.traits.behavior = behavior;
         (self.flushed_at, self.flush_due) = (None, None);
-        self.settle(now);
+        self.persist_due(now);
     }
 
     /// Fails `errors` changes after `writes` more that succeed, and no others.
@@ -237,13 +237,13 @@ impl Drive {
         change: DriveChange,
         is_durable: bool,
     ) -> Result<(), DriveError> {
-        self.settle(now);
+        self.persist_due(now);
         self.may_fail()?;
         change.make(&mut self.seen).ok_or(DriveError::OutOfRange)?;
         self.note(|recorder| recorder.changed(&change));
         self.pending.push(PendingWrite { at: now, epoch: self.epoch, is_durable, change });
-        self.pending.settle_beyond(CACHE, &mut self.medium);
-        self.settle(now);
+        self.pending.apply_beyond(CACHE, &mut self.medium);
+        self.persist_due(now);
         Ok(())
     }
 
@@ -260,7 +260,7 @@ impl Drive {
 
     /// Makes durable what the behavior makes durable for a flush, and returns the time
     /// that this takes.
-    fn settle_by_flush(&mut self, now: Duration) -> Duration {
+    fn persist_for_flush(&mut self, now: Duration) -> Duration {
         let waiting = self.pending.volatile_bytes();
         let is_done = match self.traits.behavior {
             Behavior::Honest => true,
@@ -276,25 +276,25 @@ impl Drive {
         if !is_done {
             return Duration::ZERO;
         }
-        self.pending.settle_all(&mut self.medium);
+        self.pending.apply_all(&mut self.medium);
         (self.flushed_at, self.flush_due) = (Some(now), None);
         self.traits.latency.of_flush(waiting)
     }
 
     /// Makes durable what the drive brings to the medium by itself.
-    fn settle(&mut self, now: Duration) {
+    fn persist_due(&mut self, now: Duration) {
         match self.traits.behavior {
-            Behavior::Honest => self.pending.settle_durable(&mut self.medium),
-            Behavior::Protected => self.pending.settle_all(&mut self.medium),
+            Behavior::Honest => self.pending.apply_durable(&mut self.medium),
+            Behavior::Protected => self.pending.apply_all(&mut self.medium),
             Behavior::Lying { lag } => {
                 if let Some(until) = lag.and_then(|lag| now.checked_sub(lag)) {
-                    self.pending.settle_until(until, &mut self.medium);
+                    self.pending.apply_until(until, &mut self.medium);
                 }
             }
             Behavior::Defer { .. } => {
                 if let Some(due) = self.flush_due.filter(|due| *due <= now) {
                     // What came before it was due; later writes wait for the next.
-                    self.pending.settle_until(due, &mut self.medium);
+                    self.pending.apply_until(due, &mut self.medium);
                     (self.flushed_at, self.flush_due) = (Some(due), None);
                 }
             }

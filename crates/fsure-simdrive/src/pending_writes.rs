@@ -99,8 +99,8 @@ impl PendingWrites {
 
     /// Brings the oldest changes to the medium until the rest takes at most `most` bytes
     /// of memory.
-    pub(super) fn settle_beyond(&mut self, most: usize, medium: &mut Image) {
-        while self.held > most && self.settle_first(medium) {}
+    pub(super) fn apply_beyond(&mut self, most: usize, medium: &mut Image) {
+        while self.held > most && self.apply_first(medium) {}
     }
 
     /// Returns the bytes that a cut may lose.
@@ -113,29 +113,29 @@ impl PendingWrites {
     }
 
     /// Brings all to the medium.
-    pub(super) fn settle_all(&mut self, medium: &mut Image) {
-        self.settle_while(|_| true, medium);
+    pub(super) fn apply_all(&mut self, medium: &mut Image) {
+        self.apply_while(|_| true, medium);
     }
 
     /// Brings what was acknowledged until then to the medium.
-    pub(super) fn settle_until(&mut self, until: Duration, medium: &mut Image) {
-        self.settle_while(|waiting| waiting.at <= until, medium);
+    pub(super) fn apply_until(&mut self, until: Duration, medium: &mut Image) {
+        self.apply_while(|waiting| waiting.at <= until, medium);
     }
 
     /// Brings what is durable and has nothing before it to the medium.
-    pub(super) fn settle_durable(&mut self, medium: &mut Image) {
-        self.settle_while(|_| false, medium);
+    pub(super) fn apply_durable(&mut self, medium: &mut Image) {
+        self.apply_while(|_| false, medium);
     }
 
-    fn settle_while(&mut self, is_due: impl Fn(&PendingWrite) -> bool, medium: &mut Image) {
+    fn apply_while(&mut self, is_due: impl Fn(&PendingWrite) -> bool, medium: &mut Image) {
         let is_due = |waiting: &PendingWrite| waiting.is_durable || is_due(waiting);
         while self.changes.front().is_some_and(is_due) {
-            self.settle_first(medium);
+            self.apply_first(medium);
         }
     }
 
     /// Brings the oldest change to the medium; false if there was none.
-    fn settle_first(&mut self, medium: &mut Image) -> bool {
+    fn apply_first(&mut self, medium: &mut Image) -> bool {
         let Some(waiting) = self.changes.pop_front() else { return false };
         if !waiting.is_durable {
             self.volatile_bytes -= waiting.change.length();

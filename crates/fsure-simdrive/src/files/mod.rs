@@ -166,11 +166,11 @@ impl FileDrive {
     /// Changes the kind of the drive from now on. What the former kind has made durable
     /// stays.
     pub fn set_behavior(&mut self, now: Duration, behavior: Behavior) {
-        self.settle(now);
+        self.persist_due(now);
         self.traits.behavior = behavior;
         self.deferred.clear();
         (self.synced_at, self.sync_due) = (None, None);
-        self.settle(now);
+        self.persist_due(now);
     }
 
     /// Fails `errors` writes after `writes` more that succeed, and no others.
@@ -181,7 +181,7 @@ impl FileDrive {
     /// Returns the drive after a power cut now, when the power comes back: a drive
     /// without any earlier requests.
     pub fn cut(&mut self, now: Duration, cut: CutVariant, random: &mut Random) -> Self {
-        self.settle(now);
+        self.persist_due(now);
         self.left(now, cut, random, &BTreeSet::new())
     }
 
@@ -192,7 +192,7 @@ impl FileDrive {
         cut: CutVariant,
         random: &mut Random,
     ) -> (Self, PreCutState) {
-        self.settle(now);
+        self.persist_due(now);
         let state = PreCutState { drive: self.clone(), now, cut, random: random.clone() };
         (self.left(now, cut, random, &BTreeSet::new()), state)
     }
@@ -283,13 +283,13 @@ impl FileDrive {
         while self.pending.held() > CACHE
             && let Some(oldest) = self.pending.oldest()
         {
-            self.settle_all((oldest + now) / 2);
+            self.persist_until((oldest + now) / 2);
         }
     }
 
     /// Makes everything durable that a sync of a file or a folder covers; returns its
     /// bytes.
-    fn settle_by_sync(&mut self, inode: u64, until: Duration) -> u64 {
+    fn persist_for_sync(&mut self, inode: u64, until: Duration) -> u64 {
         let mut taken = self.pending.content(inode, until);
         match self.traits.mode {
             Mode::Journal => taken.extend(self.pending.names(None, until)),
@@ -316,19 +316,19 @@ impl FileDrive {
     }
 
     /// Makes durable what the drive brings to the medium by itself.
-    fn settle(&mut self, now: Duration) {
+    fn persist_due(&mut self, now: Duration) {
         match self.traits.behavior {
             Behavior::Honest => {}
-            Behavior::Protected => self.settle_all(now),
+            Behavior::Protected => self.persist_until(now),
             Behavior::Lying { lag } => {
                 if let Some(until) = lag.and_then(|lag| now.checked_sub(lag)) {
-                    self.settle_all(until);
+                    self.persist_until(until);
                 }
             }
             Behavior::Defer { .. } => {
                 if let Some(due) = self.sync_due.filter(|due| *due <= now) {
                     for inode in std::mem::take(&mut self.deferred) {
-                        self.settle_by_sync(inode, due);
+                        self.persist_for_sync(inode, due);
                     }
                     (self.synced_at, self.sync_due) = (Some(due), None);
                 }
@@ -336,7 +336,7 @@ impl FileDrive {
         }
     }
 
-    fn settle_all(&mut self, until: Duration) {
+    fn persist_until(&mut self, until: Duration) {
         let taken = self.pending.all(until);
         self.make_durable(taken);
     }

@@ -250,7 +250,7 @@ impl VirtualFs for FileDrive {
 
     fn sync(&mut self, now: Duration, inode: u64) -> FsResult<Duration> {
         self.inode(inode)?;
-        self.settle(now);
+        self.persist_due(now);
         self.epoch += 1;
         self.counts.syncs += 1;
         let due = match self.traits.behavior {
@@ -266,7 +266,7 @@ impl VirtualFs for FileDrive {
             self.sync_due.get_or_insert(due);
             return Ok(Duration::ZERO);
         }
-        let bytes = self.settle_by_sync(inode, now);
+        let bytes = self.persist_for_sync(inode, now);
         self.synced_at = Some(now);
         Ok(self.traits.latency.of_flush(bytes))
     }
