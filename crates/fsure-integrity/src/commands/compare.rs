@@ -121,21 +121,21 @@ impl Merge<'_> {
                 (None, Some(theirs)) if here.unread.remove(&theirs.path) => {
                     self.unknown(theirs.path);
                 }
-                (mine, theirs) => self.settle(mine, theirs)?,
+                (mine, theirs) => self.compare_pair(mine, theirs)?,
             }
         }
         // New and unread: no record has them.
         for path in here.unread.union(&there.unread) {
             self.unknown(path.clone());
         }
-        self.settle_waiting()
+        self.report_one_sided()
     }
 
     fn unknown(&mut self, path: RelPath) {
         self.report(Difference::Unknown, path, None, EntryKind::File);
     }
 
-    fn settle(&mut self, here: Option<SideEntry>, there: Option<SideEntry>) -> Result<()> {
+    fn compare_pair(&mut self, here: Option<SideEntry>, there: Option<SideEntry>) -> Result<()> {
         let mut records = [None, None];
         for (place, item) in records.iter_mut().zip([here, there]) {
             match item {
@@ -149,7 +149,7 @@ impl Merge<'_> {
             }
         }
         match records {
-            [Some(here), Some(there)] => self.settle_both(&here, &there),
+            [Some(here), Some(there)] => self.compare_records(&here, &there),
             [Some(one), None] | [None, Some(one)]
                 if self.only_files && one.entry.kind != EntryKind::File => {}
             [Some(here), None] => self.waiting.depart(&here, true, self.content_key(&here))?,
@@ -174,7 +174,7 @@ impl Merge<'_> {
         reports.then(|| digest.to_vec())
     }
 
-    fn settle_both(&mut self, here: &Record, there: &Record) {
+    fn compare_records(&mut self, here: &Record, there: &Record) {
         let (mine, theirs): (&Entry, &Entry) = (&here.entry, &there.entry);
         let is_plain = mine.kind == theirs.kind && mine.target == theirs.target;
         let is_resized = size(here).zip(size(there)).is_some_and(|(mine, theirs)| mine != theirs);
@@ -190,9 +190,9 @@ impl Merge<'_> {
         self.report(difference, here.path.clone(), None, mine.kind);
     }
 
-    /// Settles the entries that are on one side only: each is under another name on the
+    /// Reports the entries that are on one side only: each is under another name on the
     /// other side, or missing there.
-    fn settle_waiting(&mut self) -> Result<()> {
+    fn report_one_sided(&mut self) -> Result<()> {
         self.waiting.pair_by_content()?;
         let mut after = None;
         loop {

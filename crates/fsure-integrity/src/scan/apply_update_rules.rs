@@ -28,16 +28,16 @@ impl CatalogChange {
     }
 
     /// Writes the change for a finding to the catalog.
-    pub(super) fn write(self, catalog: &mut Catalog, settled: &PathResult) -> Result<()> {
-        let is_bad = matches!(settled.stored, Some(StoredRow::Bad(_)));
-        match (self, settled.row()) {
-            (Self::Same(record), Some(row)) if settled.moved_row().is_some() => {
+    pub(super) fn write(self, catalog: &mut Catalog, result: &PathResult) -> Result<()> {
+        let is_bad = matches!(result.stored, Some(StoredRow::Bad(_)));
+        match (self, result.row()) {
+            (Self::Same(record), Some(row)) if result.moved_row().is_some() => {
                 catalog.put_moved(row, record, None)?;
             }
-            (Self::Other(record, blocks), Some(row)) if settled.moved_row().is_some() => {
+            (Self::Other(record, blocks), Some(row)) if result.moved_row().is_some() => {
                 catalog.put_moved(row, record, Some(&blocks))?;
             }
-            (Self::Delete, _) => return catalog.delete(&settled.path),
+            (Self::Delete, _) => return catalog.delete(&result.path),
             (Self::Same(record), Some(row)) => catalog.put_same_content(row, record)?,
             (Self::Other(record, blocks), _) if is_bad => {
                 catalog.put_over_bad(record, &blocks)?;
@@ -47,8 +47,8 @@ impl CatalogChange {
                 return Err(Error::Internal("the same content as no record".to_owned()));
             }
         }
-        if settled.size() >= KEEP_PARTS_MIN {
-            catalog.unfinished_files_mut().forget(&settled.path)?;
+        if result.size() >= KEEP_PARTS_MIN {
+            catalog.unfinished_files_mut().forget(&result.path)?;
         }
         Ok(())
     }
@@ -67,48 +67,48 @@ fn is_same_folder(then: &Entry, now: &Entry) -> bool {
 /// if there is nothing to write, or nothing that can be written.
 pub(super) fn decide(
     catalog: &mut Catalog,
-    settled: &PathResult,
+    result: &PathResult,
     time: RunTime,
 ) -> Option<CatalogChange> {
-    let is_bad = matches!(settled.stored, Some(StoredRow::Bad(_)));
-    let entry = match &settled.entry {
+    let is_bad = matches!(result.stored, Some(StoredRow::Bad(_)));
+    let entry = match &result.entry {
         Some(entry) if entry.kind != EntryKind::Special => entry,
         // It might be there: it could not be checked.
-        None if !settled.may_be_forgotten => return None,
+        None if !result.may_be_forgotten => return None,
         // Gone, or no longer anything that is recorded.
         _ if is_bad => return Some(CatalogChange::Delete),
-        _ => return settled.row().map(|row| tombstone(row, time)),
+        _ => return result.row().map(|row| tombstone(row, time)),
     };
-    let content = settled.content.as_deref().filter(|_| settled.unreadable.is_empty());
-    match (entry.kind, content, settled.row()) {
+    let content = result.content.as_deref().filter(|_| result.unreadable.is_empty());
+    match (entry.kind, content, result.row()) {
         // Known by its inode and stat, or by its name in another spelling:
         // nothing that is recorded changes.
         (EntryKind::File, None, Some(row))
-            if settled.moved_row().is_some() && is_same_content(settled.verdict) =>
+            if result.moved_row().is_some() && is_same_content(result.verdict) =>
         {
-            let (path, entry) = (settled.path.clone(), entry.clone());
+            let (path, entry) = (result.path.clone(), entry.clone());
             Some(CatalogChange::Same(Record { path, entry, ..row.record.clone() }))
         }
         (EntryKind::File, None, _) => None,
-        (EntryKind::File, Some(content), Some(row)) if is_same_content(settled.verdict) => {
-            Some(same_content(catalog, settled, row, entry, content))
+        (EntryKind::File, Some(content), Some(row)) if is_same_content(result.verdict) => {
+            Some(same_content(catalog, result, row, entry, content))
         }
         (EntryKind::File, Some(content), _) => {
             let blocks = content.values();
-            Some(CatalogChange::Other(record(settled, entry, Some(content), time), blocks))
+            Some(CatalogChange::Other(record(result, entry, Some(content), time), blocks))
         }
         // A folder's dates say nothing that its names do not say; its inode, in
         // whose place another one may be mounted.
         (kind, _, Some(row))
-            if settled.verdict == Verdict::Ok
-                && settled.norm.is_none()
+            if result.verdict == Verdict::Ok
+                && result.norm.is_none()
                 && !row.is_gone()
                 && (kind == EntryKind::Folder && is_same_folder(&row.record.entry, entry)
                     || row.record.entry == *entry) =>
         {
             None
         }
-        _ => Some(CatalogChange::Other(record(settled, entry, None, time), Vec::new())),
+        _ => Some(CatalogChange::Other(record(result, entry, None, time), Vec::new())),
     }
 }
 
@@ -120,7 +120,7 @@ fn tombstone(row: &Row, time: RunTime) -> CatalogChange {
 /// not have before, and with the stat of now.
 fn same_content(
     catalog: &mut Catalog,
-    settled: &PathResult,
+    result: &PathResult,
     row: &Row,
     entry: &Entry,
     content: &ReadContent,
@@ -134,7 +134,7 @@ fn same_content(
         digests.insert(algorithm, value);
     }
     let record = Record {
-        path: settled.path.clone(),
+        path: result.path.clone(),
         entry: entry.clone(),
         digests,
         hashed_ns: content.hashed_ns,
@@ -145,13 +145,13 @@ fn same_content(
 }
 
 fn record(
-    settled: &PathResult,
+    result: &PathResult,
     entry: &Entry,
     content: Option<&ReadContent>,
     time: RunTime,
 ) -> Record {
     Record {
-        path: settled.path.clone(),
+        path: result.path.clone(),
         entry: entry.clone(),
         digests: content.map(|content| content.digests.clone()).unwrap_or_default(),
         hashed_ns: content.map_or(time.started_ns(), |content| content.hashed_ns),

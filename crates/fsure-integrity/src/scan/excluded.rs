@@ -20,10 +20,10 @@ pub(super) fn result_of(
         StoredRow::Bad(_) => RecordState::Bad,
     };
     let verdict = judge(known, Observation::LeftOut, DateRules::default());
-    let mut settled = PathResult::new(path, Some(stored), None, verdict);
-    settled.reason = reason_of(why);
-    settled.may_be_forgotten = true;
-    Some(settled)
+    let mut result = PathResult::new(path, Some(stored), None, verdict);
+    result.reason = reason_of(why);
+    result.may_be_forgotten = true;
+    Some(result)
 }
 
 /// Nested roots, as the record and the walk know them.

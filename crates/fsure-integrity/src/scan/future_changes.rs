@@ -13,12 +13,12 @@ pub(super) struct FutureChanges {
 }
 
 impl FutureChanges {
-    pub(super) fn add(&mut self, settled: &PathResult, time: RunTime) {
-        let Some(entry) = settled.entry.as_ref() else { return };
+    pub(super) fn add(&mut self, result: &PathResult, time: RunTime) {
+        let Some(entry) = result.entry.as_ref() else { return };
         let is_future = |change_ns| is_in_the_future(change_ns, time.started_ns());
         if entry.kind == EntryKind::File && entry.ctime_ns.is_some_and(is_future) {
             self.files += 1;
-            self.first.get_or_insert_with(|| settled.path.clone());
+            self.first.get_or_insert_with(|| result.path.clone());
         }
     }
 

@@ -18,17 +18,17 @@ pub(super) fn known_damage(stored: Option<&StoredRow>) -> Option<KnownDamage> {
 
 /// Notes what was found of a file that was checked, or forgets what was
 /// found before.
-pub(super) fn note_found(catalog: &mut Catalog, settled: &PathResult, clock: &Clock) -> Result<()> {
-    let was_looked_at = settled.kind() == EntryKind::File && settled.basis != Basis::KnownDamage;
+pub(super) fn note_found(catalog: &mut Catalog, result: &PathResult, clock: &Clock) -> Result<()> {
+    let was_looked_at = result.kind() == EntryKind::File && result.basis != Basis::KnownDamage;
     // A file under another name than recorded goes with its row.
-    let path = settled.row().map_or(&settled.path, |row| &row.record.path);
-    match RecheckPriority::of(settled.verdict) {
+    let path = result.row().map_or(&result.path, |row| &row.record.path);
+    match RecheckPriority::of(result.verdict) {
         _ if !was_looked_at => Ok(()),
         Some(_) => {
             let at_s = clock.now_s();
-            catalog.findings_mut().note(path, at_s, settled.verdict)
+            catalog.findings_mut().note(path, at_s, result.verdict)
         }
-        None if settled.was_read => catalog.findings_mut().forget(path),
+        None if result.was_read => catalog.findings_mut().forget(path),
         None => Ok(()),
     }
 }
@@ -38,9 +38,9 @@ pub(super) fn note_found(catalog: &mut Catalog, settled: &PathResult, clock: &Cl
 pub(super) struct JudgedDamage(HashSet<RelPath>);
 
 impl JudgedDamage {
-    pub(super) fn add(&mut self, settled: &PathResult) {
-        if settled.verdict.is_damage() || known_damage(settled.stored.as_ref()).is_some() {
-            self.0.insert(settled.path.clone());
+    pub(super) fn add(&mut self, result: &PathResult) {
+        if result.verdict.is_damage() || known_damage(result.stored.as_ref()).is_some() {
+            self.0.insert(result.path.clone());
         }
     }
 
@@ -60,9 +60,9 @@ impl JudgedDamage {
                 continue;
             }
             let stored = catalog.get(&path)?;
-            let settled = PathResult::new(path, stored, None, Verdict::Ok).remember_damage();
-            if settled.basis == Basis::KnownDamage {
-                unjudged.push(settled);
+            let result = PathResult::new(path, stored, None, Verdict::Ok).remember_damage();
+            if result.basis == Basis::KnownDamage {
+                unjudged.push(result);
             }
         }
         Ok(Some((last, unjudged)))

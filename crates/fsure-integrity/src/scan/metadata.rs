@@ -36,7 +36,7 @@ pub(super) fn warn_unreadable_xattrs(aspects: MetadataFields, monitor: &dyn Scan
 /// `None` if it is not compared.
 pub(super) fn compare_found(
     plan: &ScanPlan,
-    settled: &PathResult,
+    result: &PathResult,
 ) -> Option<(Metadata, Vec<MetadataChange>)> {
     let aspects = plan.meta;
     let is_update = match &plan.purpose {
@@ -45,13 +45,13 @@ pub(super) fn compare_found(
     };
     // Nothing is recorded that could be compared.
     let is_fresh =
-        matches!(settled.verdict, Verdict::New | Verdict::RecordBad | Verdict::TypeChanged);
-    let is_there = settled.entry.as_ref().is_some_and(|entry| entry.kind != EntryKind::Special);
+        matches!(result.verdict, Verdict::New | Verdict::RecordBad | Verdict::TypeChanged);
+    let is_there = result.entry.as_ref().is_some_and(|entry| entry.kind != EntryKind::Special);
     if aspects.is_empty() || !is_there || (is_fresh && !is_update) {
         return None;
     }
-    let mut now = ask(&plan.root, &settled.path, aspects)?;
-    let was = settled.row().filter(|_| !is_fresh).and_then(Row::metadata).cloned();
+    let mut now = ask(&plan.root, &result.path, aspects)?;
+    let was = result.row().filter(|_| !is_fresh).and_then(Row::metadata).cloned();
     let changes = compare(&plan.purpose, was, &mut now);
     Some((now, changes))
 }
@@ -100,15 +100,15 @@ fn compare(
 /// has recorded the path itself.
 pub(super) fn is_to_record(
     rules: &UpdateRules,
-    settled: &PathResult,
+    result: &PathResult,
     now: &Metadata,
     wrote: bool,
 ) -> bool {
-    let is_accepted = rules.accept.covers(&settled.path);
-    let is_bad = settled.meta.iter().any(|change| change.was == RecordedValue::Bad);
-    let is_allowed = settled.verdict.is_recordable() && !is_bad || is_accepted;
+    let is_accepted = rules.accept.covers(&result.path);
+    let is_bad = result.meta.iter().any(|change| change.was == RecordedValue::Bad);
+    let is_allowed = result.verdict.is_recordable() && !is_bad || is_accepted;
     let is_recorded =
-        wrote || settled.row().is_some_and(|row| !row.is_gone() && row.record.path == settled.path);
+        wrote || result.row().is_some_and(|row| !row.is_gone() && row.record.path == result.path);
     is_allowed && is_recorded && now.is_whole()
 }
 

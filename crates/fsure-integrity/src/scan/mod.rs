@@ -279,7 +279,7 @@ impl ScanDriver<'_> {
             self.are_names_known = true;
             self.drive_until_idle()?;
         }
-        if !self.is_halted() && self.evaluator.settle_held_edits()? {
+        if !self.is_halted() && self.evaluator.finish_held_edits()? {
             self.drive_until_idle()?;
         }
         if !self.is_halted() {

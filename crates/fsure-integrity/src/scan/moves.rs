@@ -231,13 +231,13 @@ impl MoveTracker {
     }
 
     /// Flags a result if the spelling of its path leaves it in doubt.
-    pub(super) fn flag_spelling(&self, settled: &mut PathResult) -> Result<()> {
-        let may_be_another = matches!(settled.verdict, Verdict::New | Verdict::Missing);
+    pub(super) fn flag_spelling(&self, result: &mut PathResult) -> Result<()> {
+        let may_be_another = matches!(result.verdict, Verdict::New | Verdict::Missing);
         if let Some(waiting) = self.waiting.as_ref().filter(|_| may_be_another)
-            && waiting.is_doubtfully_spelled(&settled.path)?
+            && waiting.is_doubtfully_spelled(&result.path)?
         {
-            settled.norm = Some(NameMismatch::Ambiguous);
-            settled.reason.get_or_insert_with(|| SPELLED_ALIKE.to_owned());
+            result.norm = Some(NameMismatch::Ambiguous);
+            result.reason.get_or_insert_with(|| SPELLED_ALIKE.to_owned());
         }
         Ok(())
     }

@@ -34,11 +34,11 @@ struct RedatedCount {
 }
 
 impl RedatedCount {
-    fn add(&mut self, settled: &PathResult) {
-        let is_recorded = settled.row().is_some_and(|row| !row.is_gone());
-        if settled.kind() == EntryKind::File && is_recorded {
+    fn add(&mut self, result: &PathResult) {
+        let is_recorded = result.row().is_some_and(|row| !row.is_gone());
+        if result.kind() == EntryKind::File && is_recorded {
             self.judged += 1;
-            let is_redated = settled.verdict == Verdict::Touched && settled.was_read;
+            let is_redated = result.verdict == Verdict::Touched && result.was_read;
             self.same_content += u64::from(is_redated);
         }
     }
@@ -107,8 +107,8 @@ impl MtimeReliability {
 
     /// Counts a file for the rule, which may decide it. `files` is the number of files
     /// recorded when the run began.
-    pub(super) fn add(&mut self, settled: &PathResult, files: u64) {
-        self.redated.add(settled);
+    pub(super) fn add(&mut self, result: &PathResult, files: u64) {
+        self.redated.add(result);
         if self.is_in_doubt() && self.redated.is_most_of(files) {
             self.new_dates = NewDates::ExplainNothing;
         }

@@ -195,61 +195,61 @@ impl<'a> ResultRecorder<'a> {
     }
 
     /// Writes, counts and reports a verdict.
-    pub(super) fn finish_path(&mut self, mut settled: PathResult) -> Result<()> {
-        if settled.verdict == Verdict::Missing && !self.precheck_once()? {
+    pub(super) fn finish_path(&mut self, mut result: PathResult) -> Result<()> {
+        if result.verdict == Verdict::Missing && !self.precheck_once()? {
             return Ok(());
         }
-        let Some(wrote) = self.write_and_count(&mut settled)? else { return Ok(()) };
-        let is_flagged = settled.norm.is_some() || !settled.meta.is_empty();
-        if settled.verdict == Verdict::Ok && !is_flagged && !self.plan.report_ok {
-            self.report.outcome_mut().add_ok(settled.kind(), settled.size());
+        let Some(wrote) = self.write_and_count(&mut result)? else { return Ok(()) };
+        let is_flagged = result.norm.is_some() || !result.meta.is_empty();
+        if result.verdict == Verdict::Ok && !is_flagged && !self.plan.report_ok {
+            self.report.outcome_mut().add_ok(result.kind(), result.size());
             return Ok(());
         }
-        self.report.add_result(&settled, wrote);
-        self.note_missing(&settled);
+        self.report.add_result(&result, wrote);
+        self.note_missing(&result);
         Ok(())
     }
 
     /// Writes what was found and counts the work. Returns true if it is
     /// recorded now; `None` if the run is over.
-    pub(super) fn write_and_count(&mut self, settled: &mut PathResult) -> Result<Option<bool>> {
-        if let Some(why) = self.patterns.check(settled) {
+    pub(super) fn write_and_count(&mut self, result: &mut PathResult) -> Result<Option<bool>> {
+        if let Some(why) = self.patterns.check(result) {
             self.report.distrust(why);
         }
-        let metadata = metadata::compare_found(self.plan, settled);
+        let metadata = metadata::compare_found(self.plan, result);
         let metadata = metadata.map(|(metadata, changes)| {
-            settled.meta = changes;
+            result.meta = changes;
             metadata
         });
-        let wrote = self.write(settled)?;
-        let wrote = self.write_metadata(settled, metadata, wrote)? || wrote;
+        let wrote = self.write(result)?;
+        let wrote = self.write_metadata(result, metadata, wrote)? || wrote;
         if self.is_halted {
             return Ok(None);
         }
-        self.mtimes.add(settled, self.missing.at_start());
-        self.future_changes.add(settled, self.time);
+        self.mtimes.add(result, self.missing.at_start());
+        self.future_changes.add(result, self.time);
         if self.plan.scrub.is_some() {
-            self.judged_damage.add(settled);
+            self.judged_damage.add(result);
         }
         let outcome = self.report.outcome_mut();
-        outcome.hashed += u64::from(settled.was_read);
-        outcome.damaged_blocks += settled.damaged_blocks;
-        if let (Some(scrub), Some(_)) = (&mut outcome.scrub, &settled.stored) {
-            scrub.note_done(settled.row().map_or(0, |row| row.record.entry.size));
-            self.cut_off.remove(&settled.path);
+        outcome.hashed += u64::from(result.was_read);
+        outcome.damaged_blocks += result.damaged_blocks;
+        if let (Some(scrub), Some(_)) = (&mut outcome.scrub, &result.stored) {
+            scrub.note_done(result.row().map_or(0, |row| row.record.entry.size));
+            self.cut_off.remove(&result.path);
         }
-        if settled.kind() == EntryKind::File {
+        if result.kind() == EntryKind::File {
             // Sizes are what files claim, and a few may claim more than a number holds.
-            outcome.bytes_judged = outcome.bytes_judged.saturating_add(settled.size());
-            self.bytes_read_and_judged += if settled.was_read { settled.size() } else { 0 };
+            outcome.bytes_judged = outcome.bytes_judged.saturating_add(result.size());
+            self.bytes_read_and_judged += if result.was_read { result.size() } else { 0 };
         }
         Ok(Some(wrote))
     }
 
     /// Counts a missing file, and halts the run if more than half of the files
     /// are gone: that is not a clean-up but a disk that is not there.
-    fn note_missing(&mut self, settled: &PathResult) {
-        if settled.verdict != Verdict::Missing || settled.kind() != EntryKind::File {
+    fn note_missing(&mut self, result: &PathResult) {
+        if result.verdict != Verdict::Missing || result.kind() != EntryKind::File {
             return;
         }
         // A scrub reports as missing what a verify reports as moved.
@@ -286,11 +286,11 @@ impl<'a> ResultRecorder<'a> {
         stored: StoredRow,
         why: ExcludeReason,
     ) -> Result<bool> {
-        let Some(settled) = excluded::result_of(path, stored, why) else { return Ok(false) };
-        let is_left_out = settled.kind() == EntryKind::File && settled.verdict == Verdict::Ignored;
-        let path = settled.path.clone();
+        let Some(result) = excluded::result_of(path, stored, why) else { return Ok(false) };
+        let is_left_out = result.kind() == EntryKind::File && result.verdict == Verdict::Ignored;
+        let path = result.path.clone();
         let accepted = self.report.outcome().accepted.total();
-        self.finish_path(settled)?;
+        self.finish_path(result)?;
         if is_left_out && self.report.outcome().accepted.total() == accepted {
             self.report.count_recorded_left_out(path, why);
         }
@@ -343,8 +343,8 @@ impl<'a> ResultRecorder<'a> {
         for path in &audit.bad_rows {
             if !self.report.has_reported_bad(path) {
                 let stored = Some(StoredRow::Bad(path.clone()));
-                let settled = PathResult::new(path.clone(), stored, None, Verdict::RecordBad);
-                self.report.add_result(&settled, false);
+                let result = PathResult::new(path.clone(), stored, None, Verdict::RecordBad);
+                self.report.add_result(&result, false);
             }
         }
     }
@@ -368,45 +368,45 @@ impl<'a> ResultRecorder<'a> {
     }
 
     /// Writes what the rules allow. Returns true if what was found is recorded now.
-    fn write(&mut self, settled: &PathResult) -> Result<bool> {
+    fn write(&mut self, result: &PathResult) -> Result<bool> {
         if !self.may_write {
             return Ok(false);
         }
         match &self.plan.purpose {
             Purpose::Status => Ok(false),
-            Purpose::Verify => self.write_verified(settled).map(|()| false),
+            Purpose::Verify => self.write_verified(result).map(|()| false),
             Purpose::Update(rules) => {
-                let accepts = settled.needs_acceptance() && rules.accept.covers(&settled.path);
-                if settled.needs_acceptance() && !accepts {
-                    return self.write_not_accepted(settled).map(|()| false);
+                let accepts = result.needs_acceptance() && rules.accept.covers(&result.path);
+                if result.needs_acceptance() && !accepts {
+                    return self.write_not_accepted(result).map(|()| false);
                 }
-                let is_as_recorded = matches!(settled.verdict, Verdict::Ok | Verdict::Touched)
-                    && settled.content.is_some();
+                let is_as_recorded = matches!(result.verdict, Verdict::Ok | Verdict::Touched)
+                    && result.content.is_some();
                 if rules.only_completes && !is_as_recorded {
                     return Ok(false);
                 }
-                self.write_found(settled, accepts)
+                self.write_found(result, accepts)
             }
         }
     }
 
     /// Notes a verdict of `verify` or of a scrub for the next run: the time at which a
     /// content was last seen to be as recorded, and the files that were checked and were not.
-    fn write_verified(&mut self, settled: &PathResult) -> Result<()> {
-        let Some(row) = settled.row().filter(|row| !row.is_gone()) else { return Ok(()) };
+    fn write_verified(&mut self, result: &PathResult) -> Result<()> {
+        let Some(row) = result.row().filter(|row| !row.is_gone()) else { return Ok(()) };
         if !self.precheck_once()? {
             return Ok(());
         }
-        self.note_found(settled)?;
+        self.note_found(result)?;
         if !self.may_write {
             return Ok(());
         }
         let is_seen_well =
-            matches!(settled.verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved);
-        let Some(content) = settled.content.as_ref().filter(|_| is_seen_well) else {
+            matches!(result.verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved);
+        let Some(content) = result.content.as_ref().filter(|_| is_seen_well) else {
             return Ok(());
         };
-        let verified_s = settled.verified_s.unwrap_or(seconds(content.hashed_ns));
+        let verified_s = result.verified_s.unwrap_or(seconds(content.hashed_ns));
         let record = Record { verified_s, ..row.record.clone() };
         let written = self.catalog.put_same_content(row, record);
         self.stop_on_write_error(written)?;
@@ -423,40 +423,37 @@ impl<'a> ResultRecorder<'a> {
     }
 
     /// Notes damage that an update found, which it does not record.
-    fn write_not_accepted(&mut self, settled: &PathResult) -> Result<()> {
-        if !settled.verdict.is_damage()
-            || settled.basis != Basis::Content
-            || !self.precheck_once()?
-        {
+    fn write_not_accepted(&mut self, result: &PathResult) -> Result<()> {
+        if !result.verdict.is_damage() || result.basis != Basis::Content || !self.precheck_once()? {
             return Ok(());
         }
-        self.note_found(settled)
+        self.note_found(result)
     }
 
-    fn note_found(&mut self, settled: &PathResult) -> Result<()> {
-        let noted = known_damage::note_found(self.catalog, settled, &self.plan.clock);
+    fn note_found(&mut self, result: &PathResult) -> Result<()> {
+        let noted = known_damage::note_found(self.catalog, result, &self.plan.clock);
         self.stop_on_write_error(noted)
     }
 
-    fn write_found(&mut self, settled: &PathResult, accepts: bool) -> Result<bool> {
-        let Some(change) = decide(self.catalog, settled, self.time) else {
+    fn write_found(&mut self, result: &PathResult, accepts: bool) -> Result<bool> {
+        let Some(change) = decide(self.catalog, result, self.time) else {
             return Ok(false);
         };
         if !self.precheck_once()? {
             return Ok(false);
         }
-        let before = settled.row().map(|row| &row.record);
+        let before = result.row().map(|row| &row.record);
         let after = change.record().filter(|_| accepts).cloned();
-        let is_settled = settled.was_read || settled.entry.is_none();
-        let written = change.write(self.catalog, settled).and_then(|()| match is_settled {
-            true => self.catalog.findings_mut().forget(&settled.path),
+        let is_judged = result.was_read || result.entry.is_none();
+        let written = change.write(self.catalog, result).and_then(|()| match is_judged {
+            true => self.catalog.findings_mut().forget(&result.path),
             false => Ok(()),
         });
         self.stop_on_write_error(written)?;
         if accepts && !self.is_stopped() {
-            let (name, now_s) = (settled.verdict.name(), self.time.now_s());
+            let (name, now_s) = (result.verdict.name(), self.time.now_s());
             let noted =
-                self.catalog.note_accepted(now_s, &settled.path, name, before, after.as_ref());
+                self.catalog.note_accepted(now_s, &result.path, name, before, after.as_ref());
             self.stop_on_write_error(noted)?;
         }
         Ok(!self.is_stopped())
@@ -465,24 +462,24 @@ impl<'a> ResultRecorder<'a> {
     /// Records the metadata of a path that is itself recorded. Returns true if it did.
     fn write_metadata(
         &mut self,
-        settled: &PathResult,
+        result: &PathResult,
         now: Option<Metadata>,
         wrote: bool,
     ) -> Result<bool> {
         let (Purpose::Update(rules), Some(now)) = (&self.plan.purpose, now) else {
             return Ok(false);
         };
-        if !self.may_write || !metadata::is_to_record(rules, settled, &now, wrote) {
+        if !self.may_write || !metadata::is_to_record(rules, result, &now, wrote) {
             return Ok(false);
         }
         let is_as_recorded = matches!(
-            self.catalog.metadata().of(&settled.path)?,
+            self.catalog.metadata().of(&result.path)?,
             Some(StoredMetadata::Sound(was)) if was == now
         );
         if is_as_recorded || !self.precheck_once()? {
             return Ok(false);
         }
-        let written = self.catalog.metadata_mut().put(&settled.path, &now);
+        let written = self.catalog.metadata_mut().put(&result.path, &now);
         self.stop_on_write_error(written)?;
         Ok(!self.is_stopped())
     }
@@ -679,8 +676,8 @@ impl<'a> ResultRecorder<'a> {
         self.forget_tombstones()?;
         self.note_verification()?;
         if !self.is_stopped() && self.may_write {
-            let settled = self.mtimes.end(self.catalog, &self.plan.walk.scope);
-            self.stop_on_write_error(settled)?;
+            let result = self.mtimes.end(self.catalog, &self.plan.walk.scope);
+            self.stop_on_write_error(result)?;
         }
         self.commit()?;
         self.shrink();
@@ -725,8 +722,8 @@ impl<'a> ResultRecorder<'a> {
         while let Some((last, unjudged)) =
             self.judged_damage.next_unjudged(self.catalog, scope, after.as_ref())?
         {
-            for settled in unjudged {
-                self.report.add_result(&settled, false);
+            for result in unjudged {
+                self.report.add_result(&result, false);
             }
             after = Some(last);
         }

@@ -84,11 +84,11 @@ impl<'a> RunReport<'a> {
     }
 
     /// Reports the result for a path; `recorded_now` is true if the run has recorded it.
-    pub(super) fn add_result(&mut self, settled: &PathResult, recorded_now: bool) {
-        if settled.has_bad_record() {
-            self.reported_bad.insert(settled.path.clone());
+    pub(super) fn add_result(&mut self, result: &PathResult, recorded_now: bool) {
+        if result.has_bad_record() {
+            self.reported_bad.insert(result.path.clone());
         }
-        self.add(settled.finding(recorded_now));
+        self.add(result.finding(recorded_now));
     }
 
     /// Reports a finding and counts it.

@@ -22,11 +22,11 @@ impl ObeyedPatterns {
     /// Compares the text that the walk obeyed with the row that the file is judged
     /// by. Any verdict but `Ok` and `Touched` changes the exit code by itself. Returns the
     /// reason not to trust the record, if there is one.
-    pub(super) fn check(&mut self, settled: &PathResult) -> Option<String> {
-        let text = self.0.remove(&settled.path)?;
-        let is_well = matches!(settled.verdict, Verdict::Ok | Verdict::Touched);
-        let is_signed = settled.row().is_some_and(|row| is_of(&text, &row.record.digests));
-        (is_well && !is_signed).then(|| reason_to_distrust(&settled.path))
+    pub(super) fn check(&mut self, result: &PathResult) -> Option<String> {
+        let text = self.0.remove(&result.path)?;
+        let is_well = matches!(result.verdict, Verdict::Ok | Verdict::Touched);
+        let is_signed = result.row().is_some_and(|row| is_of(&text, &row.record.digests));
+        (is_well && !is_signed).then(|| reason_to_distrust(&result.path))
     }
 
     /// Returns the reason not to trust the record for a pattern file without a verdict, if

@@ -281,9 +281,9 @@ pub fn ended(path: &Path, ended: &UnbindReport) -> String {
 }
 
 /// Returns what `recover` has done about a folder.
-pub fn settled(path: &Path, settled: &RecoverOutcome) -> String {
+pub fn recovered(path: &Path, outcome: &RecoverOutcome) -> String {
     let path = shown(path);
-    let recovery = match settled {
+    let recovery = match outcome {
         RecoverOutcome::Kept => {
             return format!("{path}: in RAM, and kept: nothing is to be done.\n");
         }
@@ -318,9 +318,9 @@ pub fn settled(path: &Path, settled: &RecoverOutcome) -> String {
     text
 }
 
-/// Writes what was settled, for `--json`.
-pub fn settled_json(path: &Path, settled: &RecoverOutcome) -> String {
-    let (what, recovery) = match settled {
+/// Writes what `recover` has done, for `--json`.
+pub fn recovered_json(path: &Path, outcome: &RecoverOutcome) -> String {
+    let (what, recovery) = match outcome {
         RecoverOutcome::Kept => ("kept", None),
         RecoverOutcome::Adopted => ("adopted", None),
         RecoverOutcome::Recovered(recovery) => match recovery.found {

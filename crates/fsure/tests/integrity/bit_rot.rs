@@ -33,7 +33,7 @@ fn rot_is_named_by_block_and_never_recorded() {
     std::fs::write(image.root().join("good"), content(3 * MIB as usize, 99)).expect("write");
     let recorded = Recorded::inside(image.root());
     recorded.record();
-    recorded.settle();
+    recorded.age_records();
     let clean = recorded.run("verify", &["--all"]);
     assert_eq!((clean.code, clean.count("ok")), (0, 7), "{clean:?}");
     let rows = recorded.rows();
@@ -99,7 +99,7 @@ fn several_rotten_blocks_of_one_file_are_all_named() {
     std::fs::write(image.root().join("file"), &data).expect("write");
     let recorded = Recorded::inside(image.root());
     recorded.record();
-    recorded.settle();
+    recorded.age_records();
     let places = [MIB, 4 * MIB + 5, 5 * MIB + 6, 9 * MIB - 1].map(|at| at as usize);
     image.unmounted(|_| ());
     for at in places {
@@ -123,7 +123,7 @@ fn accepted_rot_is_ok_from_then_on_and_a_repair_is_reported() {
     std::fs::write(&path, &data).expect("write");
     let recorded = Recorded::inside(image.root());
     recorded.record();
-    recorded.settle();
+    recorded.age_records();
     let at = image.flip_in_image(&data[1000..1032], 0);
     let accept = ["--full".as_ref(), "--accept".as_ref(), path.as_os_str()];
     let report = recorded.run("update", &accept);
@@ -134,7 +134,7 @@ fn accepted_rot_is_ok_from_then_on_and_a_repair_is_reported() {
     );
     let report = recorded.verify();
     assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
-    recorded.settle();
+    recorded.age_records();
     image.unmounted(|image| flip_byte(image, at));
     let report = recorded.verify();
     assert_eq!(

@@ -77,7 +77,7 @@ fn a_healed_file_has_its_own_date_however_far_it_is() {
     }
     let recorded = Recorded::outside(image.root(), &beside.path("catalog.db"));
     recorded.record();
-    recorded.settle();
+    recorded.age_records();
     image.flip_in_image(&content(5000, 1)[100..132], 0);
     std::fs::remove_file(image.root().join("lost")).expect("remove");
     let report = recorded.verify();

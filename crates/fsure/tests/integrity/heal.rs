@@ -474,7 +474,7 @@ fn rot_is_healed_in_both_ways() {
         std::fs::write(beside.path(&name), &data).unwrap();
         let recorded = Recorded::inside(image.root());
         recorded.record();
-        recorded.settle();
+        recorded.age_records();
         image.flip_in_image(&data[3 << 20..(3 << 20) + 32], 5);
         let from = ["--from", beside.root().to_str().unwrap(), "--yes", "--in-place"];
         let report = recorded.run("heal", &from[..if in_place { 4 } else { 3 }]);

@@ -247,7 +247,7 @@ impl World {
         #[cfg(target_os = "linux")]
         if command == "update" && self.recorded.catalog.exists() {
             // The inode of a file that was recorded in the tick of its change proves nothing.
-            self.recorded.settle();
+            self.recorded.age_records();
         }
         if self.is_offline() {
             *self.predicted.entry("offline").or_default() += 1;

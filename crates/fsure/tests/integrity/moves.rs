@@ -362,7 +362,7 @@ fn rot_is_rot_under_another_name() {
     fs::write(image.root().join("good"), content(5, 5)).expect("write");
     let recorded = Recorded::inside(image.root());
     recorded.record();
-    recorded.settle();
+    recorded.age_records();
     fs::rename(image.root().join("dir"), image.root().join("new")).expect("rename");
     image.flip_in_image(&data[MIB..MIB + 32], 0);
     let report = recorded.verify();

@@ -522,7 +522,7 @@ fn a_table_that_is_lost_is_named() {
         Recorded::inside(&tree.path("inner")).record();
         let recorded = Recorded::inside(tree.root());
         recorded.record();
-        recorded.settle();
+        recorded.age_records();
         assert_eq!(recorded.run("update", options).code, 0);
         tree.flip("many/file-003", 9);
         assert_eq!(recorded.verify().code, 3);

@@ -103,7 +103,7 @@ fn a_path_that_is_accepted_selects_its_root() {
     let tree = photos();
     assert_eq!(typed(tree.root(), "fsure update photos").code, 0);
     let recorded = Recorded::inside(&tree.root().join("photos"));
-    recorded.settle();
+    recorded.age_records();
     tree.flip("photos/2026/a.raw", 0);
     assert_eq!(typed(tree.root(), "fsure verify photos").code, 3);
     let result = typed(tree.root(), "fsure update --accept photos/2026/a.raw");

@@ -289,7 +289,7 @@ fn a_part_of_another_record_is_no_ok() {
     view.set([Fault::flip("0", 2 * MIB..2 * MIB + 1)]);
     assert_eq!(recorded.run("update", &["--full", "--accept-all"]).code, 0);
     view.set([]);
-    recorded.settle();
+    recorded.age_records();
     let report = scrub(&recorded, &["--budget", "20MiB"]);
     assert_eq!((report.verdict("0").as_deref(), report.code), (Some("rotten"), 3), "{report:?}");
     assert_eq!(report.finding("0").expect("told")["blocks"], json!([[2 * MIB, 3 * MIB]]));

@@ -268,7 +268,7 @@ fn a_file_that_is_open_for_writing_is_not_rotten() {
     fs::write(image.root().join("file"), &data).expect("write");
     let recorded = Recorded::inside(image.root());
     recorded.record();
-    recorded.settle();
+    recorded.age_records();
     image.flip_in_image(&data[64..96], 5);
     let path = image.root().join("file");
     let writer = fs::OpenOptions::new().append(true).open(&path).expect("open");

@@ -103,7 +103,7 @@ impl Recorded {
     /// Has the record look as if it had been made long after the last change of
     /// each file: a younger one proves no rot.
     #[cfg(target_os = "linux")]
-    pub fn settle(&self) {
+    pub fn age_records(&self) {
         const LATER_NS: i64 = 3_600_000_000_000;
         let sql = format!("UPDATE record SET hashed_ns = hashed_ns + {LATER_NS} WHERE kind = 0");
         super::forger::forge(&self.connect(), &sql);

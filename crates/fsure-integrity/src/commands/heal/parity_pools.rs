@@ -107,7 +107,7 @@ impl Pools {
         data.resize(data.len().next_multiple_of(SHARD), 0);
         let name = format!("{:016x}.pool", RandomState::new().build_hasher().finish());
         let draft = keeper.write(&name, members, &data)?;
-        keeper.settle(draft)
+        keeper.publish(draft)
     }
 
     /// Deletes what was replaced, unless it is all there is for a file that is

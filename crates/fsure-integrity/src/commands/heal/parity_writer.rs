@@ -136,13 +136,13 @@ impl<'a> ParityWriter<'a> {
                 self.done.bytes_read += part.len() as u64;
             }
             let draft = self.write(name, vec![member.clone()], &data)?;
-            if by_blocks { self.settle(draft)? } else { drafts.push(draft) }
+            if by_blocks { self.publish(draft)? } else { drafts.push(draft) }
         }
         let blake3 = recorded.row.record.digests.blake3.filter(|_| !by_blocks);
         if blake3.is_some_and(|blake3| blake3 != *whole.finalize().as_bytes()) {
             return Err(HealFailure::Unhealed("it changed while it was read".to_owned()));
         }
-        drafts.into_iter().try_for_each(|draft| self.settle(draft))
+        drafts.into_iter().try_for_each(|draft| self.publish(draft))
     }
 
     /// Reads a small file, if it is as recorded.
@@ -213,7 +213,7 @@ impl<'a> ParityWriter<'a> {
     }
 
     /// Gives a group its name.
-    pub(super) fn settle(&mut self, (file, header): (GroupFile, GroupHeader)) -> HealAttempt<()> {
+    pub(super) fn publish(&mut self, (file, header): (GroupFile, GroupHeader)) -> HealAttempt<()> {
         file.finish().map_err(|error| HealFailure::Fatal(self.full(&error)))?;
         self.done.made += 1;
         self.count(&header.claim());

@@ -1,4 +1,4 @@
-//! Leads every path to its verdict: decides what has to be read for it, or settles it without
+//! Leads every path to its verdict: decides what has to be read for it, or finishes it without
 //! reading anything. The evaluation of what is read is in `read_results`.
 
 mod read_results;
@@ -124,7 +124,7 @@ impl<'a> Evaluator<'a> {
         self.turn = turn;
     }
 
-    /// Takes a path from the merge: settles it or orders its content.
+    /// Takes a path from the merge: finishes it or orders its content.
     pub(super) fn process_path(&mut self, case: MergedPath) -> Result<()> {
         let MergedPath { path, stored, seen } = case;
         if let Some(remaining) = &mut self.remaining {
@@ -147,9 +147,9 @@ impl<'a> Evaluator<'a> {
             }
             WalkState::Unseen(error) => self.finish_unseen(path, stored, &error),
             WalkState::Absent => self.process_missing(path, stored),
-            WalkState::NamesKnown => self.settle_folder(&path, None),
+            WalkState::NamesKnown => self.finish_folder(&path, None),
             WalkState::NamesUnknown(error) => match self.folders.contains_key(&path) {
-                true => self.settle_folder(&path, Some(&error)),
+                true => self.finish_folder(&path, Some(&error)),
                 false => {
                     self.recorder.report_mut().add_unlisted_root(path, &error);
                     Ok(())
@@ -193,7 +193,7 @@ impl<'a> Evaluator<'a> {
                 self.folders.insert(path.clone(), (stored, entry));
                 // A scrub comes by no names: there is a folder where a file was.
                 return match self.plan.scrub {
-                    Some(_) => self.settle_folder(&path, None),
+                    Some(_) => self.finish_folder(&path, None),
                     None => Ok(()),
                 };
             }
@@ -204,7 +204,7 @@ impl<'a> Evaluator<'a> {
             return Ok(());
         }
         let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
-        self.settle(PathResult::new(path, stored, Some(entry), verdict))
+        self.finish(PathResult::new(path, stored, Some(entry), verdict))
     }
 
     fn plan_file_read(
@@ -223,8 +223,8 @@ impl<'a> Evaluator<'a> {
             digests_to_compute(self.plan, catalog, &self.moves, &path, stored.as_ref(), &entry)?;
         let Some(algorithms) = wanted else {
             let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
-            let settled = PathResult::new(path, stored, Some(entry), verdict);
-            return self.settle(settled.remember_damage());
+            let result = PathResult::new(path, stored, Some(entry), verdict);
+            return self.finish(result.remember_damage());
         };
         let place = (stat.clone(), device);
         let pending = Box::new(PendingRead::new(path, stored, entry, place, algorithms));
@@ -319,8 +319,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Settles a folder once its names are known, or why they are not.
-    fn settle_folder(&mut self, path: &RelPath, unlisted: Option<&io::Error>) -> Result<()> {
+    /// Finishes a folder once its names are known, or why they are not.
+    fn finish_folder(&mut self, path: &RelPath, unlisted: Option<&io::Error>) -> Result<()> {
         let Some((path, (stored, entry))) = self.folders.remove_entry(path) else {
             return Ok(());
         };
@@ -336,9 +336,9 @@ impl<'a> Evaluator<'a> {
             return Ok(());
         }
         let verdict = self.judge(stored.as_ref(), &entry, evidence);
-        let mut settled = PathResult::new(path, stored, Some(entry), verdict);
-        settled.reason = unlisted.map(unlisted_because);
-        self.settle(settled)
+        let mut result = PathResult::new(path, stored, Some(entry), verdict);
+        result.reason = unlisted.map(unlisted_because);
+        self.finish(result)
     }
 
     fn take_left_out(
@@ -364,7 +364,7 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    /// Settles a recorded path that the walk did not come across, after another
+    /// Finishes a recorded path that the walk did not come across, after another
     /// stat by its name: it might have appeared behind the walk's back. The stat is
     /// of the name in the record, whatever other one the file was found under.
     fn process_missing(&mut self, path: RelPath, stored: Option<StoredRow>) -> Result<()> {
@@ -401,7 +401,7 @@ impl<'a> Evaluator<'a> {
             && !self.entries.have_met(row.record.entry.file_system)
     }
 
-    /// Settles a path of which the system gives no entry.
+    /// Finishes a path of which the system gives no entry.
     fn finish_unseen(
         &mut self,
         path: RelPath,
@@ -412,7 +412,7 @@ impl<'a> Evaluator<'a> {
         self.finish_without_entry(path, stored, found, Some(error.to_string()))
     }
 
-    /// Settles a path of which there is no entry.
+    /// Finishes a path of which there is no entry.
     fn finish_without_entry(
         &mut self,
         path: RelPath,
@@ -438,10 +438,10 @@ impl<'a> Evaluator<'a> {
             return Ok(());
         }
         let verdict = judge(known, found, DateRules::default());
-        let mut settled = PathResult::new(path, stored, None, verdict);
-        settled.reason = reason;
-        settled.may_be_forgotten = is_absent;
-        self.settle(settled)
+        let mut result = PathResult::new(path, stored, None, verdict);
+        result.reason = reason;
+        result.may_be_forgotten = is_absent;
+        self.finish(result)
     }
 
     /// Lets a name wait that is there and not recorded. Returns true if it waits.
@@ -487,7 +487,7 @@ impl<'a> Evaluator<'a> {
             self.process_missing(path, stored)?;
         }
         for path in self.folders.keys().cloned().collect::<Vec<_>>() {
-            self.settle_folder(&path, None)?;
+            self.finish_folder(&path, None)?;
         }
         let scope = &self.plan.walk.scope;
         let Some(gone) = self.moves.pair_names(self.recorder.catalog_mut(), scope)? else {
@@ -528,25 +528,25 @@ impl<'a> Evaluator<'a> {
         }
         if let Some(doubt) = doubt.filter(|_| !is_moved && self.plan.purpose == Purpose::Status) {
             let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
-            let mut settled = PathResult::new(path, stored, Some(entry), verdict);
-            settled.reason = Some(reason_of(doubt));
-            self.settle(settled)?;
+            let mut result = PathResult::new(path, stored, Some(entry), verdict);
+            result.reason = Some(reason_of(doubt));
+            self.finish(result)?;
             return Ok(true);
         }
         self.process_entry(path.clone(), stored, &stat, device)?;
         if is_folder {
-            self.settle_folder(&path, None)?;
+            self.finish_folder(&path, None)?;
         }
         Ok(true)
     }
 
-    /// Settles a path, and reports if its spelling leaves it in doubt.
-    fn settle(&mut self, mut settled: PathResult) -> Result<()> {
-        self.moves.flag_spelling(&mut settled)?;
-        self.recorder.finish_path(settled)
+    /// Finishes a path, and reports if its spelling leaves it in doubt.
+    fn finish(&mut self, mut result: PathResult) -> Result<()> {
+        self.moves.flag_spelling(&mut result)?;
+        self.recorder.finish_path(result)
     }
 
-    /// Settles all that still waits.
+    /// Finishes all that still waits.
     pub(super) fn finish_deferred(&mut self) -> Result<()> {
         if !self.moves.pair_contents()? {
             return Ok(());
@@ -554,7 +554,7 @@ impl<'a> Evaluator<'a> {
         while !self.is_to_stop()?
             && let Some(appeared) = self.moves.next_appeared(true)?
         {
-            self.settle_found(appeared)?;
+            self.finish_appeared(appeared)?;
         }
         let mut after = None;
         while !self.is_to_stop()? {
@@ -587,7 +587,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Reports a file whose content was found, which might be that of a missed one.
-    fn settle_found(&mut self, appeared: AppearedName) -> Result<()> {
+    fn finish_appeared(&mut self, appeared: AppearedName) -> Result<()> {
         let AppearedName { path, device, moved_from, doubt, is_recorded, .. } = appeared;
         let found = match self.plan.root.stat(path.as_bytes()) {
             Ok(stat) => Some(self.entry(&path, &stat, device)?),

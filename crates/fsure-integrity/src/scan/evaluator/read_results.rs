@@ -202,13 +202,13 @@ impl Evaluator<'_> {
             Verdict::Rotten => doubt_of_rot(&self.plan.root, self.recorder.catalog(), &pending),
             _ => None,
         };
-        let settled = match doubt {
+        let result = match doubt {
             Some(doubt) => result_of(*pending, Verdict::Altered, looks, Some(doubt)),
             None => result_of(*pending, verdict, looks, reason),
         };
         match part {
-            Some(part) => self.settle_part(part, settled, evidence),
-            None => self.settle_read(settled),
+            Some(part) => self.finish_part(part, result, evidence),
+            None => self.finish_read(result),
         }
     }
 
@@ -220,7 +220,7 @@ impl Evaluator<'_> {
 
     /// Decides the meaning of other dates, and gives the edits that wait their
     /// verdict. Returns true if some of them are read a second time.
-    pub(in crate::scan) fn settle_held_edits(&mut self) -> Result<bool> {
+    pub(in crate::scan) fn finish_held_edits(&mut self) -> Result<bool> {
         if self.held_edits.is_empty() {
             return Ok(false);
         }
@@ -244,51 +244,51 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// Settles what was read: at once, or with those that may be found to have
+    /// Finishes what was read: at once, or with those that may be found to have
     /// moved.
-    fn settle_read(&mut self, mut settled: PathResult) -> Result<()> {
-        let content = settled.content.as_ref().filter(|_| settled.unreadable.is_empty());
-        let (Verdict::New, Some(content), Some(entry)) = (settled.verdict, content, &settled.entry)
+    fn finish_read(&mut self, mut result: PathResult) -> Result<()> {
+        let content = result.content.as_ref().filter(|_| result.unreadable.is_empty());
+        let (Verdict::New, Some(content), Some(entry)) = (result.verdict, content, &result.entry)
         else {
-            return self.settle(settled);
+            return self.finish(result);
         };
         let key = self.moves.content_key(entry, &content.digests);
         let (Some(key), Some(_)) = (key, self.moves.wants(entry)?) else {
-            return self.settle(settled);
+            return self.finish(result);
         };
-        let Some(is_recorded) = self.recorder.write_and_count(&mut settled)? else { return Ok(()) };
-        self.moves.defer_content(&settled.path, &key, is_recorded)
+        let Some(is_recorded) = self.recorder.write_and_count(&mut result)? else { return Ok(()) };
+        self.moves.defer_content(&result.path, &key, is_recorded)
     }
 
-    /// Settles a file of which some blocks were read. One that is well so far
+    /// Finishes a file of which some blocks were read. One that is well so far
     /// has no verdict before all of it is.
-    fn settle_part(
+    fn finish_part(
         &mut self,
         mut part: PartialRead,
-        mut settled: PathResult,
+        mut result: PathResult,
         evidence: Evidence,
     ) -> Result<()> {
-        let is_well = matches!(settled.verdict, Verdict::Ok | Verdict::Touched);
+        let is_well = matches!(result.verdict, Verdict::Ok | Verdict::Touched);
         // What came only at a second attempt comes by again.
         let is_at_once = evidence != Evidence::SameOnSecondRead;
-        if let Some(content) = settled.content.as_ref().filter(|_| is_at_once) {
+        if let Some(content) = result.content.as_ref().filter(|_| is_at_once) {
             part.add_content(content);
         }
         if is_well && part.is_complete() {
-            settled.verified_s = part.oldest_s();
-            return self.recorder.finish_path(settled);
+            result.verified_s = part.oldest_s();
+            return self.recorder.finish_path(result);
         }
-        if RecheckPriority::of(settled.verdict) == Some(RecheckPriority::ByAge) {
+        if RecheckPriority::of(result.verdict) == Some(RecheckPriority::ByAge) {
             // What is edited is read as a whole in its next turn.
             part.forget_verified();
         }
-        if let Some(entry) = &settled.entry {
-            self.recorder.keep_parts(&settled.path, entry, part.blake3(), part.verified())?;
+        if let Some(entry) = &result.entry {
+            self.recorder.keep_parts(&result.path, entry, part.blake3(), part.verified())?;
         }
         if !is_well {
-            return self.recorder.finish_path(settled);
+            return self.recorder.finish_path(result);
         }
-        self.note_partly(&part, settled.size());
+        self.note_partly(&part, result.size());
         Ok(())
     }
 
@@ -386,7 +386,7 @@ impl Evaluator<'_> {
                 self.reads.push(id, pending, Vec::new(), Vec::new());
                 Ok(())
             }
-            ReadOutcome::Changed => self.settle_changed(pending),
+            ReadOutcome::Changed => self.finish_changed(pending),
             ReadOutcome::Gone if self.is_back(&pending) => {
                 // Renamed away and back: an attempt as any other, or a name that
                 // comes and goes all the time would be ordered without end.
@@ -397,11 +397,11 @@ impl Evaluator<'_> {
                 self.process_missing(pending.path, pending.stored)
             }
             ReadOutcome::Denied(error) => {
-                self.settle_unread(pending, Evidence::Denied, Some(error.to_string()))
+                self.finish_unread(pending, Evidence::Denied, Some(error.to_string()))
             }
             ReadOutcome::Unopened(error) | ReadOutcome::NoMeans(error) => {
                 let evidence = Evidence::Partial { rest_differs: false };
-                self.settle_unread(pending, evidence, Some(error.to_string()))
+                self.finish_unread(pending, evidence, Some(error.to_string()))
             }
             ReadOutcome::Read(_) | ReadOutcome::Stopped | ReadOutcome::CutOff(_) => {
                 unreachable!("no failures")
@@ -421,7 +421,7 @@ impl Evaluator<'_> {
     }
 
     /// It changed at every attempt: busy, or no file at all any more.
-    fn settle_changed(&mut self, pending: Box<PendingRead>) -> Result<()> {
+    fn finish_changed(&mut self, pending: Box<PendingRead>) -> Result<()> {
         match self.plan.root.stat(pending.path.as_bytes()) {
             Ok(stat) if stat.kind != Kind::File => {
                 self.process_entry(pending.path, pending.stored, &stat, pending.device)
@@ -431,26 +431,26 @@ impl Evaluator<'_> {
                     1 => "it changed while it was read, and the budget is used up".to_owned(),
                     attempts => format!("it changed during each of {attempts} attempts"),
                 };
-                self.settle_unread(pending, Evidence::Busy, Some(reason))
+                self.finish_unread(pending, Evidence::Busy, Some(reason))
             }
         }
     }
 
-    fn settle_unread(
+    fn finish_unread(
         &mut self,
         pending: Box<PendingRead>,
         evidence: Evidence,
         reason: Option<String>,
     ) -> Result<()> {
         let verdict = self.judge(pending.stored.as_ref(), &pending.entry, evidence);
-        let mut settled =
+        let mut result =
             PathResult::new(pending.path, pending.stored, Some(pending.entry), verdict);
         if matches!(evidence, Evidence::Partial { .. }) {
-            settled.unreadable = std::iter::once(0..settled.size()).collect();
+            result.unreadable = std::iter::once(0..result.size()).collect();
         }
-        settled.reason = reason;
-        settled.basis = Basis::Content;
-        self.settle(settled)
+        result.reason = reason;
+        result.basis = Basis::Content;
+        self.finish(result)
     }
 
     /// Orders a file again of which not all was read when it changed.
@@ -473,19 +473,19 @@ fn result_of(
 ) -> PathResult {
     let ReadPair { comparison, unreadable, content } = looks;
     let reason = reason.or_else(|| reason_of_copy(verdict, &pending));
-    let mut settled = PathResult::new(pending.path, pending.stored, Some(pending.entry), verdict);
+    let mut result = PathResult::new(pending.path, pending.stored, Some(pending.entry), verdict);
     // Where the date explains the change, the blocks that differ are an edit.
     if verdict.is_suspicious() {
-        settled.damaged_blocks = comparison.damaged.len() as u64;
-        settled.damaged = ranges(&comparison.damaged, settled.longest_size());
+        result.damaged_blocks = comparison.damaged.len() as u64;
+        result.damaged = ranges(&comparison.damaged, result.longest_size());
     }
     let unstable = || "its content came out differently each time".to_owned();
-    settled.unreadable = unreadable;
-    settled.reason = reason.or_else(|| content.is_none().then(unstable));
-    settled.was_read = true;
-    settled.basis = Basis::Content;
-    settled.content = content;
-    settled
+    result.unreadable = unreadable;
+    result.reason = reason.or_else(|| content.is_none().then(unstable));
+    result.was_read = true;
+    result.basis = Basis::Content;
+    result.content = content;
+    result
 }
 
 /// Returns the reason to doubt that no program wrote to a file whose stat

@@ -34,9 +34,9 @@ pub(super) fn run(args: &RecoverArgs, output: &OutputArgs, screen: &Screen) -> R
     let mut code = ExitCode::Clean;
     for folder in folders {
         match recover_folder(&registry, &program, &folder, &call) {
-            Ok(settled) => {
-                let form = if output.json { report::settled_json } else { report::settled };
-                screen.print(&form(&folder, &settled));
+            Ok(outcome) => {
+                let form = if output.json { report::recovered_json } else { report::recovered };
+                screen.print(&form(&folder, &outcome));
             }
             // The others are not to wait for this one.
             Err(error) => {
