@@ -46,15 +46,15 @@ CREATE TABLE size (size INTEGER PRIMARY KEY);
 const UNPAIRED: &str = "path NOT IN (SELECT now FROM pair) AND path NOT IN (SELECT was FROM pair)";
 
 const DOUBT_MOVE: i64 = 1;
-const DOUBT_SPELLING: i64 = 2;
+const DOUBT_NAME_MISMATCH: i64 = 2;
 
 /// Reason why a name that came or went was not paired with another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ambiguity {
     /// Several names that came or went have its inode or its content.
     Move,
-    /// Several names differ from it in spelling only.
-    Spelling,
+    /// Several names have a name mismatch with it.
+    NameMismatch,
 }
 
 /// A name that came, with what is known of it.
@@ -94,8 +94,8 @@ pub struct MoveCandidates {
     pub(super) connection: Connection,
     /// Names that are recorded and gone.
     pub(super) departed: u64,
-    /// True if any name is in doubt because of its spelling.
-    pub(super) has_spelling_doubts: bool,
+    /// True if any name has a name mismatch with several others.
+    pub(super) has_ambiguous_names: bool,
 }
 
 impl MoveCandidates {
@@ -107,7 +107,7 @@ impl MoveCandidates {
             Ok(connection)
         };
         let connection = open().map_err(|error| fault(&error))?;
-        Ok(Self { connection, departed: 0, has_spelling_doubts: false })
+        Ok(Self { connection, departed: 0, has_ambiguous_names: false })
     }
 
     /// Adds a name that is there and not recorded.
@@ -182,7 +182,7 @@ impl MoveCandidates {
     /// backups has inodes with thousands of names.
     pub(super) fn pair(&mut self, key: &str) -> Result<()> {
         let doubt = match key {
-            "nfc" | "folded" => DOUBT_SPELLING,
+            "nfc" | "folded" => DOUBT_NAME_MISMATCH,
             _ => DOUBT_MOVE,
         };
         let groups =
@@ -291,7 +291,7 @@ impl MoveCandidates {
 fn doubt_of(code: i64) -> Option<Ambiguity> {
     match code {
         0 => None,
-        DOUBT_SPELLING => Some(Ambiguity::Spelling),
+        DOUBT_NAME_MISMATCH => Some(Ambiguity::NameMismatch),
         _ => Some(Ambiguity::Move),
     }
 }

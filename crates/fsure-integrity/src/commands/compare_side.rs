@@ -208,7 +208,7 @@ impl OpenedSide {
 
     /// Returns the name of an entry of the other side, as this side spells it.
     fn named(&mut self, listed: &ManifestEntry) -> Result<ResolvedEntry> {
-        let others = if self.has(&listed.path)? { Vec::new() } else { listed.other_spellings() };
+        let others = if self.has(&listed.path)? { Vec::new() } else { listed.path_variants() };
         for path in others {
             if self.has(&path)? {
                 return Ok(ResolvedEntry { path, there: None, written: Some(listed.path.clone()) });

@@ -11,9 +11,9 @@ use crate::model::{FileSystemId, Record, ScanMonitor};
 use crate::scan::LISTED_SIZE;
 use fsure_core::{AlgorithmSet, RelPath, Result};
 
-/// Set in `verified_s` of the record of a file that has the name in another spelling than
-/// the list; beside it, [`LISTED_SIZE`].
-const RESPELLED: i64 = 1;
+/// Set in `verified_s` of the record of a file that has a name mismatch with the list; with
+/// it, [`LISTED_SIZE`].
+const NAME_MISMATCH: i64 = 1;
 
 /// A list as a catalog.
 pub(super) struct ListCatalog {
@@ -50,21 +50,21 @@ pub(super) fn expected_where(
     // A list is of one moment, whatever happens to its files later; attributes are
     // kept by a program that, like fsure, takes an edit for an edit.
     let keeps_date = source.format == ManifestFormat::Cshatag;
-    let (mut entries, mut respelled) = (0, 0_u64);
+    let (mut entries, mut name_mismatches) = (0, 0_u64);
     let mut troubles = list_records::read(source, monitor, true, &mut |listed| {
         entries += 1;
         let named = find(&listed)?;
         if named.written.is_none() {
             put(&mut catalog, source, marked(0, named, listed, file_system, keeps_date))
         } else {
-            respelled += 1;
+            name_mismatches += 1;
             Ok(Ok(()))
         }
     })?;
     // Last, when every name that the list has as it is written is known: a file
     // that is lost must not pass for another one that has its name in another
     // spelling and is listed, too.
-    if respelled > 0 {
+    if name_mismatches > 0 {
         let more = list_records::read(source, monitor, false, &mut |listed| {
             let found = find(&listed)?;
             if found.written.is_none() {
@@ -73,10 +73,10 @@ pub(super) fn expected_where(
             // In a bag, names that differ by their Unicode form are one.
             let is_taken = source.bag.is_none()
                 && matches!(catalog.get(&found.path)?, Some(StoredRow::Sound(row))
-                    if row.record.verified_s & RESPELLED == 0);
+                    if row.record.verified_s & NAME_MISMATCH == 0);
             let (marks, named) = match is_taken {
                 true => (0, found.into_written()),
-                false => (RESPELLED, found),
+                false => (NAME_MISMATCH, found),
             };
             put(&mut catalog, source, marked(marks, named, listed, file_system, keeps_date))
         })?;

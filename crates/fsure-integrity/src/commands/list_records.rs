@@ -150,7 +150,7 @@ pub(super) fn named(root: &Root, below: &RelPath, listed: &ManifestEntry) -> Res
     if first.there.is_some() {
         return first;
     }
-    let others = listed.other_spellings();
+    let others = listed.path_variants();
     match others.iter().map(look).find(|named| named.there.is_some()) {
         Some(other) => ResolvedEntry { written: Some(first.path), ..other },
         None => first,

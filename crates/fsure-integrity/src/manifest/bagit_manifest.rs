@@ -87,16 +87,16 @@ fn parse(line: &[u8], manifest: Manifest) -> std::result::Result<ManifestEntry, 
         Some(rest) if blanks == 1 || rest.starts_with(b"data/") => (rest, Some(name)),
         rest => (name, rest),
     };
-    let mut spellings = spellings(name, manifest.is_encoded);
-    spellings.extend(other_name.iter().flat_map(|name| self::spellings(name, manifest.is_encoded)));
-    let first = spellings.remove(0);
+    let mut variants = variants(name, manifest.is_encoded);
+    variants.extend(other_name.iter().flat_map(|name| self::variants(name, manifest.is_encoded)));
+    let first = variants.remove(0);
     let plain = |name: &[u8]| match manifest.is_of_tags {
         true => bagit_paths::tag_path(name),
         false => bagit_paths::payload_path(name),
     };
     let path = plain(&first)?;
     let mut others: Vec<RelPath> = Vec::new();
-    for other in spellings.iter().filter_map(|other| plain(other).ok()) {
+    for other in variants.iter().filter_map(|other| plain(other).ok()) {
         if other != path && !others.contains(&other) {
             others.push(other);
         }
@@ -107,7 +107,7 @@ fn parse(line: &[u8], manifest: Manifest) -> std::result::Result<ManifestEntry, 
 /// The meanings of a name, in the order in which it is to be tried: bagit-python decodes
 /// line ends and no percent sign, and encodes neither of the latter, whatever version it
 /// says.
-fn spellings(name: &[u8], is_encoded: bool) -> Vec<Vec<u8>> {
+fn variants(name: &[u8], is_encoded: bool) -> Vec<Vec<u8>> {
     let decoded = |with_percent| escaping::percent_decode(name, with_percent);
     match is_encoded {
         true => vec![decoded(true), name.to_vec(), decoded(false)],

@@ -19,7 +19,7 @@ const WINDOWS_1252: [u32; 32] = [
 impl ManifestEntry {
     /// The other paths that this entry may be about, in the order in which they
     /// are to be tried. All of them are plain paths below the root.
-    pub fn other_spellings(&self) -> Vec<RelPath> {
+    pub fn path_variants(&self) -> Vec<RelPath> {
         let mut found: Vec<RelPath> = Vec::new();
         let mut add = |path: RelPath| {
             if path != self.path && !found.contains(&path) {
@@ -34,9 +34,9 @@ impl ManifestEntry {
                 bytes.map(|byte| if *byte == b'\\' { b'/' } else { *byte }).collect::<Vec<u8>>()
             });
             for name in std::iter::once(path.as_bytes().to_vec()).chain(separated) {
-                for spelling in spellings(&name) {
+                for variant in variants(&name) {
                     // Which may have made a way up of it.
-                    if let Ok(path) = escaping::path(&spelling) {
+                    if let Ok(path) = escaping::path(&variant) {
                         add(path);
                     }
                 }
@@ -48,7 +48,7 @@ impl ManifestEntry {
 
 /// A name and its Unicode forms; of one that is not UTF-8, what it says in
 /// Windows-1252, the "ANSI" of Western programs.
-fn spellings(name: &[u8]) -> Vec<Vec<u8>> {
+fn variants(name: &[u8]) -> Vec<Vec<u8>> {
     let decoded = || name.iter().map(|byte| from_1252(*byte)).collect::<Option<String>>();
     let text = match str::from_utf8(name) {
         Ok(text) => Some(text.to_owned()),
@@ -76,7 +76,7 @@ mod tests {
 
     fn others(name: &[u8]) -> Vec<Vec<u8>> {
         let listed = ManifestEntry { path: RelPath::from_bytes(name), ..ManifestEntry::default() };
-        listed.other_spellings().iter().map(|path| path.as_bytes().to_vec()).collect()
+        listed.path_variants().iter().map(|path| path.as_bytes().to_vec()).collect()
     }
 
     #[test]

@@ -47,8 +47,8 @@ pub struct Finding {
     pub verdict: Verdict,
     /// The path under which it is recorded, if that is another one.
     pub moved_from: Option<RelPath>,
-    /// Difference in spelling, actual or possible, from the recorded path.
-    pub norm: Option<NameMismatch>,
+    /// Name mismatch, actual or possible, with the recorded path.
+    pub name_mismatch: Option<NameMismatch>,
     /// Differences of its metadata from the record.
     pub meta: Vec<MetadataChange>,
     /// The recorded entry.
@@ -78,7 +78,7 @@ impl Finding {
             kind,
             verdict,
             moved_from: None,
-            norm: None,
+            name_mismatch: None,
             meta: Vec::new(),
             recorded: None,
             found: None,
@@ -93,12 +93,12 @@ impl Finding {
 
     /// Returns true if there is something to report beside the verdict.
     pub fn is_flagged(&self) -> bool {
-        self.norm.is_some() || !self.meta.is_empty()
+        self.name_mismatch.is_some() || !self.meta.is_empty()
     }
 
-    /// Returns true if it is the recorded name in another spelling.
-    pub fn is_respelled(&self) -> bool {
-        matches!(self.norm, Some(NameMismatch::Nfc | NameMismatch::Case))
+    /// Returns true if the recorded name differs from it by a name mismatch.
+    pub fn has_name_mismatch(&self) -> bool {
+        matches!(self.name_mismatch, Some(NameMismatch::Nfc | NameMismatch::Case))
     }
 
     /// Returns the size in bytes: the current one, or the recorded one if nothing is there.

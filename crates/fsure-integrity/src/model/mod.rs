@@ -9,7 +9,7 @@ mod heal_result;
 mod history;
 mod known_damage;
 mod metadata;
-mod normalization;
+mod name_mismatch;
 mod outcome;
 mod parity_outcome;
 mod record;
@@ -30,7 +30,7 @@ pub use known_damage::KnownDamage;
 pub use metadata::{
     Metadata, MetadataChange, MetadataField, MetadataFields, MetadataValue, RecordedValue,
 };
-pub use normalization::{NameMismatch, folded, nfc};
+pub use name_mismatch::{NameMismatch, folded, nfc};
 pub use outcome::{
     BytesByReadMode, ExcludedRecords, GRAVE_FINDINGS_MAX, Offline, Outcome, StopReason, ToAccept,
 };

@@ -144,9 +144,9 @@ pub struct Outcome {
     pub links: VerdictCounts,
     /// Folders by verdict.
     pub folders: VerdictCounts,
-    /// Files, links and folders found under their recorded name in another
-    /// spelling.
-    pub respelled: u64,
+    /// Files, links and folders found with a name mismatch: under
+    /// their recorded name in another Unicode form or case.
+    pub name_mismatches: u64,
     /// Files, links and folders whose metadata differs from the record; in an
     /// update, only those of them that it recorded.
     pub meta_changed: u64,
@@ -264,7 +264,7 @@ impl Outcome {
         let verdict = finding.verdict;
         // An update leaves both as recorded if it does not record the content.
         let counts = !self.is_update || finding.recorded_now;
-        self.respelled += u64::from(counts && finding.is_respelled());
+        self.name_mismatches += u64::from(counts && finding.has_name_mismatch());
         let any = |is: &dyn Fn(&MetadataChange) -> bool| u64::from(finding.meta.iter().any(is));
         self.meta_unread += any(&MetadataChange::is_unread);
         self.meta_bad += any(&|change| change.was == RecordedValue::Bad && !finding.recorded_now);
@@ -382,7 +382,7 @@ impl Outcome {
             ExitCode::Healed
         } else if self.recorded_left_out.by_pattern > 0
             || (self.redated_unread > 0 && !self.is_update)
-            || (self.respelled + self.meta_changed + carriers.behind > 0 && !self.is_update)
+            || (self.name_mismatches + self.meta_changed + carriers.behind > 0 && !self.is_update)
             || any(&|v| self.is_difference(v))
         {
             ExitCode::Differences

@@ -81,7 +81,7 @@ pub(super) fn decide(
     };
     let content = result.content.as_deref().filter(|_| result.unreadable.is_empty());
     match (entry.kind, content, result.row()) {
-        // Known by its inode and stat, or by its name in another spelling:
+        // Known by its inode and stat, or by a name mismatch:
         // nothing that is recorded changes.
         (EntryKind::File, None, Some(row))
             if result.moved_row().is_some() && is_same_content(result.verdict) =>
@@ -101,7 +101,7 @@ pub(super) fn decide(
         // whose place another one may be mounted.
         (kind, _, Some(row))
             if result.verdict == Verdict::Ok
-                && result.norm.is_none()
+                && result.name_mismatch.is_none()
                 && !row.is_gone()
                 && (kind == EntryKind::Folder && is_same_folder(&row.record.entry, entry)
                     || row.record.entry == *entry) =>

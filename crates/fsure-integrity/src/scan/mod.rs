@@ -7,7 +7,6 @@
 //! nothing.
 
 mod apply_update_rules;
-mod case_alias;
 mod commits;
 mod compare_blocks;
 mod device_queue;
@@ -26,6 +25,7 @@ mod missing_files;
 mod mounted_over;
 mod moves;
 mod mtime_reliability;
+mod name_alias;
 mod part_planner;
 mod partial_read;
 mod path_result;

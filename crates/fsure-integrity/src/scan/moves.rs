@@ -26,29 +26,29 @@ use fsure_core::{Algorithm, AlgorithmSet, Digests, RelPath, Result};
 /// The reason reported if a file that came or went does not count as moved.
 const AMBIGUOUS: &str = "a moved file? Several names that came or went could be it";
 
-/// The reason reported if a name does not count as a recorded one in another spelling.
-const SPELLED_ALIKE: &str = "a recorded name in another spelling? Several names could be it";
+/// The reason reported if a name mismatch has several possible recorded names.
+const AMBIGUOUS_NAME: &str = "a recorded name in another spelling? Several names could be it";
 
 /// Returns the reason, for the user, of a doubt about a name.
 pub(super) fn reason_of(doubt: Ambiguity) -> String {
     match doubt {
         Ambiguity::Move => AMBIGUOUS.to_owned(),
-        Ambiguity::Spelling => SPELLED_ALIKE.to_owned(),
+        Ambiguity::NameMismatch => AMBIGUOUS_NAME.to_owned(),
     }
 }
 
-pub(super) fn norm_of(doubt: Option<Ambiguity>) -> Option<NameMismatch> {
-    doubt.filter(|doubt| *doubt == Ambiguity::Spelling).map(|_| NameMismatch::Ambiguous)
+pub(super) fn name_mismatch_of(doubt: Option<Ambiguity>) -> Option<NameMismatch> {
+    doubt.filter(|doubt| *doubt == Ambiguity::NameMismatch).map(|_| NameMismatch::Ambiguous)
 }
 
-/// Pairs names that differ in spelling only, with the names that are there as
+/// Pairs names with a name mismatch, with the names that are there as
 /// they are recorded to say against it.
-pub(super) fn pair_by_spelling(
+pub(super) fn pair_name_mismatches(
     waiting: &mut MoveCandidates,
     catalog: &mut Catalog,
     scope: &RelPath,
 ) -> Result<()> {
-    if !waiting.pair_by_spelling()? {
+    if !waiting.pair_name_mismatches()? {
         return Ok(());
     }
     let (first, end) = scope.below();
@@ -129,7 +129,7 @@ impl MoveTracker {
         Ok(true)
     }
 
-    /// Pairs the names by inode and by spelling, now that all are known. Returns the number
+    /// Pairs the names by inode and by name mismatch, now that all are known. Returns the number
     /// of files that are gone nevertheless; `None` if no name can wait.
     pub(super) fn pair_names(
         &mut self,
@@ -138,7 +138,7 @@ impl MoveTracker {
     ) -> Result<Option<u64>> {
         self.phase = MovePhase::Contents;
         let Some(waiting) = &mut self.waiting else { return Ok(None) };
-        pair_by_spelling(waiting, catalog, scope)?;
+        pair_name_mismatches(waiting, catalog, scope)?;
         waiting.pair_by_identity()?;
         Ok(Some(waiting.files_gone()?))
     }
@@ -222,22 +222,23 @@ impl MoveTracker {
         let stored = catalog.get(from)?;
         let Some(StoredRow::Sound(row)) = &stored else { return Ok(None) };
         let then = &row.record.entry;
-        let is_respelled = then.kind == entry.kind && NameMismatch::between(from, path).is_some();
-        if row.is_gone() || !(is_respelled || is_same_inode(then, entry)) {
+        let has_name_mismatch =
+            then.kind == entry.kind && NameMismatch::between(from, path).is_some();
+        if row.is_gone() || !(has_name_mismatch || is_same_inode(then, entry)) {
             return Ok(None);
         }
         self.claim(from)?;
         Ok(stored)
     }
 
-    /// Flags a result if the spelling of its path leaves it in doubt.
-    pub(super) fn flag_spelling(&self, result: &mut PathResult) -> Result<()> {
+    /// Flags a result if its path has a name mismatch with several others.
+    pub(super) fn flag_ambiguous_name(&self, result: &mut PathResult) -> Result<()> {
         let may_be_another = matches!(result.verdict, Verdict::New | Verdict::Missing);
         if let Some(waiting) = self.waiting.as_ref().filter(|_| may_be_another)
-            && waiting.is_doubtfully_spelled(&result.path)?
+            && waiting.is_ambiguous_name(&result.path)?
         {
-            result.norm = Some(NameMismatch::Ambiguous);
-            result.reason.get_or_insert_with(|| SPELLED_ALIKE.to_owned());
+            result.name_mismatch = Some(NameMismatch::Ambiguous);
+            result.reason.get_or_insert_with(|| AMBIGUOUS_NAME.to_owned());
         }
         Ok(())
     }

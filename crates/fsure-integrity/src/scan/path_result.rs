@@ -22,8 +22,8 @@ pub(super) struct PathResult {
     pub(super) reason: Option<String>,
     /// Differences between its metadata and the record.
     pub(super) meta: Vec<MetadataChange>,
-    /// Difference in spelling between its name and the recorded one, if any.
-    pub(super) norm: Option<NameMismatch>,
+    /// Name mismatch between its name and the recorded one, if any.
+    pub(super) name_mismatch: Option<NameMismatch>,
     /// True if the record may be dropped at the user's request: nothing of that
     /// name is there, or it is left out.
     pub(super) may_be_forgotten: bool,
@@ -45,8 +45,8 @@ impl PathResult {
         verdict: Verdict,
     ) -> Self {
         let other_name = stored.as_ref().map(StoredRow::path).filter(|other| **other != path);
-        let norm = other_name.and_then(|other| NameMismatch::between(other, &path));
-        let is_moved = other_name.is_some() && norm.is_none();
+        let name_mismatch = other_name.and_then(|other| NameMismatch::between(other, &path));
+        let is_moved = other_name.is_some() && name_mismatch.is_none();
         let verdict = if is_moved { verdict.as_moved() } else { verdict };
         Self {
             path,
@@ -57,7 +57,7 @@ impl PathResult {
             damaged_blocks: 0,
             unreadable: Vec::new(),
             reason: None,
-            norm,
+            name_mismatch,
             meta: Vec::new(),
             may_be_forgotten: false,
             was_read: false,
@@ -147,7 +147,7 @@ impl PathResult {
             damaged: self.damaged.clone(),
             unreadable: self.unreadable.clone(),
             reason: self.reason.clone(),
-            norm: self.norm,
+            name_mismatch: self.name_mismatch,
             meta: self.meta.clone(),
             recorded_now,
             basis: self.basis,

@@ -9,7 +9,7 @@ use fsure_os::root_dir::is_gone;
 
 use super::entry_builder::{EntryBuilder, granularity_ns, known};
 use super::missing_files::MissingFiles;
-use super::moves::pair_by_spelling;
+use super::moves::pair_name_mismatches;
 use super::{Accept, Purpose, ScanPlan};
 use crate::catalog::{Audit, Catalog, MoveCandidates, PageStart, SampledFile, StoredRow};
 use crate::model::{Record, RecordState, ScanMonitor, is_same_date};
@@ -98,8 +98,8 @@ pub(super) struct GoneFiles {
 }
 
 /// Counts the files that are gone. If these are too many, it subtracts
-/// those that are there under another name by their inode or in another
-/// spelling: a renamed folder is not an unplugged disk, nor is a copy made
+/// those that are there under another name by their inode or by a name
+/// mismatch: a renamed folder is not an unplugged disk, nor is a copy made
 /// on macOS. That takes a walk, which is made only if it matters.
 pub(super) fn count_gone(
     plan: &ScanPlan,
@@ -132,7 +132,7 @@ pub(super) fn count_gone(
             waiting.arrive(&path, &entry, device)?;
         }
     }
-    pair_by_spelling(&mut waiting, catalog, &plan.walk.scope)?;
+    pair_name_mismatches(&mut waiting, catalog, &plan.walk.scope)?;
     waiting.pair_by_identity()?;
     let gone = waiting.files_gone()?;
     Ok(GoneFiles { gone, elsewhere: missing.saturating_sub(gone) })

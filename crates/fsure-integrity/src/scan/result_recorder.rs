@@ -200,7 +200,7 @@ impl<'a> ResultRecorder<'a> {
             return Ok(());
         }
         let Some(wrote) = self.write_and_count(&mut result)? else { return Ok(()) };
-        let is_flagged = result.norm.is_some() || !result.meta.is_empty();
+        let is_flagged = result.name_mismatch.is_some() || !result.meta.is_empty();
         if result.verdict == Verdict::Ok && !is_flagged && !self.plan.report_ok {
             self.report.outcome_mut().add_ok(result.kind(), result.size());
             return Ok(());

@@ -290,7 +290,7 @@ fn recorded(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         ("changed", settled_edits(outcome).map(|(who, _)| who)),
         ("with another date", of(|verdict| verdict == Verdict::Touched)),
         ("moved", of(|verdict| verdict == Verdict::Moved)),
-        ("in another spelling", respelled(outcome)),
+        ("in another spelling", name_mismatches(outcome)),
         ("with other metadata", rest_of(outcome.meta_changed)),
         ("gone", of(|verdict| verdict == Verdict::Missing)),
     ];
@@ -323,8 +323,8 @@ fn differences(paths: &RootPaths, outcome: &Outcome) -> Option<String> {
         }),
         of(|verdict| verdict == Verdict::TypeChanged, "of another type"),
         of(|verdict| verdict == Verdict::Moved, "under another name"),
-        respelled(outcome).map(|who| {
-            let are = if outcome.respelled == 1 { "is" } else { "are" };
+        name_mismatches(outcome).map(|who| {
+            let are = if outcome.name_mismatches == 1 { "is" } else { "are" };
             format!("{who} {are} spelled otherwise than recorded")
         }),
         rest_of(outcome.meta_changed).map(|who| format!("{who} with other metadata")),
@@ -343,8 +343,8 @@ fn differences(paths: &RootPaths, outcome: &Outcome) -> Option<String> {
 }
 
 /// Names that are the recorded ones in another spelling.
-fn respelled(outcome: &Outcome) -> Option<String> {
-    rest_of(outcome.respelled)
+fn name_mismatches(outcome: &Outcome) -> Option<String> {
+    rest_of(outcome.name_mismatches)
 }
 
 fn rest_of(names: u64) -> Option<String> {

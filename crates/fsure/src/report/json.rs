@@ -32,7 +32,7 @@ pub fn finding_line(root: &str, finding: &Finding) -> String {
         verdict: finding.verdict.name(),
         moved_from,
         moved_from_bytes,
-        norm: finding.norm.map(NameMismatch::name),
+        norm: finding.name_mismatch.map(NameMismatch::name),
         meta: finding.meta.iter().map(MetaLine::of).collect(),
         stat: there.map_or_else(JsonStat::default, JsonStat::of),
         recorded: finding.recorded.as_ref().map(Recorded::of),
@@ -322,7 +322,7 @@ mod tests {
     fn every_counter_is_summed() {
         let one = Outcome {
             with_record: 1,
-            respelled: 1,
+            name_mismatches: 1,
             meta_changed: 1,
             meta_unread: 1,
             meta_bad: 1,

@@ -97,7 +97,7 @@ mod samples {
             kind: EntryKind::File,
             verdict,
             moved_from: None,
-            norm: None,
+            name_mismatch: None,
             meta: Vec::new(),
             recorded: Some(entry()),
             found: Some(entry()),

@@ -62,7 +62,7 @@ impl SummaryTotals {
             verdicts: CountsByVerdict::of(&outcome.files),
             links: CountsByVerdict::of(&outcome.links),
             folders: CountsByVerdict::of(&outcome.folders),
-            respelled: outcome.respelled,
+            respelled: outcome.name_mismatches,
             meta_changed: outcome.meta_changed,
             meta_unread: outcome.meta_unread,
             meta_bad: outcome.meta_bad,

@@ -98,11 +98,13 @@ fn evidence(paths: &RootPaths, finding: &Finding, zone: &TimeZone) -> Vec<String
         evidence.push(format!("target {} -> {}", escape(before), escape(after)));
     }
     let moved_from = finding.moved_from.as_ref();
-    evidence.extend(moved_from.map(|path| paths.shown(path)).map(|path| match finding.norm {
-        Some(NameMismatch::Nfc) => format!("recorded as {path}, in another Unicode form"),
-        Some(NameMismatch::Case) => format!("recorded as {path}, in other capitals"),
-        _ => format!("recorded as {path}"),
-    }));
+    evidence.extend(moved_from.map(|path| paths.shown(path)).map(
+        |path| match finding.name_mismatch {
+            Some(NameMismatch::Nfc) => format!("recorded as {path}, in another Unicode form"),
+            Some(NameMismatch::Case) => format!("recorded as {path}, in other capitals"),
+            _ => format!("recorded as {path}"),
+        },
+    ));
     evidence.extend(finding.meta.iter().map(beside));
     let size = finding.size();
     evidence.extend(ranges("damaged", &finding.damaged, size));

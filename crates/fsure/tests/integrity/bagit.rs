@@ -136,7 +136,7 @@ fn valid_bags() {
 
 #[test]
 fn names_are_encoded_from_version_1_on() {
-    let spellings: &[(&str, &str, &str)] = &[
+    let variants: &[(&str, &str, &str)] = &[
         (STRICT, "data/a%0Ab", "data/a\nb"),
         (STRICT, "data/a%0ab", "data/a\nb"),
         (STRICT, "data/a%0Db", "data/a\rb"),
@@ -153,7 +153,7 @@ fn names_are_encoded_from_version_1_on() {
         (OLD, "data/a%0Ab", "data/a\nb"),
         (OLD, "data/ a  b ", "data/ a  b "),
     ];
-    for (version, spelled, name) in spellings {
+    for (version, spelled, name) in variants {
         let bag = Bag::new(version).payload(name, "x");
         let bag = bag.spelled("manifest-sha512.txt", &[(spelled, name)]);
         let report = assert_valid(&format!("{version} {spelled:?} for {name:?}"), &bag);

@@ -10,13 +10,13 @@ use std::rc::Rc;
 use fsure_os::root_dir::{is_denied, is_gone};
 use fsure_os::{Kind, Stat};
 
-use super::case_alias::FolderCache;
 use super::compare_blocks::are_proven;
 use super::entry_builder::{EntryBuilder, granularity_ns, known, words_kind};
 use super::hard_links::{HardLinkCache, HardLinkState};
 use super::held_edits::HeldEdits;
 use super::merge::{MergedPath, WalkState};
-use super::moves::{MoveTracker, norm_of, reason_of};
+use super::moves::{MoveTracker, name_mismatch_of, reason_of};
+use super::name_alias::FolderCache;
 use super::part_planner::PartPlanner;
 use super::partial_read::PartialRead;
 use super::path_result::PathResult;
@@ -540,9 +540,9 @@ impl<'a> Evaluator<'a> {
         Ok(true)
     }
 
-    /// Finishes a path, and reports if its spelling leaves it in doubt.
+    /// Finishes a path, and reports if its name mismatch leaves it in doubt.
     fn finish(&mut self, mut result: PathResult) -> Result<()> {
-        self.moves.flag_spelling(&mut result)?;
+        self.moves.flag_ambiguous_name(&mut result)?;
         self.recorder.finish_path(result)
     }
 
@@ -597,7 +597,7 @@ impl<'a> Evaluator<'a> {
         finding.found = found;
         finding.recorded_now = is_recorded;
         finding.reason = doubt.map(reason_of);
-        finding.norm = norm_of(doubt);
+        finding.name_mismatch = name_mismatch_of(doubt);
         let stored = match &moved_from {
             Some(from) => self.recorder.catalog_mut().get(from)?,
             None => None,
@@ -611,7 +611,7 @@ impl<'a> Evaluator<'a> {
             }
             finding.verdict = Verdict::Moved;
             finding.reason = None;
-            finding.norm = NameMismatch::between(&from, &finding.path);
+            finding.name_mismatch = NameMismatch::between(&from, &finding.path);
             finding.moved_from = Some(from);
             finding.recorded = Some(row.record.entry);
         }

@@ -1,6 +1,6 @@
-//! Detects names that are another spelling of a listed name. A file system that
-//! ignores case or Unicode form finds a file under every spelling and lists
-//! one. If each recorded spelling counted as an entry of its own, all of them
+//! Detects names that are aliases of a listed name. A file system that
+//! ignores case or Unicode form finds a file under every alias and lists
+//! one name. If each recorded alias counted as an entry of its own, all of them
 //! would be judged by the one file that is left of them.
 
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ pub(super) struct FolderCache {
 
 impl FolderCache {
     /// Returns true if `path`, which the walk has not listed and the system
-    /// resolves to `stat`, is another spelling of a name in its folder.
+    /// resolves to `stat`, is an alias of a name in its folder.
     pub(super) fn is_alias(&mut self, root: &Root, path: &RelPath, stat: &Stat) -> bool {
         let Some(folder) = path.parent() else { return false };
         if self.folder.as_ref() != Some(&folder) {

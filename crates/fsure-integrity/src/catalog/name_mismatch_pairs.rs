@@ -1,5 +1,5 @@
-//! Names that came and went and differ in their spelling only, see
-//! `model::normalization`: first in their Unicode form, then in capitals. As with
+//! Names that came and went and differ only in their Unicode form or in case, see
+//! `model::name_mismatch`: first in their Unicode form, then in capitals. As with
 //! moves, only if there is one of each; and a name that is there as it is
 //! recorded is paired with no other, but its nearness makes the others doubtful.
 
@@ -10,15 +10,15 @@ use crate::model::{folded, nfc};
 use fsure_core::{RelPath, Result};
 
 impl MoveCandidates {
-    /// Makes pairs of names that differ in spelling only. Returns true if a pair was made:
+    /// Makes pairs of names with a name mismatch. Returns true if a pair was made:
     /// names that are there as recorded may then contest it.
-    pub fn pair_by_spelling(&mut self) -> Result<bool> {
+    pub fn pair_name_mismatches(&mut self) -> Result<bool> {
         if self.departed == 0 {
             return Ok(false);
         }
         self.pair("nfc")?;
         self.pair("folded")?;
-        self.has_spelling_doubts = self.is_any("waiting WHERE doubt <> 0")?;
+        self.has_ambiguous_names = self.is_any("waiting WHERE doubt <> 0")?;
         self.is_any("pair")
     }
 
@@ -47,16 +47,16 @@ impl MoveCandidates {
         let Some((now, was)) = found.filter(|(_, was)| was != path.as_bytes()) else {
             return Ok(());
         };
-        self.has_spelling_doubts = true;
+        self.has_ambiguous_names = true;
         let sql = "UPDATE waiting SET doubt = 2 WHERE path IN (?1, ?2)";
         let doubted = self.connection.execute(sql, params![now, was]);
         let parted = self.connection.execute("DELETE FROM pair WHERE now = ?1", [&now]);
         doubted.and(parted).map(|_| ()).map_err(|error| fault(&error))
     }
 
-    /// Returns true if a name that came or went could be several others in another spelling.
-    pub fn is_doubtfully_spelled(&self, path: &RelPath) -> Result<bool> {
-        if !self.has_spelling_doubts {
+    /// Returns true if a name that came or went has a name mismatch with several others.
+    pub fn is_ambiguous_name(&self, path: &RelPath) -> Result<bool> {
+        if !self.has_ambiguous_names {
             return Ok(false);
         }
         let sql = "SELECT 1 FROM waiting WHERE path = ?1 AND doubt = 2";
@@ -178,18 +178,18 @@ mod tests {
             }
         }
         let gone = names.iter().filter(|one| !one.is_here).map(|one| &one.name);
-        if waiting.pair_by_spelling().unwrap() {
+        if waiting.pair_name_mismatches().unwrap() {
             as_recorded.iter().chain(gone).for_each(|name| waiting.contest(&path(name)).unwrap());
         }
         let mut answer = Answer::default();
         for arrival in waiting.arrivals(None, false).unwrap() {
-            if arrival.doubt == Some(Ambiguity::Spelling) {
+            if arrival.doubt == Some(Ambiguity::NameMismatch) {
                 answer.doubtful.insert(arrival.path.clone());
             }
             answer.pairs.extend(arrival.moved_from.map(|was| (arrival.path, was)));
         }
         let departures = waiting.departures(None).unwrap().into_iter();
-        let doubtful = departures.filter(|gone| gone.doubt == Some(Ambiguity::Spelling));
+        let doubtful = departures.filter(|gone| gone.doubt == Some(Ambiguity::NameMismatch));
         answer.doubtful.extend(doubtful.map(|gone| gone.path));
         answer
     }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     /// The time to pair so many names that all fold together below a folder
-    /// that was respelled.
+    /// whose own name has a name mismatch.
     fn time_for(bits: u32) -> Duration {
         let mut waiting = MoveCandidates::new().unwrap();
         let name = |folder: &str, number: u32| {
@@ -244,7 +244,7 @@ mod tests {
             depart(&mut waiting, &name("d", number), EntryKind::File);
         }
         let begun = Instant::now();
-        assert!(waiting.pair_by_spelling().unwrap());
+        assert!(waiting.pair_name_mismatches().unwrap());
         for number in 0..1 << bits {
             waiting.contest(&path(&name("d", number))).unwrap();
         }

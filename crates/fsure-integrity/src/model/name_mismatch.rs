@@ -1,7 +1,7 @@
-//! One name in two spellings. Systems differ in how they keep a name that is
-//! the same to a person: macOS may take `ü` apart into two characters (NFD)
-//! while others keep one (NFC), and some change capitals. Names are compared
-//! as bytes first, and in these ways only if the bytes find no match.
+//! Name mismatch: two names that differ only in their Unicode form or in case. Systems
+//! differ in how they keep a name that is the same to a person: macOS may take `ü` apart
+//! into two characters (NFD) while others keep one (NFC), and some change capitals. Names
+//! are compared as bytes first, and in these ways only if the bytes find no match.
 //!
 //! Names are never compared by compatibility (NFKC, NFKD), which equates `ﬁ` with
 //! `fi` and makes one name of two that people keep apart. They are compared
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn names_are_equal_only_if_a_reader_sees_one_name() {
         use NameMismatch::{Case, Nfc};
-        for (one, other, spelling) in [
+        for (one, other, expected) in [
             (&b"a"[..], &b"a"[..], None),
             (b"a", b"b", None),
             (b"readme", b"README", Some(Case)),
@@ -119,8 +119,8 @@ mod tests {
         ] {
             let [one, other] = [one, other].map(RelPath::from_bytes);
             let shown = format!("{} {}", one.display(), other.display());
-            assert_eq!(NameMismatch::between(&one, &other), spelling, "{shown}");
-            assert_eq!(NameMismatch::between(&other, &one), spelling, "{shown}, turned round");
+            assert_eq!(NameMismatch::between(&one, &other), expected, "{shown}");
+            assert_eq!(NameMismatch::between(&other, &one), expected, "{shown}, turned round");
         }
     }
 

@@ -1,4 +1,4 @@
-//! One name in two spellings: macOS takes letters apart (NFD) where others keep
+//! Name mismatches: macOS takes letters apart (NFD) where others keep
 //! one (NFC), and some systems change capitals. A copy that went through them
 //! must match its record, damage in it must be found, and two names that fold
 //! together must both stay protected.
@@ -76,8 +76,8 @@ fn reported(report: &Report) -> Vec<(String, String, Option<String>)> {
 fn expected(rows: &[(&str, &str, Option<&str>)]) -> Vec<(String, String, Option<String>)> {
     let mut all: Vec<_> = rows
         .iter()
-        .map(|(path, verdict, norm)| {
-            ((*path).to_owned(), (*verdict).to_owned(), norm.map(str::to_owned))
+        .map(|(path, verdict, name_mismatch)| {
+            ((*path).to_owned(), (*verdict).to_owned(), name_mismatch.map(str::to_owned))
         })
         .collect();
     all.sort();
@@ -123,16 +123,16 @@ fn a_copy_in_another_unicode_form_matches_its_record() {
 }
 
 #[test]
-fn damage_is_found_under_the_other_spelling() {
+fn damage_is_found_under_a_name_mismatch() {
     let (then, now) = (names(NFD), names(NFC));
     let (copy, recorded) = copied(&then, &now);
     copy.flip(os(&now[1]), 7);
     copy.write(os(&now[0]), "an edit");
     // All, folders too, and in an update those whose new name it records.
-    for (command, respelled) in [("verify", 6), ("update", 5)] {
+    for (command, name_mismatches) in [("verify", 6), ("update", 5)] {
         let report = recorded.run(command, &[""; 0]);
         assert_eq!(report.code, 3, "{command}: {report:?}");
-        assert_eq!(report.summary()["respelled"], respelled, "{command}: {report:?}");
+        assert_eq!(report.summary()["respelled"], name_mismatches, "{command}: {report:?}");
         for (path, verdict) in [(&now[1], "damaged-copy"), (&now[0], "modified")] {
             let finding = of(&report, path);
             assert_eq!((&finding["verdict"], &finding["norm"]), (&json!(verdict), &json!("nfc")));
