@@ -220,7 +220,7 @@ fn is_disk_side(path: &Path) -> bool {
 /// there is none.
 fn unbindable(path: &Path) -> Option<String> {
     let mount = fsure_os::overmount::mount_at(path).ok()?;
-    fsure_ram::service::unsuitable(&mount).map(|refusal| refusal.why)
+    fsure_ram::service::check_file_system(&mount).map(|refusal| refusal.why)
 }
 
 /// Returns true if the machine needs it to start, or if nearly all else is below it.

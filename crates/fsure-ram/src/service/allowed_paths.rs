@@ -14,7 +14,7 @@ use fsure_core::shell_command;
 const SYSTEM_FOLDERS: [&str; 4] = ["/usr", "/var", "/run", "/home"];
 const WHOLE: [&str; 5] = ["/boot", "/etc", "/dev", "/proc", "/sys"];
 
-pub(super) fn place(facts: &Facts) -> Option<BindRefusal> {
+pub(super) fn check_path(facts: &Facts) -> Option<BindRefusal> {
     let (path, shown) = (facts.path.as_path(), facts.path.display());
     let is_system = path == Path::new("/")
         || SYSTEM_FOLDERS.iter().any(|system| path == Path::new(system))
@@ -49,7 +49,7 @@ fn is_programs(path: &Path, above: &str) -> bool {
 
 /// Refuses a file system on which no folder can be put into RAM; `None` if it is
 /// suitable.
-pub fn unsuitable(mount: &MountEntry) -> Option<BindRefusal> {
+pub fn check_file_system(mount: &MountEntry) -> Option<BindRefusal> {
     let (kind, point) = (&*mount.kind, mount.point.display());
     let is = |option: &str| mount.options.iter().chain(&mount.own_options).any(|is| is == option);
     let network = ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs", "gfs2", "ocfs2"];

@@ -11,7 +11,7 @@ use fsure_core::shell_command;
 
 /// Refuses ways among the mounts of this process: the user who made them can take them
 /// away.
-pub(super) fn refusal(here: &[PathBuf]) -> Option<BindRefusal> {
+pub(super) fn check(here: &[PathBuf]) -> Option<BindRefusal> {
     let read_only = shell_command("mount -o remount,bind,ro", here.first()?);
     let why = format!(
         "it is mounted elsewhere, too, and what is written there would go to the covered disk \
@@ -37,8 +37,8 @@ mod tests {
 
     #[test]
     fn a_way_is_named_with_what_to_do() {
-        assert_eq!(refusal(&[]), None);
-        let refusal = refusal(&["/alias".into()]).unwrap();
+        assert_eq!(check(&[]), None);
+        let refusal = check(&["/alias".into()]).unwrap();
         assert!(refusal.why.ends_with("/alias") && refusal.remedy.ends_with("ro /alias'"));
         let (command, point) = ("sh".to_owned(), "/data".into());
         let words = warning(&Elsewhere { process: 7, command, point });

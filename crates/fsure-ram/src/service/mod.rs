@@ -27,7 +27,7 @@ mod supervisor;
 mod unbind;
 mod worker;
 
-pub use allowed_paths::unsuitable;
+pub use allowed_paths::check_file_system;
 pub use backend::Backend;
 pub use bind_refusal::BindRefusal;
 pub use client::{

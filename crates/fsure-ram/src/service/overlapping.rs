@@ -19,9 +19,8 @@ pub(super) fn find(path: &Path, survey: &Survey) -> Option<PathBuf> {
     above.or_else(|| below.find(|folder| is_ours(&&**folder)))
 }
 
-/// Refuses a folder that has `kin`, a folder in RAM, above or below it; `None` if there
-/// is none.
-pub(super) fn refusal(overlapping: Option<&Path>) -> Option<BindRefusal> {
+/// Refuses a folder that has a folder in RAM above or below it; `None` if there is none.
+pub(super) fn check(overlapping: Option<&Path>) -> Option<BindRefusal> {
     let overlapping = overlapping?;
     let why = format!(
         "{} is in RAM already, or was when the machine crashed, and the one is in the other",

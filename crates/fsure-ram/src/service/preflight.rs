@@ -8,7 +8,7 @@ use fsure_os::overmount::{self, HoldKind, Survey};
 use fsure_os::storage_stack::Stack;
 use fsure_os::{machine, path as os_path};
 
-use super::allowed_paths::{place, unsuitable};
+use super::allowed_paths::{check_file_system, check_path};
 use super::auto_size::{NAMES_MIN, Use, reserve};
 use super::backend::Backend;
 use super::bind_refusal::{BindRefusal, NAMES_SHOWN_MAX, refuse, some};
@@ -52,13 +52,13 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
     let bound = registry.entries()?.into_iter().map(|entry| entry.path).collect();
     let facts = Facts { path, runtime: registry.folder().to_owned(), bound, ..Facts::default() };
     // What must not be touched is not read either: that could take hours.
-    if place(&facts).is_some() {
+    if check_path(&facts).is_some() {
         return Ok(facts);
     }
     let path = &facts.path;
     let mount = overmount::mount_at(path).context("look what mount has", path)?;
     // A look through a folder on another machine could, too.
-    if unsuitable(&mount).is_some() {
+    if check_file_system(&mount).is_some() {
         return Ok(Facts { mount, ..facts });
     }
     let own = path.join(OWN);
@@ -89,7 +89,7 @@ pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
 /// Judges them. `wanted` is the size that was asked for, if one was.
 pub fn judge(facts: &Facts, wanted: Option<u64>) -> PlacementPlan {
     let mut plan = PlacementPlan { path: facts.path.clone(), ..PlacementPlan::default() };
-    if let Some(refusal) = place(facts).or_else(|| unsuitable(&facts.mount)) {
+    if let Some(refusal) = check_path(facts).or_else(|| check_file_system(&facts.mount)) {
         plan.refusals.push(refusal);
         return plan;
     }
@@ -98,24 +98,24 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> PlacementPlan {
     let need = facts.survey.bytes + names * INODE;
     let least = match wanted {
         Some(wanted) => wanted.max(backend.least()),
-        None => auto(facts, need).max(backend.least()),
+        None => automatic_size(facts, need).max(backend.least()),
     };
     let least = least.next_multiple_of(4096);
     plan.least = (wanted.is_none() && backend.grows()).then_some(least);
-    let limits = plan.least.map(|least| in_use(facts, need, names).limits(least));
+    let limits = plan.least.map(|least| expected_use(facts, need, names).limits(least));
     plan.bytes = limits.map_or(least, |limits| limits.bytes);
     plan.inodes = limits.map_or(NAMES_MIN, |limits| limits.names).max(names * 4);
     let refusals = [
-        facts.lacks.as_deref().map(|lacks| lacking(backend, lacks)),
-        memory(facts, need, least),
-        disk(facts),
-        content(&facts.survey),
-        alternate_paths::refusal(&facts.ways.here),
-        overlapping::refusal(facts.overlapping.as_deref()),
+        facts.lacks.as_deref().map(|lacks| refuse_backend(backend, lacks)),
+        check_memory(facts, need, least),
+        check_disk_space(facts),
+        check_content(&facts.survey),
+        alternate_paths::check(&facts.ways.here),
+        overlapping::check(facts.overlapping.as_deref()),
         facts.is_foreign.then(|| {
             refuse(format!("{OWN} in it is not of fsure's making"), "look what it is, and move it")
         }),
-        users(facts),
+        check_users(facts),
     ];
     plan.refusals.extend(refusals.into_iter().flatten());
     plan.warnings = warnings(facts);
@@ -133,18 +133,18 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> PlacementPlan {
 /// content.
 const INODE: u64 = 1024;
 const SIZE_MIN_BYTES: u64 = 64 * MIB;
-/// One that cannot grow has one part of so many of the memory that is available.
+/// A backend that cannot grow gets one part in so many of the available memory.
 const FIXED_SHARE: u64 = 4;
 
-/// Room to grow: 1.3 times, and never less than for a few files.
-fn auto(facts: &Facts, need: u64) -> u64 {
+/// Returns the size for a folder: 1.3 times its need, and never less than for a few files.
+fn automatic_size(facts: &Facts, need: u64) -> u64 {
     let fixed = if facts.backend.grows() { None } else { facts.available };
     let share = fixed.map_or(0, |available| available / FIXED_SHARE);
     facts.backend.size_for((need.saturating_mul(13) / 10).max(SIZE_MIN_BYTES)).max(share)
 }
 
-/// The memory that it takes once it is filled, and that beside it.
-fn in_use(facts: &Facts, need: u64, names: u64) -> Use {
+/// Returns the memory that the folder takes once it is filled, and the rest of the memory.
+fn expected_use(facts: &Facts, need: u64, names: u64) -> Use {
     let available = facts.available.unwrap_or(0);
     Use {
         bytes: need,
@@ -155,15 +155,18 @@ fn in_use(facts: &Facts, need: u64, names: u64) -> Use {
     }
 }
 
-fn lacking(backend: Backend, lacks: &str) -> BindRefusal {
+/// Refuses a backend that the machine lacks something for.
+fn refuse_backend(backend: Backend, lacks: &str) -> BindRefusal {
     let remedy = format!("that, or '--backend {}'", Backend::default().name());
     refuse(format!("{}: {lacks}", backend.name()), remedy)
 }
 
-fn memory(facts: &Facts, content: u64, bytes: u64) -> Option<BindRefusal> {
+/// Refuses a size that its content does not fit into, or that leaves too little memory for
+/// other processes.
+fn check_memory(facts: &Facts, content: u64, bytes: u64) -> Option<BindRefusal> {
     if bytes < facts.backend.size_for(content) {
         let why = format!("its content takes {}, and it is to have {}", size(content), size(bytes));
-        let least = auto(facts, content).div_ceil(MIB);
+        let least = automatic_size(facts, content).div_ceil(MIB);
         return Some(refuse(why, format!("'--size {least}M' or more")));
     }
     let (available, bytes) = (facts.available?, facts.backend.memory(bytes));
@@ -179,8 +182,8 @@ fn memory(facts: &Facts, content: u64, bytes: u64) -> Option<BindRefusal> {
     })
 }
 
-/// A generation is staged before it replaces anything.
-fn disk(facts: &Facts) -> Option<BindRefusal> {
+/// Refuses a disk without space for a generation, which is staged before it replaces anything.
+fn check_disk_space(facts: &Facts) -> Option<BindRefusal> {
     let need = facts.survey.bytes / 10 + MIB;
     (facts.free < need).then(|| {
         let why = format!(
@@ -191,7 +194,8 @@ fn disk(facts: &Facts) -> Option<BindRefusal> {
     })
 }
 
-fn content(survey: &Survey) -> Option<BindRefusal> {
+/// Refuses a folder whose content cannot be brought into RAM and back.
+fn check_content(survey: &Survey) -> Option<BindRefusal> {
     if !survey.mounts.is_empty() {
         let why = format!("something else is mounted in it: {}", some(&survey.mounts));
         let remedy = "unmount that, or name a folder that has none (a subvolume is one)";
@@ -214,7 +218,8 @@ fn content(survey: &Survey) -> Option<BindRefusal> {
     })
 }
 
-fn users(facts: &Facts) -> Option<BindRefusal> {
+/// Refuses a folder that other processes or disks use for more than reading.
+fn check_users(facts: &Facts) -> Option<BindRefusal> {
     if !facts.disks.is_empty() {
         let why = format!("disks or swap are made of files in it: {}", some(&facts.disks));
         return Some(refuse(why, "'losetup -d' or 'swapoff' first"));

@@ -52,9 +52,9 @@ pub(super) fn check(
                 "name the upper one alone",
             ));
         }
-        own_output(&plan.path)?;
+        check_outputs(&plan.path)?;
         if fsure_os::mount_sandbox::knows_one_user() {
-            owners(&plan.path)?;
+            check_owners(&plan.path)?;
         }
         plans.push(plan);
     }
@@ -67,7 +67,7 @@ fn usage(message: String, hint: &str) -> Error {
 
 /// Refuses a folder that an output of this process goes to: that file was opened before
 /// the command sees memory.
-fn own_output(path: &Path) -> Result<()> {
+fn check_outputs(path: &Path) -> Result<()> {
     for output in fsure_os::mount_sandbox::outputs() {
         if output.starts_with(path) {
             return Err(usage(
@@ -79,8 +79,9 @@ fn own_output(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A user name space of one's own knows one user and one group.
-fn owners(path: &Path) -> Result<()> {
+/// Refuses a folder with files of several owners: without root, the user name space of the
+/// command knows one user and one group.
+fn check_owners(path: &Path) -> Result<()> {
     let (user, group) = fsure_os::user::user_and_group();
     let side = Side::open(path).context("open", path)?;
     let mut folders = vec![RelPath::root()];
