@@ -9,7 +9,7 @@ mod crash_catalog;
 mod crash_causes;
 mod crash_examples;
 mod crash_folder_fuse;
-mod crash_ground;
+mod crash_loop_interference;
 mod crash_serve;
 mod defer;
 mod defer_cut;
