@@ -56,7 +56,7 @@ impl PinSocket {
             if matches!(answered, Answered::By(_)) {
                 break;
             }
-            if let (Ok(lock), Answered::Nobody) = (lock, answered) {
+            if let (Ok(lock), Answered::NoProcess) = (lock, answered) {
                 match Control::listen(&socket) {
                     // One that was killed has not let go of all that it had.
                     Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
@@ -95,7 +95,7 @@ pub fn unpin(folder: &Path, runtime: &Path) -> Result<Option<Pinned>> {
     let mut pinned = None;
     loop {
         match ask(&socket, "end")? {
-            Answered::Nobody => return Ok(pinned),
+            Answered::NoProcess => return Ok(pinned),
             Answered::By(answer) => pinned = Some(answer),
             Answered::Silence => {}
         }
@@ -123,7 +123,7 @@ pub fn pinned(runtime: &Path) -> Result<(Vec<Pinned>, Vec<PathBuf>)> {
         let socket = folder.join(fsure_os::path::from_bytes(name));
         match ask(&socket, "status")? {
             Answered::By(pinned) => living.push(pinned),
-            Answered::Nobody => dead.push(socket),
+            Answered::NoProcess => dead.push(socket),
             Answered::Silence => {}
         }
     }
@@ -164,7 +164,7 @@ enum Answered {
     By(Pinned),
     /// It is there, and does not answer.
     Silence,
-    Nobody,
+    NoProcess,
 }
 
 fn ask(socket: &Path, line: &str) -> Result<Answered> {
@@ -175,7 +175,9 @@ fn ask(socket: &Path, line: &str) -> Result<Answered> {
         }),
         Err(error) => match error.kind() {
             TimedOut => Ok(Answered::Silence),
-            ConnectionRefused | ConnectionReset | NotFound | UnexpectedEof => Ok(Answered::Nobody),
+            ConnectionRefused | ConnectionReset | NotFound | UnexpectedEof => {
+                Ok(Answered::NoProcess)
+            }
             _ => Err(error).context("ask", socket),
         },
     }

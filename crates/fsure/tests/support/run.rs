@@ -21,15 +21,15 @@ pub struct Run {
 
 /// Runs `fsure` with these arguments and waits for it.
 pub fn fsure(args: &[impl AsRef<OsStr>]) -> Run {
-    fsure_of(Path::new(NOBODY), args)
+    fsure_of(Path::new(NO_HOME), args)
 }
 
 /// The home of a user who has neither a configuration nor a memory.
-const NOBODY: &str = "/nonexistent";
+const NO_HOME: &str = "/nonexistent";
 
 /// Runs `fsure` in a folder.
 pub fn fsure_in(folder: &Path, args: &[impl AsRef<OsStr>]) -> Run {
-    ended(command(Path::new(NOBODY)).current_dir(folder).args(args))
+    ended(command(Path::new(NO_HOME)).current_dir(folder).args(args))
 }
 
 /// Runs a line of `sh` in a folder, as a person types it who has `fsure`.
@@ -38,7 +38,7 @@ pub fn typed(folder: &Path, line: &str) -> Run {
     let path = std::env::var("PATH").expect("a PATH");
     let path = format!("{}:{path}", binary.parent().expect("a folder").display());
     let mut shell = Command::new("sh");
-    shell.env("XDG_CONFIG_HOME", NOBODY).env("XDG_STATE_HOME", NOBODY).env("PATH", path);
+    shell.env("XDG_CONFIG_HOME", NO_HOME).env("XDG_STATE_HOME", NO_HOME).env("PATH", path);
     ended(shell.args(["-c", line]).current_dir(folder))
 }
 
@@ -49,7 +49,7 @@ pub fn fsure_of(home: &Path, args: &[impl AsRef<OsStr>]) -> Run {
 
 /// Runs `fsure` with one more variable in its environment.
 pub fn fsure_with((name, value): (&str, &OsStr), args: &[impl AsRef<OsStr>]) -> Run {
-    ended(command(Path::new(NOBODY)).env(name, value).args(args))
+    ended(command(Path::new(NO_HOME)).env(name, value).args(args))
 }
 
 fn command(home: &Path) -> Command {

@@ -100,8 +100,8 @@ fn number(time: FILETIME) -> u64 {
 pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let folder: Vec<u16> = folder.as_os_str().encode_wide().chain([0]).collect();
     let mut free = 0;
-    let nobody = std::ptr::null_mut();
+    let unused = std::ptr::null_mut();
     // SAFETY: a path that ends with NUL, and a number of the caller's.
-    let asked = unsafe { GetDiskFreeSpaceExW(folder.as_ptr(), &raw mut free, nobody, nobody) };
+    let asked = unsafe { GetDiskFreeSpaceExW(folder.as_ptr(), &raw mut free, unused, unused) };
     if asked == 0 { Err(io::Error::last_os_error()) } else { Ok(free) }
 }
