@@ -1,7 +1,7 @@
-"""Our measuring commands beside the tools that people know, for the same thing.
+"""Measures the same thing with the commands of fsure and with the usual tools.
 
-A benchmark that flatters is worse than none: what `fsure speed` and `fsure
-flush` say of a disk has to be what fio, dd, pv and pg_test_fsync say of it.
+A benchmark that flatters is worse than none: the figures of `fsure speed` and
+`fsure flush` for a disk have to agree with those of fio, dd, pv and pg_test_fsync.
 Every pair is measured in turn in one folder; the figure is each tool's own.
 """
 
@@ -20,7 +20,7 @@ from lines import Line
 MIB = 1 << 20
 SIZE = 450 * 10**6  # the founders' experiment
 PG_TEST_FSYNC = "/usr/lib/postgresql"
-# Medians of few rounds on a shared disk: nearer than this nobody can tell.
+# Medians of few rounds on a shared disk: a smaller difference than this is noise.
 NOISE = 0.15
 
 
@@ -35,7 +35,7 @@ class Side:
 
 @dataclasses.dataclass
 class Figure:
-    """What one run said."""
+    """The output of one run."""
 
     value: float | None
     failure: str = ""
@@ -43,7 +43,7 @@ class Figure:
 
 @dataclasses.dataclass
 class Pair:
-    """Ours and others' figures for one thing, in one unit."""
+    """The figures of fsure and of its peers for one thing, in one unit."""
 
     title: str
     unit: str
@@ -116,13 +116,13 @@ def json_lines(output, kind, name, field):
 
 
 def speed(rung, size=SIZE):
-    """One rung of ours, alone, once."""
+    """One rung of `fsure speed`, alone, once."""
     command = f"fsure speed --json --runs 1 --size {size} --rungs '{rung}' ."
     return Side("fsure speed", command, lambda out: json_lines(out, "rung", rung, "median"))
 
 
 def flush(method):
-    """One method of ours among all of them."""
+    """One method of `fsure flush` among all of them."""
     command = "fsure flush --json --time 0.5s . || test $? -lt 64"
     return Side("fsure flush", command, lambda out: json_lines(out, "method", method, "ops"))
 
@@ -180,7 +180,7 @@ def pairs():
     lay_out = f"head -c {SIZE} /dev/urandom > x && sync x && "
     # In the large pages that reading ahead makes, and not as it was written.
     read_in = "dd of=x oflag=nocache conv=notrunc count=0 2> /dev/null && cat x > /dev/null && "
-    # As much in flight as our readers have, 32 MiB.
+    # As much in flight as the readers of fsure have, 32 MiB.
     big = f"--bs=1M --size={SIZE} --ioengine=io_uring --iodepth=32 --direct=1"
     small = "--size=16M --bs=4k --ioengine=psync --time_based --runtime=1 --overwrite=1"
     found = [
@@ -212,7 +212,7 @@ def pairs():
             "speed: read from the device",
             "MiB/s",
             speed("disk read direct"),
-            # Again and again, as ours reads after its warm-up: a host has memory, too.
+            # Again and again, as fsure reads after its warm-up: a host has memory, too.
             [fio("read", f"--rw=read {big} --time_based --runtime=2", before=lay_out + huge)],
         ),
         Pair(
@@ -245,7 +245,7 @@ class Agreement:
 
     @property
     def samples(self):
-        """Of every side its runs; ours by the pair's title, too."""
+        """Returns the runs of every side; those of fsure also by the title of the pair."""
         return {
             f"{side.name}, {pair.title}": pair.samples.get(side.name, [])
             for pair in self.pairs

@@ -1,4 +1,4 @@
-"""A memory cgroup, version 1 or 2, where the machine lets us make one."""
+"""A memory cgroup, version 1 or 2, if the machine allows this script to make one."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ V2 = pathlib.Path("/sys/fs/cgroup")
 
 
 class MemoryLimit:
-    """A cgroup with a limit as long as the `with` block; `folder` is None if none can be had."""
+    """A cgroup with a limit as long as the `with` block; `folder` is None if none is available."""
 
     def __init__(self, limit):
         self.limit = limit

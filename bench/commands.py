@@ -1,4 +1,4 @@
-"""The commands that compete, ours and the peers', each at its best setting."""
+"""The commands that compete, of fsure and its peers, each at its best setting."""
 
 import json
 
@@ -12,7 +12,7 @@ FILES = "find . -type f -print0 | xargs -0"
 
 
 def fsure(job, name, **more):
-    """Our command over a data set; its record lies outside of the data."""
+    """The command of fsure over a data set; its record lies outside of the data."""
     command = f"fsure {job} --quiet --catalog ../catalogs/{name}.db ."
     return Contender(f"fsure {job}", command, ("fsure",), **more)
 
@@ -31,7 +31,7 @@ def forget(data, name):
 
 
 def fsure_anew(data):
-    """Our first `update`, whose record is made from nothing."""
+    """The first `update`, whose record is made from nothing."""
     new = f"{data.name}-new"
     command = f"fsure update --quiet --catalog ../catalogs/{new}.db ."
     return Contender(
@@ -41,7 +41,7 @@ def fsure_anew(data):
 
 def fio_clock(output):
     """The seconds of the reading alone: fio takes long to start and to end,
-    and the device's limit must not profit us by that.
+    and fsure must not profit from that at the limit of the device.
     """
     reads = json.loads(output[output.index("{") :])["jobs"][0]["read"]
     return reads["io_bytes"] / reads["bw_bytes"]
@@ -84,5 +84,5 @@ def spread(program, processes, options="", **more):
 
 
 def rivals(contenders):
-    """Names of those that count beside ours."""
+    """Names of the peers that count."""
     return [one.name for one in contenders if one.judged and "fsure" not in one.needs]

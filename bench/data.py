@@ -104,7 +104,7 @@ def prepare(top, name, specs):
         if found == {**wanted, "complete": True} and made.folder.is_dir():
             return made
     elif made.folder.exists():
-        # Without our marker it is somebody's data.
+        # Without the marker of this script it is the user's data.
         raise host.Unfit(f"{name}/ exists in the data folder and is not ours; use another --dir")
     print(f"== making the data set {name}: {made.spec}", file=sys.stderr, flush=True)
     note(marker, {**wanted, "complete": False})

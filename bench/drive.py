@@ -21,7 +21,7 @@ STREAM = "--rw=write --bs=1M --size=200M --end_fsync=1"
 
 @dataclasses.dataclass
 class Cost(agree.Pair):
-    """Ours beside the plain way; there is no target, the reader decides."""
+    """The simulated drive and the plain way; there is no target, the reader decides."""
 
     def line(self, peer):
         """The line of the target table."""
@@ -44,7 +44,7 @@ def job(options, field, scale):
     command = f"cd m && fio --name=x --filename=x --output-format=json {options}"
 
     def figure(output):
-        # The drive says something, too, and after it.
+        # The drive prints lines, too, after those of fio.
         report, _ = json.JSONDecoder().raw_decode(output[output.index("{") :])
         return report["jobs"][0]["write"][field] / scale
 
@@ -62,7 +62,7 @@ def plain(system, measured):
 
 
 def simulated(system, measured):
-    """Our drive, which keeps its word and takes no time."""
+    """The simulated drive, honest and without latency."""
     command, figure = measured
     script = (
         "mkdir d m && trap 'cd /; umount $OLDPWD; kill %1; wait' EXIT && "

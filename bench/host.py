@@ -110,7 +110,7 @@ def disk_of(folder):
 
 
 def device_bytes(disk):
-    """Bytes read from a disk since boot, by everybody."""
+    """Bytes read from a disk since boot, by all processes."""
     for line in pathlib.Path("/proc/diskstats").read_text("ascii").splitlines():
         fields = line.split()
         if fields[2] == disk:
@@ -127,7 +127,7 @@ def busy_seconds():
 
 def own_peak():
     """The peak of this process in bytes: a command cannot be seen to have had less,
-    because the kernel counts on from here when it is started.
+    because the kernel counts on from this peak when it is started.
     """
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 

@@ -1,4 +1,4 @@
-"""Lines of the target table, in words: our figure, the peer's, the ratio, the verdict."""
+"""Lines of the target table, in words: the figure of fsure, the peer's, the ratio, the verdict."""
 
 import dataclasses
 
@@ -56,7 +56,7 @@ def compared(work, above, below, unit):
 
 
 def speed(work, ours, peers, bound, aim=None):
-    """How many times as fast we are as the fastest of the peers."""
+    """How many times as fast fsure is as the fastest of the peers."""
     peer = work.fastest(peers) or peers[0]
     values, shown = compared(work, peer, ours, "as fast")
     wish = f", aim {aim}" if aim else ""
@@ -71,7 +71,7 @@ def speed(work, ours, peers, bound, aim=None):
 
 
 def at_most(work, ours, peer, bound):
-    """How many times as long as a peer we take."""
+    """How many times as long as a peer fsure takes."""
     values, shown = compared(work, ours, peer, "its time")
     return Line(
         work.title,
@@ -84,7 +84,7 @@ def at_most(work, ours, peer, bound):
 
 
 def without_listing(work, ours, listing, bound):
-    """CPU milliseconds of ours without those of a plain listing."""
+    """CPU milliseconds of fsure without those of a plain listing."""
     whole, plain = work.median(ours, "cpu"), work.median(listing, "cpu")
     own = None if whole is None or plain is None else (whole - plain) * 1000
     return Line(
@@ -133,7 +133,7 @@ def cpu_per_gigabyte(work, ours):
 
 
 def kept(work, ours, peer):
-    """How much of somebody else's file is still in memory after a run."""
+    """How much of another program's file is still in memory after a run."""
     share = work.median(ours, "extra")
     return Line(
         f"{work.title}: kept by {ours}",

@@ -45,7 +45,7 @@ class Sample:
     system: float
     peak: int
     device: int
-    others: float  # CPU seconds that anybody else used meanwhile
+    others: float  # CPU seconds that other processes used meanwhile
     output: str = ""
     failure: str = ""
     growth: int | None = None

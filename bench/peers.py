@@ -1,4 +1,4 @@
-"""Builds fsure and gets the peers from their packages; names what cannot be had."""
+"""Builds fsure and gets the peers from their packages; names what is not available."""
 
 import os
 import pathlib
@@ -26,7 +26,7 @@ def target():
 
 
 def environment():
-    """The environment of every run: our release build and our tools come first."""
+    """The environment of every run: the built fsure and the installed tools come first."""
     tools = target() / "bench-tools"
     path = [str(target() / "release"), str(tools / "bin"), os.environ.get("PATH", "")]
     return {
@@ -43,7 +43,7 @@ def has(program):
 
 
 def attempt(command, **more):
-    """Runs one step of an installation; a failure is told and is no more than that."""
+    """Runs one step of an installation; a failure is reported and ends nothing."""
     print("== " + " ".join(map(str, command)), file=sys.stderr, flush=True)
     env = {**environment(), **more.pop("env", {})}
     try:
@@ -101,7 +101,7 @@ def missing():
 
 
 def version(program):
-    """The first line a program says about itself, or "not available"."""
+    """The first line of the version that a program prints, or "not available"."""
     if not has(program):
         return "not available"
     command = VERSION.get(program, [program, "--version"])

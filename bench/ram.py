@@ -48,13 +48,13 @@ print("FIGURE", most)
 
 
 def figure(output):
-    """What the program said."""
+    """The output of the program."""
     said = [line for line in output.splitlines() if line.startswith("FIGURE ")]
     return float(said[-1].split()[1])
 
 
 def run(program):
-    """A program of ours, as a word for the shell."""
+    """A program of this script, as a word for the shell."""
     return "python3 -c '" + program.replace("'", "'\\''") + "'"
 
 

@@ -96,7 +96,7 @@ def details(work):
 
 
 def agreed(work):
-    """Our figures and those of others for the same things, and the commands."""
+    """The figures of fsure and of others for the same things, and the commands."""
     rows = table(("what", "said by", "median (from-to)"), work.rows())
     commands = "\n".join(work.commands())
     return f"### {work.title}\n\n{rows}\n```text\n{commands}\n```\n"

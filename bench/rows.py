@@ -123,7 +123,7 @@ def small_cached(bench):
 
 
 def by_hand(bench, title, job, name, state):
-    """Our own choice of readers and depth beside choices made by hand."""
+    """The readers and depth that fsure chooses beside those chosen by hand."""
     by_hand = [
         commands.fsure_by_hand(job, name, threads, depth)
         for threads, depth in ((2, 128), (16, 128), (32, 32))
@@ -169,7 +169,7 @@ def load_and_compare(bench):
 
 
 def neighbour(bench):
-    """Somebody else's file while we read ours. It was read once only, which
+    """Another program's file while fsure reads its own. It was read once only, which
     makes its pages the first that the kernel would give up.
     """
     victim, big = bench.data["victim"], bench.data["big"]

@@ -96,7 +96,7 @@ def measure(bench, functions):
 
 
 def broken(works):
-    """Our own commands that failed: then the figures are worth nothing."""
+    """The commands of fsure that failed: then the figures are worth nothing."""
     return [
         f"{work.title}: {name}"
         for work in works
@@ -106,8 +106,8 @@ def broken(works):
 
 
 def main():
-    """Runs everything; the exit code is 0 if all that is ours succeeded."""
-    # So that `finally` and `with` run, whoever asks us to end.
+    """Runs everything; the exit code is 0 if all commands of fsure succeeded."""
+    # So that `finally` and `with` also run at a signal to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     given = arguments()
     try:

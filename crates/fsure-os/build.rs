@@ -19,11 +19,11 @@ fn main() {
     let output = Path::new(&variable("OUT_DIR")).join("shim.so");
     let is_known = KNOWN.contains(&&*variable("CARGO_CFG_TARGET_ARCH"));
     if is_known {
-        // A build that goes on without would be a slower `fsure defer` than promised.
+        // A build without the shim would have a slower `fsure defer` than promised.
         assert!(compile(&output), "the shim of 'fsure defer' does not compile: see above");
         return;
     }
-    // Empty, it is told by `fsure defer`, which has another way.
+    // An empty shim makes `fsure defer` use its seccomp backend and report that.
     println!("cargo::warning=without a shim: 'fsure defer' has its seccomp backend only");
     std::fs::write(&output, []).expect("write to the folder of the build");
 }

@@ -27,7 +27,7 @@ pub fn list(format: ManifestFormat, data: &[u8]) {
         Ok(())
     };
     read(format, Path::new("list"), &mut &data[..], &mut take).expect("memory can be read");
-    // Which only lists have that nobody writes.
+    // Only lists that no program writes have these.
     entries.retain(|entry| entry.digests.get(Algorithm::Crc32).is_none());
     assert_eq!(again(&entries), entries.into_iter().map(essence).collect::<Vec<_>>());
 }

@@ -170,7 +170,7 @@ impl BackendDrive {
         }
     }
 
-    /// Makes the drive record all requests from now on, in a folder with room for them.
+    /// Makes the drive record all requests from now on, in a folder with space for them.
     pub(super) fn remember(&self, folder: &Path) -> io::Result<()> {
         match self {
             Self::Blocks(drive) => drive.with(|drive, _| drive.remember(folder)),

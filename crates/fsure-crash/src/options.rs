@@ -46,7 +46,7 @@ pub struct CrashOptions {
     pub keep: Option<PathBuf>,
     /// This program's own file, for its hidden commands.
     pub program: PathBuf,
-    /// Folder with room for mount points; nothing is stored there.
+    /// Folder with space for mount points; nothing is stored there.
     pub folder: PathBuf,
     /// Folder with space for all writes of a run that is checked at every flush.
     pub history_folder: PathBuf,

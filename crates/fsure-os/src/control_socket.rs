@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::host;
 
-/// The longest line, in bytes: 8 MiB in base64, with room.
+/// The longest line, in bytes: 8 MiB in base64, with a margin.
 pub const LINE_MAX: usize = 12 << 20;
 /// Clients at the same time.
 pub const CLIENTS_MAX: usize = 64;

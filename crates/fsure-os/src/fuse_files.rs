@@ -162,7 +162,7 @@ pub enum FuseError {
     NotAFolder,
     /// It is a folder.
     IsAFolder,
-    /// There is no room left.
+    /// There is no space left.
     NoRoom,
     /// A file cannot be as large.
     TooLarge,

@@ -16,7 +16,7 @@ pub const STANDARD_INPUT: &str = "-";
 
 /// Bytes copied at once.
 const COPY_BYTES: usize = 1 << 16;
-/// Bytes copied between two looks at the room that is left: small lists need no look.
+/// Bytes copied between two looks at the space that is left: small lists need no look.
 const FREE_SPACE_CHECK_BYTES: u64 = 8 << 20;
 /// Bytes that a copy leaves to other programs.
 const FREE_SPACE_MIN: u64 = 64 << 20;
@@ -72,7 +72,7 @@ struct InputCopy<'a> {
     to: UnnamedFile,
     folder: PathBuf,
     is_stopped: &'a dyn Fn() -> bool,
-    /// Bytes that were copied when the room was looked at last.
+    /// Bytes that were copied when the space was looked at last.
     checked_at: u64,
 }
 
@@ -97,7 +97,7 @@ impl InputCopy<'_> {
         }
     }
 
-    /// Ends a copy that would leave other programs no room.
+    /// Ends a copy that would leave other programs no space.
     fn check_free_space(&mut self, length: u64) -> io::Result<()> {
         if length - self.checked_at < FREE_SPACE_CHECK_BYTES {
             return Ok(());

@@ -132,7 +132,7 @@ pub struct TraceReport {
     pub folders: Vec<FolderIo>,
     /// The blind spots of the source, one sentence each.
     pub blind: Vec<String>,
-    /// Events that it could have seen and did not, for want of room: a
+    /// Events that it could have seen and did not, for want of space: a
     /// description, and the number.
     pub lost: Vec<(&'static str, u64)>,
 }

@@ -69,7 +69,7 @@ impl FileSystem {
         }
     }
 
-    /// Bytes that it needs: what `mkfs` asks for (300 MiB, 109 MiB) with room.
+    /// Bytes that it needs: what `mkfs` asks for (300 MiB, 109 MiB) with a margin.
     pub fn least_bytes(self) -> u64 {
         match self {
             Self::Ext4 => 16 << 20,

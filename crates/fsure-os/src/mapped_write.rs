@@ -11,7 +11,7 @@ use crate::root_dir::Root;
 ///
 /// Linux writes back what has been dirty for `dirty_expire_centisecs`, looking
 /// every `dirty_writeback_centisecs` (30 s and 5 s by default); twice that leaves
-/// room for a disk that does not keep up.
+/// space for a disk that does not keep up.
 pub fn unseen_write_max_ns(file_system_kind: &str) -> i64 {
     match file_system_kind {
         "tmpfs" | "ramfs" | "rootfs" | "devtmpfs" | "hugetlbfs" => i64::MAX,

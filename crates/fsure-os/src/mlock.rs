@@ -3,7 +3,7 @@
 //! writes to such a file writes to the disk as ever.
 //!
 //! What changes in the folder is followed: a new, replaced or grown file is
-//! taken up, and a deleted one let go of at once, for its room on the disk is
+//! taken up, and a deleted one let go of at once, for its space on the disk is
 //! held as long as it is mapped. The kernel lets go of everything when the
 //! process ends, however it does.
 //!

@@ -129,7 +129,7 @@ impl<H: Handle> OpenFile<H> {
         let grain = self.grain as usize;
         let (start, end) = match way {
             // Direct reads begin at the grain, also behind one that came short,
-            // and end at it; what they read beyond the wanted bytes is room in
+            // and end at it; what they read beyond the wanted bytes is space in
             // the buffer, or the end of the file.
             ReadMode::Direct => (filled - filled % grain, wanted.next_multiple_of(grain)),
             _ => (filled, wanted),

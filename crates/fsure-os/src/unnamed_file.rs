@@ -27,7 +27,7 @@ pub fn folder() -> PathBuf {
 pub struct UnnamedFile(Arc<Mutex<File>>);
 
 impl UnnamedFile {
-    /// An empty one, in a folder of a file system that has room for it.
+    /// An empty one, in a folder of a file system that has space for it.
     pub fn create(folder: &Path) -> io::Result<Self> {
         let path = folder.join(format!(".fsure-{}-{:016x}", std::process::id(), random()));
         let mut options = OpenOptions::new();
@@ -46,7 +46,7 @@ impl UnnamedFile {
         file.write_all(data)
     }
 
-    /// Gives back the room that it takes: what was there is gone.
+    /// Gives back the space that it takes: what was there is gone.
     pub fn clear(&self) -> io::Result<()> {
         self.lock().set_len(0)
     }

@@ -94,7 +94,7 @@ impl Recorder {
             Ok(()) => self.length += self.buffer.len() as u64,
             Err(error) => {
                 self.failure = Some((error.kind(), error.to_string()));
-                // Other files need that room. If it is not given back now, the end of
+                // Other files need that space. If it is not given back now, the end of
                 // this process does it.
                 let _ = self.spill.clear();
             }

@@ -8,7 +8,7 @@ pub const PAGE: usize = 4096;
 
 type SharedPage = Arc<[u8; PAGE]>;
 
-/// The content of a drive. What was never written is zero and takes no room.
+/// The content of a drive. What was never written is zero and takes no space.
 #[derive(Clone, Debug)]
 pub struct Image {
     size: u64,

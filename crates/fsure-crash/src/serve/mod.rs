@@ -30,7 +30,7 @@ pub struct ServeOptions {
     pub drive: Behavior,
     /// Time that requests to the drive take.
     pub latency: Latency,
-    /// Size of the drive in bytes; for a folder, the room in it.
+    /// Size of the drive in bytes; for a folder, the space in it.
     pub size: u64,
     /// File with the content of the drive in the beginning; `None` if it is empty.
     pub image: Option<PathBuf>,
@@ -150,7 +150,7 @@ fn read(path: &Path, size: u64) -> Result<Image> {
         if end > image.size() {
             image.resize(end);
         }
-        // What is zero takes no room.
+        // What is zero takes no space.
         if piece[..read].iter().any(|byte| *byte != 0) {
             image.write(offset, &piece[..read]).expect("it was made long enough");
         }

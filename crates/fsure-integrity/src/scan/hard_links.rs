@@ -60,7 +60,7 @@ impl HardLinkCache {
     }
 
     /// Keeps the content of an inode for its further names, if it was read and
-    /// there is room. Returns the orders that waited for it.
+    /// there is space. Returns the orders that waited for it.
     pub(super) fn finish(&mut self, key: &LinkKey, content: Option<&Rc<ReadContent>>) -> Vec<u64> {
         let waiting = match self.known.remove(key) {
             Some(HardLinkState::Reading(waiting)) => waiting,

@@ -173,7 +173,7 @@ impl Pool {
                 self.start_reader(lane)?;
             }
         }
-        // There is always room: no more are out than the queue holds.
+        // There is always space: no more are out than the queue holds.
         self.lanes[lane].orders.try_send(batch.orders).expect("room for every order under way");
         Ok(())
     }
@@ -224,7 +224,7 @@ impl Pool {
     pub(super) fn close(self) {
         self.shared.meter.stop();
         let (alive, is_over) = self.alive;
-        // They wait for room to send their news, or for orders: that ends now.
+        // They wait for space to send their news, or for orders: that ends now.
         drop((alive, self.news, self.outgoing, self.lanes));
         let _ = is_over.recv_timeout(READER_EXIT_TIMEOUT);
     }

@@ -761,8 +761,8 @@ impl<'a> ResultRecorder<'a> {
         self.stop_on_write_error(noted)
     }
 
-    /// Gives the room of what was dropped back to the disk. That it cannot be
-    /// done, on a full disk for one, costs nothing but the room.
+    /// Gives the space of what was dropped back to the disk. That it cannot be
+    /// done, on a full disk for one, costs nothing but the space.
     fn shrink(&mut self) {
         if self.report.outcome().forgotten == 0 || self.is_stopped() || !self.may_write {
             return;

@@ -238,7 +238,7 @@ impl Shared {
 }
 
 impl Board {
-    /// The next folder in order, if there is room for its names or the reader
+    /// The next folder in order, if there is space for its names or the reader
     /// waits for it. What the reader waits for is always the first in order,
     /// so that a full board cannot stop the walk.
     fn next_task(&mut self) -> Option<ListTask> {

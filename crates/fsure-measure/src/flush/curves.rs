@@ -32,7 +32,7 @@ pub(super) fn count(threads: usize) -> usize {
 }
 
 /// Bytes that the files of one curve take at most, but for the one that is
-/// measured by what there is room for.
+/// measured by what there is space for.
 pub(super) fn needed_bytes(threads: usize, size: usize) -> u64 {
     let files = BATCHES.len().max(powers(threads).sum());
     operations::needed_bytes(files, size)

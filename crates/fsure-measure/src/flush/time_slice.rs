@@ -16,7 +16,7 @@ pub(super) trait Operation {
     /// Does it once; `None` if there is no more of it before [`Self::flush_to_medium`].
     fn operate(&mut self) -> io::Result<Option<SliceResult>>;
 
-    /// Brings all of it to the medium, and makes room for more.
+    /// Brings all of it to the medium, and makes space for more.
     fn flush_to_medium(&mut self) -> io::Result<()>;
 }
 

@@ -144,7 +144,7 @@ impl<'a> FlushWorkspace<'a> {
         Ok(writer)
     }
 
-    /// Fails if there is less room than will be needed.
+    /// Fails if there is less space than will be needed.
     pub(super) fn need(&self, bytes: u64) -> Result<()> {
         let free = self.free_bytes()?;
         if free >= bytes {

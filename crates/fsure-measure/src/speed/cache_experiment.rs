@@ -57,7 +57,7 @@ pub(super) fn measure(
             }
         }
     }
-    // The rungs to come need the room.
+    // The rungs to come need the space.
     for name in FILES {
         os_path::remove(&site.path().join(FOLDER).join(name), false);
     }

@@ -13,7 +13,7 @@
 //! | `long_queue` | more callers at once |
 //! | `loop_device` | a file as a block device, and what other processes do to it |
 //! | `mapped_write` | writes that move no date |
-//! | `aligned_memory` | room for direct reads |
+//! | `aligned_memory` | space for direct reads |
 //! | `memory_info` | memory, and the processes that have it |
 //! | `output` | the destination of an output path |
 //! | `path` | a path's bytes and back |

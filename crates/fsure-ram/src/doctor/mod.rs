@@ -253,7 +253,7 @@ fn under_way(folder: &Path) -> Finding {
     act("journal", words, remedy)
 }
 
-/// A group with less room than that is at its limit soon.
+/// A group with less space than that is at its limit soon.
 const GROUP_MEMORY_MIN: u64 = 64 * units::MIB;
 
 fn of_writers(point: &Path, group: &LimitingCgroup) -> Option<Finding> {

@@ -1,4 +1,4 @@
-//! Checks whether a RAM folder has room and whether the machine has memory. If memory
+//! Checks whether a RAM folder has space and whether the machine has memory. If memory
 //! runs out, the folder goes back to the disk before the kernel kills a process for it.
 //! The size of the folder is set by [`super::size`].
 
@@ -32,7 +32,7 @@ const NEARLY_FULL_SHARE: (u64, u64) = (9, 10);
 /// a little would be told again and again.
 const NEARLY_FULL_END_SHARE: (u64, u64) = (8, 10);
 
-/// Returns the action that a folder needs now, given its own room and the memory of the
+/// Returns the action that a folder needs now, given its own space and the memory of the
 /// machine.
 pub(super) fn need(registry: &Registry, entry: &RegistryEntry, others: RamFolders) -> Need {
     let memory = memory();

@@ -413,7 +413,7 @@ impl<'a> Worker<'a> {
             return Some(self.session.give_up_unmounted());
         }
         self.session.look_for_disks();
-        // What is mounted over it is not the RAM side: neither its room nor its size counts.
+        // What is mounted over it is not the RAM side: neither its space nor its size counts.
         let mount = self.session.mount();
         self.place.set(mount.as_ref().ok());
         if mount.is_err() {

@@ -95,7 +95,7 @@ fn remove(side: &Side, name: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Returns true if the attributes are more than the file system has room for in any file.
+/// Returns true if the attributes are more than the file system has space for in any file.
 fn is_too_much(error: &io::Error) -> bool {
     use io::ErrorKind::{ArgumentListTooLong, StorageFull, Unsupported};
     [ArgumentListTooLong, StorageFull, Unsupported].contains(&error.kind())

@@ -369,8 +369,8 @@ impl Engine {
             }
         }
         if done.is_err() {
-            // The tracker has told what it knew; and what was staged only takes room,
-            // perhaps the room that was missing.
+            // The tracker has told what it knew; and what was staged only takes space,
+            // perhaps the space that was missing.
             self.is_blind = true;
             if self.pending.is_none() {
                 let _ = self.disk.clear_stage();

@@ -53,7 +53,7 @@ pub struct FileTraits {
     pub mode: Mode,
     /// Time that writes and syncs take.
     pub latency: Latency,
-    /// Bytes that there is room for.
+    /// Bytes that there is space for.
     pub space: u64,
     /// Owner of the top folder: user and group.
     pub owner: (u32, u32),

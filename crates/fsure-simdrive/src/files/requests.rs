@@ -53,7 +53,7 @@ impl FileDrive {
         self.seen.attributes(inode).ok_or(FuseError::NotFound)
     }
 
-    /// Grants a file a length, if there is room.
+    /// Grants a file a length, if there is space.
     fn resized(&mut self, inode: u64, size: u64) -> FsResult<()> {
         let file = self.inode(inode)?;
         if file.sort != Sort::File {

@@ -121,7 +121,7 @@ fn a_deferred_sync_is_done_when_it_is_due() {
     assert_eq!(left(&mut drive, 1000), 1);
 }
 
-/// Files that were removed and synced take no room, in the view and on the medium.
+/// Files that were removed and synced take no space, in the view and on the medium.
 #[test]
 fn what_is_gone_is_gone() {
     for mode in [Mode::Strict, Mode::Journal] {

@@ -45,7 +45,7 @@ pub type Listen<'a> = &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send);
 pub enum Ended {
     /// It was stopped, or has done enough.
     Stopped,
-    /// There is no room left.
+    /// There is no space left.
     Full,
 }
 

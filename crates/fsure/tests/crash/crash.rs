@@ -369,7 +369,7 @@ fn interrupted_at_mkfs() -> (bool, Run) {
     (is_seen, run)
 }
 
-/// A loss that was found counts, whether or not there is room for its image.
+/// A loss that was found counts, whether or not there is space for its image.
 #[test]
 fn an_image_that_cannot_be_kept_is_reported_and_ends_nothing() {
     let folder = tempfile::tempdir().unwrap();

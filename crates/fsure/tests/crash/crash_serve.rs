@@ -254,7 +254,7 @@ fn what_it_remembers_takes_no_memory() {
     assert_eq!(serving.end(), Some(0));
 }
 
-/// If there is no room left for its history it reports that, frees the room and goes on;
+/// If there is no space left for its history it reports that, frees the space and goes on;
 /// incomplete data is never returned.
 #[test]
 fn a_history_that_cannot_be_kept_is_not_returned() {

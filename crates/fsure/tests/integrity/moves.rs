@@ -17,7 +17,7 @@ fn read(report: &Report) -> u64 {
     report.summary()["bytes_read"].as_u64().expect("a number")
 }
 
-/// A tree with room for changes below half of it.
+/// A tree with space for changes below half of it.
 fn tree() -> (Tree, Recorded) {
     let tree = Tree::new();
     for number in 0..6_u64 {

@@ -129,7 +129,7 @@ fn a_nearly_full_folder_is_reported_once() {
         let folder = bound(disk, "32M");
         let reported = || fs::read_to_string("/var/lib/fsure/ram/told").unwrap_or_default();
         let count = || reported().lines().filter(|line| line.contains("are taken")).count();
-        // A file that is made anew is empty for a moment, and a look then would find room: so
+        // A file that is made anew is empty for a moment, and a look then would find space: so
         // the large file stays and a small one changes.
         let much = folder.join("much");
         let changes = |times: usize| {

@@ -275,7 +275,7 @@ fn a_full_disk_is_waited_for_and_what_is_missing_is_named() {
         fs::write(folder.join("old"), "old").unwrap();
         let ballast = image.root().join("ballast");
         let place = Place::new(User::Own);
-        // Also where the half of it is on the disk already: the rest then takes its room twice.
+        // Also where the half of it is on the disk already: the rest then takes its space twice.
         let script = "head -c 8500000 /dev/urandom > big; cp big again; echo written; rm -f old; \
                   read -r line";
         for is_helped in [true, false] {

@@ -1,6 +1,6 @@
 //! Keeps the files that are replaced: no verdict proves that no program wrote what is
 //! there, and it may be the better content. Before the healed file takes its name,
-//! the damaged one gets a second name in a folder of fsure's, which costs no room and
+//! the damaged one gets a second name in a folder of fsure's, which costs no space and
 //! no copy, and which fsure never removes. A file that can have only one name is
 //! moved there; of a file that is healed in place, the journal is kept.
 

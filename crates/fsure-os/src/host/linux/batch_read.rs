@@ -101,7 +101,7 @@ impl OpenFile {
     /// is then to be read by itself. An error is what the medium said.
     ///
     /// `wanted` has the source, its place and its length; places lie at
-    /// multiples of the grain and leave room up to the next one.
+    /// multiples of the grain and leave space up to the next one.
     pub fn read_whole(
         ring: &mut Ring,
         buffer: &mut Buffer,

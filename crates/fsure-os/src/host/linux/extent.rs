@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// file system packs 128 KiB at a time.
 const EXTENTS: usize = 32;
 
-/// `struct fiemap` of `linux/fiemap.h` with room for some extents.
+/// `struct fiemap` of `linux/fiemap.h` with space for some extents.
 #[repr(C)]
 struct Fiemap<const N: usize> {
     start: u64,

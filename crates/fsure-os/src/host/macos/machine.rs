@@ -31,7 +31,7 @@ pub(super) fn text(name: &CStr) -> Option<String> {
 fn value(name: &CStr) -> Option<Vec<u8>> {
     let mut value = vec![0_u8; 256];
     let mut length = value.len();
-    // SAFETY: a name that ends with NUL, and room of the length given.
+    // SAFETY: a name that ends with NUL, and space of the length given.
     let asked = unsafe {
         libc::sysctlbyname(
             name.as_ptr(),
@@ -53,7 +53,7 @@ pub(crate) fn available_memory() -> Option<u64> {
 /// The first of the three averages.
 pub(crate) fn load() -> Option<f64> {
     let mut average = 0.0;
-    // SAFETY: room for the one number asked for.
+    // SAFETY: space for the one number asked for.
     (unsafe { libc::getloadavg(&raw mut average, 1) } == 1).then_some(average)
 }
 

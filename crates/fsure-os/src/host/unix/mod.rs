@@ -58,7 +58,7 @@ pub(super) fn if_stale(error: std::io::Error) -> std::io::Error {
 }
 
 /// Lets as many callers wait as the system allows, and not the 128 of the
-/// standard library: each that finds no room calls again only after a second.
+/// standard library: each that finds no space calls again only after a second.
 pub(crate) fn long_queue(listener: &std::net::TcpListener) {
     // SAFETY: an open descriptor and a number. Where it is refused, the queue is
     // as long as it was.

@@ -24,7 +24,7 @@ use crate::root_dir::{Listing, NameAt, NameBuffer, read_all};
 /// in pieces.
 const PIECE_MAX: usize = libc::PATH_MAX as usize - 96;
 
-/// Names there is room for before the first growth: most folders have fewer.
+/// Names there is space for before the first growth: most folders have fewer.
 const NAMES_FIRST: usize = 128;
 
 /// An open root folder.

@@ -112,7 +112,7 @@ pub(crate) fn leave_session() -> io::Result<()> {
 pub(crate) fn boot() -> io::Result<String> {
     let mut time = SYSTEM_TIMEOFDAY_INFORMATION::default();
     let length = size_of_val(&time) as u32;
-    // SAFETY: room of the length given.
+    // SAFETY: space of the length given.
     let status = unsafe {
         NtQuerySystemInformation(
             SystemTimeOfDayInformation,

@@ -78,7 +78,7 @@ fn run_on(args: &DeferArgs, output: &OutputArgs, screen: &Screen) -> Result<Exit
     };
     let done = defer(&options, &|words| screen.warn(words))?;
     if output.json {
-        // Standard output is the command's, too, which may not have ended its line.
+        // Standard output is the command's, too, which might not have ended its line.
         screen.print(&format!("\n{}", report::json_line(&done, args.max_loss)));
     } else if !output.quiet {
         for line in report::text(&done, args.max_loss).lines() {

@@ -111,7 +111,7 @@ fn send(socket: RawFd, file: RawFd) -> io::Result<()> {
     let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut control = ControlBuffer([0; 24]);
     // SAFETY: zeroes are a message; all that it points to lives through the call,
-    // and its control part has the room for one descriptor.
+    // and its control part has the space for one descriptor.
     let sent = unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut vector;

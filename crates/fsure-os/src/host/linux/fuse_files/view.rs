@@ -358,7 +358,7 @@ impl<F: VirtualFs> Filesystem for FuseView<F> {
         const ZERO: i32 = libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE;
         let ranging = match mode {
             0 => Ranging::Reserve,
-            // There is room, or there is not: nothing is set aside.
+            // There is space, or there is not: nothing is set aside.
             libc::FALLOC_FL_KEEP_SIZE => return reply.ok(),
             PUNCH | ZERO => Ranging::Zero,
             _ => return reply.error(Errno::EOPNOTSUPP),

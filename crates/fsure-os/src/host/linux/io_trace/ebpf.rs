@@ -69,7 +69,7 @@ const OTHERS: [(&[&str], &str, &str); 4] = [
 
 /// Maximum number of attempts to load a program.
 const LOAD_ATTEMPTS_MAX: u32 = 20;
-/// Names wait in a ring of 4 MiB, room for some 40,000; where they are long it is less, so
+/// Names wait in a ring of 4 MiB, space for some 40,000; where they are long it is less, so
 /// it is emptied often.
 const RING_POLL_INTERVAL: Duration = Duration::from_millis(50);
 

@@ -54,7 +54,7 @@ pub fn add_zram() -> io::Result<u32> {
 pub fn make_xfs(number: u32, bytes: u64, label: &str) -> io::Result<()> {
     crate::host::linux::zram::size(number, bytes)?;
     let mut make = Command::new("mkfs.xfs");
-    // As many names as there is room for: a quarter of it otherwise.
+    // As many names as there is space for: a quarter of it otherwise.
     make.args(["-q", "-f", "-K", "-i", "maxpct=0", "-L", label]).arg(node(number));
     let made = make.stdin(Stdio::null()).output()?;
     if made.status.success() {
