@@ -41,7 +41,7 @@ const CALL: &str = "CALL ";
 /// Prefix of the line about the content of the file as the child reads it last: `SEEN B`.
 const SEEN: &[u8] = b"SEEN ";
 
-/// Runs the child, which passes each line to `say` as it comes. The next write is to fail
+/// Runs the child, which passes each line to `print_line` as it comes. The next write is to fail
 /// once the file `armed` exists.
 pub fn ask_again_and_again(
     folder: &Path,

@@ -170,9 +170,9 @@ mod tests {
         theirs.lock().unwrap();
         let lock = folder.path().join("lock");
         let (done, is_done) = std::sync::mpsc::channel();
-        let (path, ours) = (zram.path(), lock.clone());
+        let (path, own_lock) = (zram.path(), lock.clone());
         std::thread::spawn(move || {
-            let still = FreezeGuard::of(&path, &ours).unwrap();
+            let still = FreezeGuard::of(&path, &own_lock).unwrap();
             still.freeze().and_then(|()| still.thaw()).unwrap();
             drop(still);
             let _ = done.send(());

@@ -67,7 +67,7 @@ fn take(mut file: File, path: &Path, inode: &dyn Fn() -> Option<u64>) -> io::Res
         Err(_) if is_held && cfg!(windows) => String::new(),
         other => other?,
     };
-    if now.kind != Kind::File || now.links > 1 || !is_ours(&start) {
+    if now.kind != Kind::File || now.links > 1 || !is_lock_file(&start) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
             format!("{} is no lock file of fsure", path.display()),
@@ -101,7 +101,7 @@ fn start_of(file: &mut File) -> io::Result<String> {
 
 /// Returns true if a file is a lock file, or is going to be one. A power cut may
 /// leave one that has its length and no content yet: a few zeros.
-fn is_ours(start: &str) -> bool {
+fn is_lock_file(start: &str) -> bool {
     let is_blank = start.len() <= LONGEST && start.bytes().all(|byte| byte == 0);
     start.starts_with(MARK) || MARK.starts_with(start) || is_blank
 }

@@ -114,7 +114,7 @@ impl Drop for Scratch {
 /// there, waits for the end of its input, and then removes what is left of the
 /// scratch folder `name` in `folder`, and of what is registered there.
 pub fn guard(folder: &Path, name: &str, mut output: impl io::Write) -> io::Result<()> {
-    if !is_ours(name) {
+    if !is_scratch_name(name) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no name of a scratch folder"));
     }
     host::leave_session()?;
@@ -152,7 +152,7 @@ fn start(program: &Path, folder: &Path, name: &str) -> io::Result<Child> {
 fn sweep(folder: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let name = entry?.file_name();
-        if let Some(name) = name.to_str().filter(|name| is_ours(name))
+        if let Some(name) = name.to_str().filter(|name| is_scratch_name(name))
             && let Ok(Some(dead)) = host::Place::take(folder, name)
         {
             let _ = clear(&dead, BUSY_TIMEOUT_SHORT);
@@ -162,7 +162,7 @@ fn sweep(folder: &Path) -> io::Result<()> {
 }
 
 /// Returns true if a name is one that [`Scratch::create`] gives.
-fn is_ours(name: &str) -> bool {
+fn is_scratch_name(name: &str) -> bool {
     let numbers = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
     numbers.is_some_and(|(process, random)| {
         process.parse::<u32>().is_ok()

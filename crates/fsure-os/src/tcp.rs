@@ -38,13 +38,13 @@ impl TcpServer {
                 stream.set_nonblocking(false)?;
                 Stream::new(stream).map(Some)
             }
-            Err(error) if is_nobody(&error) => Ok(None),
+            Err(error) if is_without_caller(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
 }
 
-fn is_nobody(error: &io::Error) -> bool {
+fn is_without_caller(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
     matches!(error.kind(), WouldBlock | Interrupted | ConnectionAborted | ConnectionReset)
 }
@@ -162,10 +162,10 @@ mod tests {
         assert!(listener.is_loopback().unwrap());
         assert!(listener.accept().unwrap().is_none());
         let address = listener.address().unwrap();
-        let ours = Stream::connect(&address, Duration::from_secs(60)).unwrap();
+        let own_end = Stream::connect(&address, Duration::from_secs(60)).unwrap();
         loop {
-            if let Some(theirs) = listener.accept().unwrap() {
-                return (ours, theirs);
+            if let Some(peer_end) = listener.accept().unwrap() {
+                return (own_end, peer_end);
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -182,28 +182,28 @@ mod tests {
 
     #[test]
     fn a_wait_has_an_end_however_little_comes() {
-        let (ours, theirs) = pair();
-        ours.write_until(b"ab", in_time()).unwrap();
+        let (own_end, peer_end) = pair();
+        own_end.write_until(b"ab", in_time()).unwrap();
         let mut target = [0; 3];
         // On a busy machine the first wait may be over before it has begun.
         while &target != b"ab\0" {
-            let error = theirs.read_until(&mut target, Some(soon())).unwrap_err();
+            let error = peer_end.read_until(&mut target, Some(soon())).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         }
         let much = vec![0; 64 << 20];
-        let error = ours.write_until(&much, soon()).unwrap_err();
+        let error = own_end.write_until(&much, soon()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut, "nobody reads");
     }
 
     #[test]
     fn an_end_is_received_behind_what_was_sent() {
-        let (ours, theirs) = pair();
-        ours.write_until(b"last", in_time()).unwrap();
-        ours.second().unwrap().end();
+        let (own_end, peer_end) = pair();
+        own_end.write_until(b"last", in_time()).unwrap();
+        own_end.second().unwrap().end();
         let mut target = [0; 4];
-        theirs.read_until(&mut target, None).unwrap();
+        peer_end.read_until(&mut target, None).unwrap();
         assert_eq!(&target, b"last");
-        let error = theirs.read_until(&mut target, None).unwrap_err();
+        let error = peer_end.read_until(&mut target, None).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 }

@@ -108,10 +108,10 @@ pub fn is_own_folder(path: &Path) -> bool {
     crate::host::path::is_own_folder(path)
 }
 
-/// Removes the files of a folder that `is_ours` is true of, by name. The folder is
+/// Removes the files of a folder that `is_own` is true of, by name. The folder is
 /// not opened through a link.
-pub fn remove_files(folder: &Path, is_ours: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
-    crate::host::path::remove_files(folder, is_ours)
+pub fn remove_files(folder: &Path, is_own: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
+    crate::host::path::remove_files(folder, is_own)
 }
 
 /// The name of this host, as far as it is known and text.

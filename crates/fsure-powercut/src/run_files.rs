@@ -117,7 +117,7 @@ pub(super) fn is_checked(run_folder: &Path) -> bool {
 pub(super) fn remove(run_folder: &Path) -> io::Result<()> {
     let is_mark = |name: &[u8]| name == CHECKED.as_bytes();
     // The mark goes last, so that an interrupted removal can be repeated.
-    user_file::remove_files(run_folder, &is_ours)?;
+    user_file::remove_files(run_folder, &is_own)?;
     if !user_file::names(run_folder)?.iter().all(|name| is_mark(name)) {
         return Ok(());
     }
@@ -127,7 +127,7 @@ pub(super) fn remove(run_folder: &Path) -> io::Result<()> {
 
 /// Returns true if a name in a run's folder is one that a writer gives, except for the
 /// mark.
-fn is_ours(name: &[u8]) -> bool {
+fn is_own(name: &[u8]) -> bool {
     let file = name.strip_suffix(b".new").unwrap_or(name);
     file_of(file).is_some() || [WRITING.as_bytes(), ENDED.as_bytes()].contains(&name)
 }

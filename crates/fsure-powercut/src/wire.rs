@@ -296,10 +296,10 @@ mod tests {
 
     fn pair() -> (Stream, Stream) {
         let listener = TcpServer::bind("127.0.0.1:0").unwrap();
-        let ours = Stream::connect(&listener.address().unwrap(), RESPONSE_TIMEOUT).unwrap();
+        let own_end = Stream::connect(&listener.address().unwrap(), RESPONSE_TIMEOUT).unwrap();
         loop {
-            if let Some(theirs) = listener.accept().unwrap() {
-                return (ours, theirs);
+            if let Some(peer_end) = listener.accept().unwrap() {
+                return (own_end, peer_end);
             }
             std::thread::yield_now();
         }
@@ -312,10 +312,10 @@ mod tests {
     type Halves = io::Result<(Sender, Receiver)>;
 
     fn meet(client: &Secret, witness: &Secret) -> (Halves, Halves) {
-        let (ours, theirs) = pair();
+        let (own_end, peer_end) = pair();
         std::thread::scope(|scope| {
-            let answer = scope.spawn(|| answer(theirs, witness, soon().unwrap()));
-            (call(ours, client), answer.join().unwrap())
+            let answer = scope.spawn(|| answer(peer_end, witness, soon().unwrap()));
+            (call(own_end, client), answer.join().unwrap())
         })
     }
 
@@ -394,10 +394,10 @@ mod tests {
         let mut noise = noise(&secret).unwrap().build_initiator().unwrap();
         let hello = handshake_message(&mut noise).unwrap();
         for _ in 0..2 {
-            let (ours, theirs) = pair();
-            put_greeting(&ours, MessageKind::Hello, &hello, soon().unwrap()).unwrap();
-            let (_, mut receiver) = answer(theirs, &secret, soon().unwrap()).unwrap();
-            put(&ours, &frame, soon().unwrap()).unwrap();
+            let (own_end, peer_end) = pair();
+            put_greeting(&own_end, MessageKind::Hello, &hello, soon().unwrap()).unwrap();
+            let (_, mut receiver) = answer(peer_end, &secret, soon().unwrap()).unwrap();
+            put(&own_end, &frame, soon().unwrap()).unwrap();
             let error = receiver.receive(soon()).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
         }
@@ -405,23 +405,23 @@ mod tests {
 
     #[test]
     fn another_version_is_named_on_both_sides() {
-        let (ours, theirs) = pair();
+        let (own_end, peer_end) = pair();
         let secret = Secret::new(b"a token");
         let greeting = [&[MessageKind::Hello as u8], &MAGIC[..], &1_u32.to_le_bytes(), &[0; 32]];
-        put(&ours, &greeting.concat(), soon().unwrap()).unwrap();
-        let error = answer(theirs, &secret, soon().unwrap()).unwrap_err();
+        put(&own_end, &greeting.concat(), soon().unwrap()).unwrap();
+        let error = answer(peer_end, &secret, soon().unwrap()).unwrap_err();
         assert!(error.to_string().contains("speaks version 1"), "{error}");
-        let reply = take(&ours, soon()).unwrap();
+        let reply = take(&own_end, soon()).unwrap();
         assert_eq!(reply, [&[2], &MAGIC[..], &VERSION.to_le_bytes()].concat());
     }
 
     #[test]
     fn garbage_is_no_frame() {
         for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 64], &[1, 0, 0, 0, 99], &[255; 64]] {
-            let (ours, theirs) = pair();
-            ours.write_until(garbage, soon().unwrap()).unwrap();
+            let (own_end, peer_end) = pair();
+            own_end.write_until(garbage, soon().unwrap()).unwrap();
             let secret = Secret::new(b"");
-            let error = answer(theirs, &secret, soon().unwrap()).unwrap_err();
+            let error = answer(peer_end, &secret, soon().unwrap()).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{garbage:?}");
         }
     }

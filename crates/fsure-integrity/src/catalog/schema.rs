@@ -263,9 +263,9 @@ pub(super) fn newer(connection: &Connection) -> rusqlite::Result<Option<i64>> {
     if application != APPLICATION_ID || version <= VERSION {
         return Ok(None);
     }
-    let ours = Connection::open_in_memory()?;
-    create(&ours)?;
-    Ok((tables(connection)? != tables(&ours)?).then_some(version))
+    let expected = Connection::open_in_memory()?;
+    create(&expected)?;
+    Ok((tables(connection)? != tables(&expected)?).then_some(version))
 }
 
 /// The statements that make the tables of a database.
@@ -281,8 +281,8 @@ pub(super) fn objection(connection: &Connection) -> rusqlite::Result<Option<Stri
     Ok(if application != APPLICATION_ID {
         Some(FOREIGN.to_owned())
     } else if version > VERSION {
-        let ours = format!("and has the tables of version {VERSION}");
-        Some(format!("it says that it has format version {version}, {ours}"))
+        let tables = format!("and has the tables of version {VERSION}");
+        Some(format!("it says that it has format version {version}, {tables}"))
     } else if version < 1 {
         Some(format!("it has the impossible format version {version}"))
     } else if has_later_tables(connection)? {

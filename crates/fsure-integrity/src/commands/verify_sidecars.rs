@@ -126,7 +126,7 @@ pub(super) fn gather(
     Ok(found)
 }
 
-fn is_ours(path: &RelPath) -> bool {
+fn is_own_file(path: &RelPath) -> bool {
     path.as_bytes() == OWN_FOLDER.as_bytes()
 }
 
@@ -152,7 +152,7 @@ impl Gatherer<'_> {
         };
         match files {
             // No file's record can be kept under the name that the catalog has.
-            Ok(files) if folder.is_root() && files.iter().any(|file| is_ours(&file.path)) => {
+            Ok(files) if folder.is_root() && files.iter().any(|file| is_own_file(&file.path)) => {
                 self.damaged(&path, "it names what is fsure's own");
             }
             Ok(files) => {

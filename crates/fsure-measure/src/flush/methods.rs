@@ -31,8 +31,8 @@ impl Table {
     /// strongest flush was measured, if they went on as they did while this one did
     /// nothing.
     pub(super) fn foreign_ratio(&self, size: usize) -> Option<f64> {
-        let ours = self.of(Method::strongest())?.per_second() * size as f64;
-        Some(self.idle? / ours).filter(|ratio| ratio.is_finite())
+        let measured = self.of(Method::strongest())?.per_second() * size as f64;
+        Some(self.idle? / measured).filter(|ratio| ratio.is_finite())
     }
 }
 

@@ -98,8 +98,8 @@ pub struct Facts {
 pub fn gather(registry: &Registry, runtime: Option<&Path>, asked: &[PathBuf]) -> Result<Facts> {
     let all = overmount::mounts(None).unwrap_or_default();
     // A FUSE file system is called what its user likes.
-    let ours = |mount: &&MountEntry| mount.kind == "tmpfs" && mount.source.starts_with(OURS);
-    let mounts: Vec<_> = all.iter().filter(ours).cloned().collect();
+    let is_own = |mount: &&MountEntry| mount.kind == "tmpfs" && mount.source.starts_with(OURS);
+    let mounts: Vec<_> = all.iter().filter(is_own).cloned().collect();
     let mut unknown = Vec::new();
     let entries = match entries(registry) {
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {

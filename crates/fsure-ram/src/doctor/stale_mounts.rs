@@ -29,11 +29,11 @@ pub(super) fn stale(here: &[MountEntry], known: &BTreeSet<String>) -> Vec<Stale>
 
 /// Returns true if a mount in another namespace is one of fsure's. Its source is not
 /// proof: any user can mount a tmpfs of any name in a user namespace of their own.
-fn is_meant(mount: &MountEntry, is_ours: impl Fn() -> bool, known: &BTreeSet<String>) -> bool {
+fn is_meant(mount: &MountEntry, is_own: impl Fn() -> bool, known: &BTreeSet<String>) -> bool {
     let name = mount.source.strip_prefix(OURS).filter(|_| mount.kind == "tmpfs");
     let Some(name) = name else { return false };
     let is_id = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    known.contains(name) || (is_id || name.starts_with("disk:")) && is_ours()
+    known.contains(name) || (is_id || name.starts_with("disk:")) && is_own()
 }
 
 #[cfg(test)]
@@ -43,15 +43,15 @@ mod tests {
     #[test]
     fn a_name_alone_makes_no_mount_fsure_s() {
         let known = BTreeSet::from(["0123456789abcdef".to_owned()]);
-        let meant = |source: &str, kind: &str, is_ours: bool| {
+        let meant = |source: &str, kind: &str, is_own: bool| {
             let mount = MountEntry {
                 source: source.into(),
                 kind: kind.to_owned(),
                 ..MountEntry::default()
             };
-            is_meant(&mount, || is_ours, &known)
+            is_meant(&mount, || is_own, &known)
         };
-        for (source, kind, is_ours, is) in [
+        for (source, kind, is_own, is) in [
             ("fsure:0123456789abcdef", "tmpfs", false, true),
             ("fsure:0123456789abcdef", "fuse", true, false),
             ("fsure:fedcba9876543210", "tmpfs", true, true),
@@ -60,7 +60,7 @@ mod tests {
             ("fsure:disk:fast", "tmpfs", false, false),
             ("fsure:x", "tmpfs", true, false),
         ] {
-            assert_eq!(meant(source, kind, is_ours), is, "{source} {kind} {is_ours}");
+            assert_eq!(meant(source, kind, is_own), is, "{source} {kind} {is_own}");
         }
     }
 }

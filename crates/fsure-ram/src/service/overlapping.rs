@@ -12,11 +12,11 @@ use fsure_core::shell_command;
 
 /// One that a folder is in, or that is in it.
 pub(super) fn find(path: &Path, survey: &Survey) -> Option<PathBuf> {
-    let is_ours = |folder: &&Path| os_path::is_folder(&folder.join(OWN));
-    let above = path.ancestors().skip(1).find(is_ours).map(Path::to_owned);
+    let is_ram_folder = |folder: &&Path| os_path::is_folder(&folder.join(OWN));
+    let above = path.ancestors().skip(1).find(is_ram_folder).map(Path::to_owned);
     let below = survey.looks.keys().filter(|name| name.ends_with(OWN));
     let mut below = below.map(|name| path.join(name.parent().unwrap_or(name)));
-    above.or_else(|| below.find(|folder| is_ours(&&**folder)))
+    above.or_else(|| below.find(|folder| is_ram_folder(&&**folder)))
 }
 
 /// Refuses a folder that has a folder in RAM above or below it; `None` if there is none.

@@ -171,8 +171,8 @@ impl RegistryEntry {
     /// Returns true if a mount is of its RAM side, wherever that is. The label is checked
     /// too, because the number of a device could belong to another entry by now.
     pub(super) fn is_of(&self, mount: &MountEntry) -> bool {
-        let is_ours = |number| zram::is_xfs_of(number, &self.xfs_label()).unwrap_or(false);
-        mount.source == self.source() && self.device.is_none_or(is_ours)
+        let is_own = |number| zram::is_xfs_of(number, &self.xfs_label()).unwrap_or(false);
+        mount.source == self.source() && self.device.is_none_or(is_own)
     }
 }
 

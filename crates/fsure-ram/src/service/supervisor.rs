@@ -140,11 +140,11 @@ pub fn keep(keep: &SupervisorConfig<'_>) -> Result<()> {
                 worker = None;
             }
         }
-        let is_ours = registry.has(id, Role::Keeper);
-        if !is_ours && worker.is_none() {
+        let is_keeper = registry.has(id, Role::Keeper);
+        if !is_keeper && worker.is_none() {
             return last.map_or(Ok(()), |failed: Failed| Err(failed.into()));
         }
-        if !is_ours {
+        if !is_keeper {
             // Its worker is just ending.
             std::thread::sleep(WORKER_POLL_INTERVAL);
             continue;

@@ -23,7 +23,7 @@ impl Session {
     /// Takes the folder out of RAM: read-only, the last generation with every file
     /// hashed, a comparison, a plain unmount. Where anything of this fails it is
     /// writable again, and in RAM. `is_proven`: nothing may be on the disk side that
-    /// is not in RAM. `heard` hears of generations.
+    /// is not in RAM. `on_generation` receives each generation.
     pub(super) fn unbind(
         &mut self,
         timeout: Duration,

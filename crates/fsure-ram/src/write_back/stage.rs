@@ -141,10 +141,10 @@ impl GenerationBuilder<'_> {
         let (from, known, size) = (old.facts.size, old.digest, entry.facts.size);
         // If fsure could not write to it later on, it is replaced as a whole. So it is if it
         // is not, or not only, the file that the index knows.
-        let is_ours = self.disk.side.facts(path.as_bytes()).is_ok_and(|there| {
+        let is_indexed_file = self.disk.side.facts(path.as_bytes()).is_ok_and(|there| {
             (there.links, there.size, there.mtime_ns) == (1, from, old.facts.mtime_ns)
         });
-        if !is_ours || self.disk.side.write(path.as_bytes()).is_err() {
+        if !is_indexed_file || self.disk.side.write(path.as_bytes()).is_err() {
             return Ok(None);
         }
         let target = self.disk.side.create(staged(name).as_bytes())?;

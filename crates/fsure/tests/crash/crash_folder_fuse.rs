@@ -291,13 +291,13 @@ fn nothing_is_left_of_a_run_that_was_killed() {
         .spawn()
         .unwrap();
     // All processes of the run have the folder as an argument.
-    let ours = |word: &str| {
+    let count_processes = |word: &str| {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
         let lines = processes.filter_map(|of| std::fs::read(of.path().join("cmdline")).ok());
         let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
         lines.filter(|line| line.contains(&space) && line.contains(word)).count()
     };
-    while ours("family") == 0 {
+    while count_processes("family") == 0 {
         if run.try_wait().unwrap().is_some() {
             return support::skip(TEST, "no folder can be mounted here");
         }
@@ -305,7 +305,7 @@ fn nothing_is_left_of_a_run_that_was_killed() {
     }
     run.kill().unwrap();
     run.wait().unwrap();
-    let left = || ours("") + std::fs::read_dir(&space).unwrap().count();
+    let left = || count_processes("") + std::fs::read_dir(&space).unwrap().count();
     let begun = Instant::now();
     while left() > 0 {
         assert!(begun.elapsed() < Duration::from_secs(30), "{} are left", left());

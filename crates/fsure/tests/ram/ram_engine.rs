@@ -244,15 +244,15 @@ fn a_name_of_fsure_is_reserved() {
     assert!(!both.disk().join(OWN).join("x").exists());
     // Nor if a tracker tells of what was changed in there.
     let mode = |of: &Path| of.metadata().unwrap().permissions().mode();
-    let (ours, below) = (both.disk().join(OWN), format!("{OWN}/below"));
-    let before = mode(&ours);
+    let (own, below) = (both.disk().join(OWN), format!("{OWN}/below"));
+    let before = mode(&own);
     std::fs::create_dir(both.ram().join(&below)).unwrap();
     std::fs::set_permissions(both.ram().join(OWN), PermissionsExt::from_mode(0o777)).unwrap();
     for report in [paths(&[OWN, &below], &[]), paths(&[], &[OWN, &below])] {
         let done =
             both.engine().sync(&mut Reports(vec![report]), CompareDepth::Dates, None).unwrap();
         assert_eq!(done.unsettled, [RelPath::from_bytes(OWN.as_bytes())]);
-        assert!(mode(&ours) == before && !both.disk().join(&below).exists());
+        assert!(mode(&own) == before && !both.disk().join(&below).exists());
     }
 }
 

@@ -179,9 +179,9 @@ fn daemons() -> Vec<Pid> {
         let number = entry.ok()?.file_name().to_str()?.parse().ok()?;
         let words = fs::read(format!("/proc/{number}/cmdline")).ok()?;
         let mut words = words.split(|byte| *byte == 0);
-        let is_ours = words.next()?.ends_with(b"/fsure") && words.next()? == b"ram";
+        let is_fsure_ram = words.next()?.ends_with(b"/fsure") && words.next()? == b"ram";
         let is_daemon = matches!(words.next()?, b"keep" | b"work");
-        (is_ours && is_daemon).then(|| Pid::from_raw(number))?
+        (is_fsure_ram && is_daemon).then(|| Pid::from_raw(number))?
     });
     all.collect()
 }

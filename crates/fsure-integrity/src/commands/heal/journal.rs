@@ -53,7 +53,7 @@ impl Piece {
     /// Returns true if only a heal has written what is there now: every sector is as
     /// it was or as it is to be, or its old content could not be read. A sector that
     /// was not there before may have come as zeros.
-    pub(super) fn is_ours(&self, now: &Self) -> bool {
+    pub(super) fn is_from_heal(&self, now: &Self) -> bool {
         let sectors = now.old.chunks(SECTOR).enumerate();
         sectors.into_iter().all(|(number, sector)| {
             let at = number * SECTOR;
@@ -262,7 +262,7 @@ mod tests {
         let now = |bytes: Vec<u8>| piece_of(bytes, Vec::new());
         let half = [&new[..512 * 3], &old[512 * 3..]].concat();
         let longer = [&new[..8192], &[0; 1000]].concat();
-        for (bytes, is_ours) in [
+        for (bytes, is_from_heal) in [
             (old.clone(), true),
             (new.clone(), true),
             (half, true),
@@ -273,14 +273,14 @@ mod tests {
             ([&new[..8192], &[5; 1000]].concat(), false),
         ] {
             let length = bytes.len();
-            assert_eq!(piece.is_ours(&now(bytes)), is_ours, "{length}");
+            assert_eq!(piece.is_from_heal(&now(bytes)), is_from_heal, "{length}");
         }
         let mut unreadable = piece.clone();
         unreadable.readable[0] = !2;
         let mut other = old;
         other[4096..8192].fill(7);
-        assert!(unreadable.is_ours(&now(other.clone())), "nobody knows what was there");
+        assert!(unreadable.is_from_heal(&now(other.clone())), "nobody knows what was there");
         other[0] = 7;
-        assert!(!unreadable.is_ours(&now(other)));
+        assert!(!unreadable.is_from_heal(&now(other)));
     }
 }

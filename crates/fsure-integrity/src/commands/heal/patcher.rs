@@ -158,14 +158,14 @@ impl<'a> Patcher<'a> {
             }
             other => other.or_unhealed("read it")?,
         };
-        let mut is_ours = itself.stat.inode == header.inode;
+        let mut is_from_heal = itself.stat.inode == header.inode;
         journal::read::<HealFailure>(&self.journal, &mut |_, piece| {
             let length = piece.new.len().max(piece.old.len());
             let now = look_at_piece(reader, &itself, piece.offset, length);
-            is_ours = is_ours && piece.is_ours(&now);
+            is_from_heal = is_from_heal && piece.is_from_heal(&now);
             Ok(())
         })?;
-        if !is_ours {
+        if !is_from_heal {
             return Err(self.set_aside("somebody has written to the file meanwhile"));
         }
         let writing = repair_write::patch(self.opener.root(), path).or_unhealed("write into it")?;

@@ -50,8 +50,8 @@ impl Replica {
             let name = resolved.file_name().map(Path::new).unwrap_or(Path::new(""));
             os_path::bytes(name).into_owned()
         });
-        let theirs = root.stat(file.as_deref().unwrap_or_default()).context("look at", path)?;
-        if tree.stat(scope.as_bytes()).is_ok_and(|ours| is_same(&ours, &theirs)) {
+        let there = root.stat(file.as_deref().unwrap_or_default()).context("look at", path)?;
+        if tree.stat(scope.as_bytes()).is_ok_and(|here| is_same(&here, &there)) {
             return Err(usage(path, "is what is to be healed, and no copy of it"));
         }
         let opener = Opener::new(Arc::new(root), ReadMode::Direct);

@@ -26,7 +26,7 @@ pub struct DetachedProcess {
 impl DetachedProcess {
     /// Starts a process in a session of its own, so that no terminal ends it, with
     /// the root as its working folder, so that it holds none. Its standard error goes
-    /// where that of this process goes if `is_heard`.
+    /// where that of this process goes if `shows_errors`.
     pub fn spawn(program: &Path, arguments: &[OsString], shows_errors: bool) -> io::Result<Self> {
         let mut command = Command::new(program);
         command.args(arguments).current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped());

@@ -115,7 +115,7 @@ fn refused(errno: Errno) -> io::Error {
 }
 
 /// The life of the guard.
-fn watch(folder: &OwnedFd, locked: &OwnedFd, words: &OwnedFd, ours: &OwnedFd) -> ! {
+fn watch(folder: &OwnedFd, locked: &OwnedFd, words: &OwnedFd, parent_end: &OwnedFd) -> ! {
     // SAFETY: plain system calls. The parent's end would otherwise stay open in the guard.
     // What ends the parent, a terminal or a signal to a group, must not end the guard.
     unsafe {
@@ -123,7 +123,7 @@ fn watch(folder: &OwnedFd, locked: &OwnedFd, words: &OwnedFd, ours: &OwnedFd) ->
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
             libc::signal(signal, libc::SIG_IGN);
         }
-        libc::close(ours.as_raw_fd());
+        libc::close(parent_end.as_raw_fd());
     }
     close_all_but([folder, locked, words].map(OwnedFd::as_raw_fd));
     let mut word = [0; 1];

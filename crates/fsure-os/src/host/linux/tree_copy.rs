@@ -336,7 +336,7 @@ impl Side {
     /// Returns true if a stat is of something in this mount. Before Linux 5.8 the kernel
     /// reports only the file system.
     fn has(&self, stat: &Statx) -> bool {
-        let is_mount = self.mount.zip(mount_of(stat)).is_none_or(|(ours, its)| ours == its);
+        let is_mount = self.mount.zip(mount_of(stat)).is_none_or(|(own, its)| own == its);
         is_mount && facts(stat).device == self.device
     }
 }

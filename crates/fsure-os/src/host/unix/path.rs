@@ -60,17 +60,17 @@ pub(crate) fn is_own_folder(path: &Path) -> bool {
 }
 
 /// See [`crate::user_file::remove_files`].
-pub(crate) fn remove_files(folder: &Path, is_ours: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
+pub(crate) fn remove_files(folder: &Path, is_own: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = openat(CWD, folder, flags, Mode::empty())?;
-    let mut ours = Vec::new();
+    let mut own = Vec::new();
     each_name(&folder, &mut |_, name| {
-        if is_ours(name.to_bytes()) {
-            ours.push(name.to_owned());
+        if is_own(name.to_bytes()) {
+            own.push(name.to_owned());
         }
         true
     })?;
-    for name in ours {
+    for name in own {
         unlinkat(&folder, &*name, AtFlags::empty())?;
     }
     Ok(())

@@ -359,8 +359,8 @@ mod tests {
     fn what_we_are_short_of_is_no_loss() {
         let is_lost = |errno: Errno| is_lost(&errno.into());
         assert!([Errno::NOENT, Errno::NOTDIR, Errno::IO, Errno::BADMSG].into_iter().all(is_lost));
-        let ours = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::INTR, Errno::LOOP];
-        assert!(!ours.into_iter().chain([Errno::ACCESS]).any(is_lost));
+        let of_this_process = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::INTR, Errno::LOOP];
+        assert!(!of_this_process.into_iter().chain([Errno::ACCESS]).any(is_lost));
     }
 
     #[test]

@@ -41,11 +41,11 @@ pub(crate) fn is_own_folder(path: &Path) -> bool {
 }
 
 /// See [`crate::user_file::remove_files`].
-pub(crate) fn remove_files(folder: &Path, is_ours: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
+pub(crate) fn remove_files(folder: &Path, is_own: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
     if !is_own_folder(folder) {
         return Err(io::ErrorKind::NotADirectory.into());
     }
-    for name in crate::user_file::names(folder)?.iter().filter(|name| is_ours(name)) {
+    for name in crate::user_file::names(folder)?.iter().filter(|name| is_own(name)) {
         std::fs::remove_file(folder.join(from_bytes(name)))?;
     }
     Ok(())

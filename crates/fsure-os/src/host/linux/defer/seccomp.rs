@@ -64,16 +64,16 @@ pub(super) fn prepare(command: &mut Command) -> io::Result<UnixDatagram> {
     let architecture = ARCHITECTURE.ok_or_else(|| {
         io::Error::new(io::ErrorKind::Unsupported, "no filter for this kind of processor")
     })?;
-    let (ours, theirs) = UnixDatagram::pair()?;
+    let (parent_end, child_end) = UnixDatagram::pair()?;
     let filter = filter(architecture);
     let install = move || {
         let listener = install(&filter)?;
-        send(theirs.as_raw_fd(), listener)
+        send(child_end.as_raw_fd(), listener)
     };
     // SAFETY: between fork and exec only system calls are made, and nothing is
     // allocated unless they fail, when the child is at its end.
     unsafe { command.pre_exec(install) };
-    Ok(ours)
+    Ok(parent_end)
 }
 
 fn install(filter: &[sock_filter]) -> io::Result<RawFd> {

@@ -77,7 +77,7 @@ fn prepare(home: &Path) -> io::Result<PathBuf> {
         return Err(refused("no loader takes such a name".to_owned()));
     }
     for folder in home.ancestors() {
-        if !is_ours_alone(&std::fs::symlink_metadata(folder)?, user()) {
+        if !is_changed_by_this_user_alone(&std::fs::symlink_metadata(folder)?, user()) {
             return Err(refused(format!("others can change what is in {}", folder.display())));
         }
     }
@@ -90,7 +90,7 @@ fn prepare(home: &Path) -> io::Result<PathBuf> {
 /// Returns true if only root and this user can change a file or folder. A folder to which
 /// other users can only add is not enough: they might own the replacement of a name that
 /// was removed.
-fn is_ours_alone(it: &Metadata, user: u32) -> bool {
+fn is_changed_by_this_user_alone(it: &Metadata, user: u32) -> bool {
     (it.uid() == 0 || it.uid() == user) && it.mode() & OF_OTHERS == 0
 }
 
@@ -121,7 +121,10 @@ fn is_the_shim(path: &Path) -> bool {
         let mut file: File = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
         let meta = file.metadata()?;
         let is_right = meta.is_file() && meta.mode() & 0o7777 == FILE_MODE;
-        if !is_right || !is_ours_alone(&meta, user()) || meta.len() != SHIM.len() as u64 {
+        if !is_right
+            || !is_changed_by_this_user_alone(&meta, user())
+            || meta.len() != SHIM.len() as u64
+        {
             return Ok(false);
         }
         let mut content = Vec::new();
@@ -181,7 +184,10 @@ mod tests {
         let spaced = prepare(&folder.path().join("a b")).unwrap_err();
         assert!(spaced.to_string().contains("no loader takes such a name"), "{spaced}");
         let meta = std::fs::metadata(folder.path()).unwrap();
-        assert!(is_ours_alone(&meta, user()) && (user() == 0 || !is_ours_alone(&meta, 0)));
+        assert!(
+            is_changed_by_this_user_alone(&meta, user())
+                && (user() == 0 || !is_changed_by_this_user_alone(&meta, 0))
+        );
     }
 
     /// Runs a program that calls `fdatasync` with a page that is found at `place`;

@@ -46,7 +46,7 @@ pub(in crate::host::linux) fn mount_by_right(place: &Path, kind: Kind) -> io::Re
 
 /// It hands the descriptor over by a socket, which is its standard input here.
 fn mount_by_helper(place: &Path, kind: Kind) -> io::Result<OwnedFd> {
-    let (ours, helpers) =
+    let (own_end, helper_end) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     let Kind { name, options } = kind;
     let helper = Command::new("fusermount3")
@@ -55,14 +55,14 @@ fn mount_by_helper(place: &Path, kind: Kind) -> io::Result<OwnedFd> {
         .arg("--")
         .arg(place)
         .env("_FUSE_COMMFD", "0")
-        .stdin(helpers)
+        .stdin(helper_end)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn();
     let helper = helper.map_err(|error| {
         io::Error::new(error.kind(), format!("cannot start fusermount3: {error}"))
     })?;
-    let received = receive(&ours);
+    let received = receive(&own_end);
     let stderr = helper.wait_with_output()?.stderr;
     let helper_error = || io::Error::other(String::from_utf8_lossy(&stderr).into_owned());
     received?.pop().ok_or_else(helper_error)

@@ -8,12 +8,13 @@ use super::holders::elsewhere;
 use super::table::{mount_at, mounts};
 use crate::overmount::{AlternatePaths, MountEntry};
 
-/// Looks for them. What is mounted below `ours` is not meant.
-pub fn ways(folder: &Path, ours: &Path) -> io::Result<AlternatePaths> {
+/// Finds the alternate paths to a folder, without the mounts below `runtime`.
+pub fn ways(folder: &Path, runtime: &Path) -> io::Result<AlternatePaths> {
     let mount = mount_at(folder)?;
     let Ok(below) = folder.strip_prefix(&mount.point) else { return Ok(AlternatePaths::default()) };
     let inner = mount.root.join(below);
-    let leads = |other: &MountEntry| leads(&mount, &inner, other) && !other.point.starts_with(ours);
+    let leads =
+        |other: &MountEntry| leads(&mount, &inner, other) && !other.point.starts_with(runtime);
     let here = mounts(None)?.into_iter().filter(|other| other.id != mount.id && leads(other));
     let here = here.filter_map(|other| {
         let path = match inner.strip_prefix(&other.root) {

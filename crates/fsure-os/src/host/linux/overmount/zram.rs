@@ -86,11 +86,11 @@ pub fn is_xfs_of(number: u32, label: &str) -> io::Result<bool> {
 /// Fails with `ResourceBusy` where it is in use, and with `AlreadyExists` where
 /// something else is on it.
 pub fn remove_zram(number: u32, label: &str) -> io::Result<()> {
-    let is_ours = match is_xfs_of(number, label) {
+    let is_own = match is_xfs_of(number, label) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         other => other?,
     };
-    if !is_ours && !is_untouched(number) {
+    if !is_own && !is_untouched(number) {
         let why = format!("{} is another's by now", node(number).display());
         return Err(io::Error::new(ErrorKind::AlreadyExists, why));
     }

@@ -51,7 +51,7 @@ impl Passthrough {
     ) -> io::Result<Self> {
         let command = match server {
             Server::Bindfs => bindfs(source, at),
-            Server::Plain | Server::Kernel => ours(program, server, source, at),
+            Server::Plain | Server::Kernel => own_server(program, server, source, at),
         };
         let process = Arc::new(Mutex::new(None));
         let (started, place) = (Arc::clone(&process), at.to_owned());
@@ -100,7 +100,7 @@ impl Drop for ServerProcess {
     }
 }
 
-fn ours(program: &Path, server: Server, source: &Path, at: &Path) -> Command {
+fn own_server(program: &Path, server: Server, source: &Path, at: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("pass-through").args([source, at]).stdin(Stdio::piped()).stdout(Stdio::piped());
     if server == Server::Kernel {
