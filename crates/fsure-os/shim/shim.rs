@@ -75,7 +75,7 @@ const F_GET_SEALS: c_int = 1034;
 const O_PATH: c_long = 0o10000000;
 const RWF_DSYNC: c_int = 2;
 const RWF_SYNC: c_int = 4;
-/// The type of a file is always told; nothing else is asked for.
+/// The type of a file is always returned; nothing else is requested.
 const STATX_TYPE: c_int = 1;
 const STATX_BASIC_STATS: c_int = 0x7ff;
 

@@ -93,8 +93,8 @@ pub fn mount_of(folder: &Path) -> io::Result<MountedFs> {
     host::defer::mount_of(folder)
 }
 
-/// Runs a command to its end, and flushes. `warn` is told for whom it waits when it
-/// was asked to end, and cannot yet.
+/// Runs a command to its end, and flushes. When it was asked to end and cannot yet, it
+/// calls `warn` with the process for which it waits.
 pub fn run(options: &Options, warn: &dyn Fn(&str)) -> io::Result<Deferred> {
     host::defer::run(options, warn)
 }

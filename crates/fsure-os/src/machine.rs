@@ -32,7 +32,7 @@ pub struct LoadSample {
     /// Time of all processors together since the machine was started.
     pub processors: Option<Processors>,
     /// Processor time of this process, user and system, and of those that it
-    /// has started and waited for, where that is told: they measure for it.
+    /// has started and waited for, if the system reports it: they measure for it.
     pub own: Option<Duration>,
 }
 
@@ -41,7 +41,7 @@ pub struct LoadSample {
 pub struct Processors {
     /// Spent on anything.
     pub busy: u64,
-    /// Given to others by the hypervisor, where that is told; not in `busy`.
+    /// Given to others by the hypervisor, if the system reports it; not in `busy`.
     pub steal: Option<u64>,
     /// All of it: busy, stolen and idle.
     pub all: u64,

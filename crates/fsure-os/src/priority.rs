@@ -12,7 +12,7 @@ pub fn lowest() -> Vec<String> {
 }
 
 /// Takes the highest priority for the processor that an ordinary thread can have, for
-/// this thread and those that it starts (Linux). A refusal is not told: without root a
+/// this thread and those that it starts (Linux). A refusal is not reported: without root a
 /// thread stays as it was. Elsewhere it does nothing.
 pub fn highest() {
     host::priority::highest();

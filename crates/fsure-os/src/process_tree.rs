@@ -25,7 +25,7 @@ pub use crate::host::private_mounts::{first, outer};
 /// The exit code of a program that could not be started, as a shell says it.
 pub const NOT_STARTED: u8 = 126;
 
-/// The longest line of a program that is told whole, in bytes.
+/// The longest line of a program that is passed on whole, in bytes.
 const LINE_MAX: u64 = 64 << 10;
 
 /// A program to run, with its environment and its working folder.
@@ -61,7 +61,7 @@ pub struct ProcessTree {
 impl ProcessTree {
     /// Starts a program where `start` starts processes. `program` does as [`outer`]
     /// when it is called with `family outer` and the number of this process. The
-    /// lines of the program's standard output and error are told as they come.
+    /// lines of the program's standard output and error are passed on as they come.
     pub fn spawn(
         start: impl FnOnce(Command) -> io::Result<Child>,
         program: &Path,

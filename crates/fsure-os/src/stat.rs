@@ -36,7 +36,7 @@ pub struct Stat {
     /// Bytes allocated for it; less than its size where it has holes.
     pub allocated: u64,
     /// About where it begins on the disk, in bytes, where that was asked for
-    /// and could be told. Good for an order of reading and nothing else.
+    /// and is known. Good for an order of reading and nothing else.
     pub place: Option<u64>,
 }
 

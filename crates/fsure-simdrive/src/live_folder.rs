@@ -28,7 +28,7 @@ pub const SYNCFS: &str = "syncfs() and sync() do nothing in this folder: the ker
 pub struct LiveFolder(Arc<Clocked<FileDrive>>);
 
 impl LiveFolder {
-    /// Creates an empty drive with room for `room` bytes, whose top folder belongs to the
+    /// Creates an empty drive with room for `space` bytes, whose top folder belongs to the
     /// user of this process.
     pub fn new(behavior: Behavior, mode: Mode, latency: Latency, space: u64) -> Self {
         let traits = FileTraits { behavior, mode, latency, space, owner: user::user_and_group() };

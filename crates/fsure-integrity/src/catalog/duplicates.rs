@@ -11,7 +11,7 @@ use fsure_core::{Algorithm, RelPath, Result};
 
 /// Calls `each` for every recorded file in `scope` that has the size and
 /// digest of another one there: equal ones follow each other, and among
-/// them the names of one inode. Empty files are equal and not told. `each`
+/// them the names of one inode. Empty files are equal and not reported. `each`
 /// says whether to go on.
 pub fn each_equal(
     catalog: &Catalog,

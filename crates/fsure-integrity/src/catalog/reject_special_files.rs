@@ -72,7 +72,7 @@ pub fn refuse_irregular_parity(catalog: &Path) -> Result<()> {
 }
 
 fn require(path: &Path, wanted: FileKind) -> Result<()> {
-    // What cannot be looked at cannot be opened either, which is told then.
+    // What cannot be looked at cannot be opened either, which is reported then.
     let found = os_path::kind(path).ok().flatten();
     match found.filter(|found| *found != wanted) {
         None => Ok(()),

@@ -12,7 +12,7 @@ use crate::model::{ComparedPath, Comparison, Difference, Entry, EntryKind, Recor
 use fsure_core::block_hash::of_nothing;
 use fsure_core::{Algorithm, AlgorithmSet, Error, RelPath, Result};
 
-/// Compares `here` with `there` and passes each difference to `tell`. With
+/// Compares `here` with `there` and passes each difference to `report`. With
 /// `by_records` no tree is read and the records stand for it.
 pub fn compare(
     here: &CompareSide,

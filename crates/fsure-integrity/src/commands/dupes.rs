@@ -13,7 +13,7 @@ use crate::model::{Duplicate, Duplicates, Entry, ScanMonitor};
 use fsure_core::{Algorithm, AlgorithmSet, RelPath, Result};
 
 /// Finds files of equal content in a folder, recorded or not, and passes each to
-/// `tell`, group by group.
+/// `report`, group by group.
 pub fn dupes(
     place: &RootLocation,
     options: &Options,

@@ -43,7 +43,7 @@ pub(super) fn verify(
     }
     catalog.commit()?;
     plan.is_list = true;
-    // They are in the folder: it is there, and each missing file is told.
+    // They are in the folder: it is there, and each missing file is reported.
     plan.force = true;
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
     outcome.carriers = carriers;

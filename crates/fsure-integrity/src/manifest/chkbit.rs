@@ -1,5 +1,5 @@
 //! The indexes of chkbit: one file in each folder (`.chkbit`), or one for all
-//! (`.chkbit-db`). JSON without lines: a problem is told by its name. Each index has the
+//! (`.chkbit-db`). JSON without lines: a problem is identified by its name. Each index has the
 //! MD5 of its entries, which is checked as chkbit does.
 
 use std::collections::BTreeMap;

@@ -90,7 +90,7 @@ pub(super) fn read(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()
 
 pub(super) fn parse(line: &[u8]) -> std::result::Result<ManifestEntry, String> {
     let entry: JsonEntry = serde_json::from_slice(line).map_err(|error| {
-        // The line is told by its number in the list.
+        // The line is identified by its number in the list.
         let text = error.to_string();
         let reason = text.split(" at line ").next().unwrap_or_default().to_owned();
         format!("no entry: {reason} (column {})", error.column())

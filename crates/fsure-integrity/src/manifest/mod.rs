@@ -5,7 +5,7 @@
 //! it cannot express.
 //!
 //! A list can come from any user. Nothing but a plain relative path gets
-//! through to what comes after, and a line that says something else is told
+//! through to what comes after, and a line that says something else is reported
 //! with its number, never dropped.
 
 mod bagit_bag;

@@ -107,7 +107,7 @@ fn any_entry() -> impl Strategy<Value = ManifestEntry> {
 
 fn unnumbered(entries: Vec<ManifestEntry>) -> Vec<ManifestEntry> {
     let of = |entry| {
-        // Dates are compared, not how exactly they were told: jiff leaves out
+        // Dates are compared, not how exactly they were written: jiff leaves out
         // zeros at the end of a fraction.
         let modified = |modified: ListedMtime| ListedMtime { unit_ns: 1, ..modified };
         let ManifestEntry { modified: date, .. } = entry;

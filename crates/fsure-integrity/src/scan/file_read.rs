@@ -241,7 +241,7 @@ impl FileRead {
         let values: Option<Vec<_>> = parts.blocks.iter().map(|(_, value)| *value).collect();
         // The blocks of a part stand for themselves; what a whole file is begun
         // with again has to be a whole segment. What came at a second attempt
-        // only is to be told, and so read again.
+        // only is to be reported, and so read again.
         let is_enough =
             done.is_ok() || done == Err(ReadAbort::Stopped) && !self.order.blocks.is_empty();
         let is_kept =

@@ -127,7 +127,7 @@ impl FolderItem {
     }
 }
 
-/// Lists one folder. What cannot be listed or read is told, too. Calls `moved`
+/// Lists one folder. What cannot be listed or read is reported, too. Calls `moved`
 /// for every name it comes to.
 pub(super) fn list(
     root: &Root,

@@ -157,7 +157,7 @@ fn patterns_at(
             return (patterns, Some(why));
         }
         // One that cannot be read leaves nothing out, here as everywhere; it
-        // is told by a walk that comes across it.
+        // is reported by a walk that comes across it.
         if let Ok((with_file, _)) = with_pattern_file(root, &folder, &patterns) {
             patterns = with_file;
         }

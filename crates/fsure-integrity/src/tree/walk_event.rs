@@ -14,16 +14,16 @@ pub enum WalkEvent {
     /// it is a folder).
     Entry(RelPath, Stat, u64),
     /// A name that is left out, with everything below it. A nested root is
-    /// told after its own entry.
+    /// reported after its own entry.
     LeftOut(RelPath, Kind, ExcludeReason),
     /// A name of which nothing more is known.
     Unseen(RelPath, io::Error),
-    /// A folder of which all names are known. Told some time after the folder's
+    /// A folder of which all names are known. Reported some time after the folder's
     /// own entry and before what is in it.
     Listed(RelPath),
     /// The same of a folder of which not all names are known.
     Unlisted(RelPath, io::Error),
-    /// A pattern file with its text, which is kept to. Told before its entry.
+    /// A pattern file with its text, which is kept to. Reported before its entry.
     PatternsRead(RelPath, Vec<u8>),
     /// A pattern file that cannot be read; nothing is left out for it.
     PatternsUnread(RelPath, io::Error),

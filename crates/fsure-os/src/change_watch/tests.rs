@@ -254,7 +254,7 @@ fn all_that_waits_is_taken() {
     let Some(mut site) = site("all_that_waits_is_taken") else { return };
     let names: BTreeSet<_> = (0..3000).map(|number| format!("folder-{number}")).collect();
     names.iter().for_each(|name| fs::create_dir(site.at(name)).unwrap());
-    // The name that another change of it has told of would hide this one.
+    // The name that another change of it has reported would hide this one.
     while !site.reported().is_empty() {}
     names.iter().for_each(|name| fs::write(site.at(name).join("file"), "x").unwrap());
     let names: BTreeSet<_> = names.iter().map(|name| format!("{name}/file")).collect();

@@ -276,7 +276,7 @@ fn the_most_silent_of_the_proven_connections_is_dropped() {
         sender.send(MessageKind::Records, &body(0, &done(1))).unwrap();
         recorded(&mut receiver, 2).unwrap();
         let ((_, first), _) = &mut others[0];
-        // It is told nothing any more, and its run goes on.
+        // It receives nothing any more, and its run goes on.
         let ended = loop {
             if let Err(error) = first.receive(soon()) {
                 break error;

@@ -131,7 +131,7 @@ pub fn pinned(runtime: &Path) -> Result<(Vec<Pinned>, Vec<PathBuf>)> {
     Ok((living, dead))
 }
 
-/// Leaves a message: there might be no process to be told. If this fails, there is
+/// Leaves a message: there might be no process that listens. If this fails, there is
 /// nothing to read.
 pub(super) fn leave_word(folder: &Path, runtime: &Path, how: &str) {
     let file = socket(folder, runtime).with_extension(WORD);

@@ -29,7 +29,7 @@ const MEMORY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Changes come in crowds: what follows within this time is taken up together.
 const CHANGE_BATCH_TIME: Duration = Duration::from_millis(100);
-/// Names of what is left out that are told; all are counted.
+/// Largest number of left-out names that are reported; all are counted.
 const NAMES_SHOWN_MAX: usize = 100;
 
 /// State of a process that holds a folder, as it reports it.
@@ -53,7 +53,7 @@ pub struct Pinned {
     pub left_out_count: u64,
 }
 
-/// As it is told, to programs too.
+/// The form in which it is reported, to programs too.
 #[derive(Serialize, Deserialize)]
 struct StoredPin {
     folder: String,
@@ -129,7 +129,7 @@ pub enum ReleaseReason {
 
 /// Holds a folder in memory until it is to be let go of: asked at its door, by
 /// `is_over`, by the folder's end or because memory is short. `runtime` is the
-/// folder for sockets; `pinned` is told once all is in memory.
+/// folder for sockets; `pinned` is called once all is in memory.
 pub fn pin(
     folder: &Path,
     runtime: &Path,

@@ -16,9 +16,9 @@ use fsure_core::units::size;
 /// Action that a folder needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    /// Nothing, and nothing that was told before is the case any more.
+    /// Nothing, and nothing that was reported before is the case any more.
     Nothing,
-    /// Nothing new: it is between the limits at which something is told and is over.
+    /// Nothing new: it is between the limits at which something is reported and is over.
     Unchanged,
     /// To say that it is nearly full.
     Full { words: String },
@@ -29,7 +29,7 @@ pub(super) enum Need {
 /// Fuller than this it is nearly full: nine tenths.
 const NEARLY_FULL_SHARE: (u64, u64) = (9, 10);
 /// A warning that it is nearly full is over below eight tenths: use that goes up and down by
-/// a little would be told again and again.
+/// a little would be reported again and again.
 const NEARLY_FULL_END_SHARE: (u64, u64) = (8, 10);
 
 /// Returns the action that a folder needs now, given its own space and the memory of the
@@ -106,9 +106,9 @@ fn judge(
     Need::Full { words }
 }
 
-/// The kinds of need that were told and are not over. Their words have figures that change
-/// each second: told each time, they would drive everything else out of the list of what
-/// was told.
+/// The kinds of need that were reported and are not over. Their words have figures that change
+/// each second: reported each time, they would drive everything else out of the list of what
+/// was reported.
 #[derive(Debug, Default)]
 pub(super) struct ReportedNeeds {
     is_full: bool,
@@ -116,7 +116,7 @@ pub(super) struct ReportedNeeds {
 }
 
 impl ReportedNeeds {
-    /// Returns the words of a need if it is to be told now.
+    /// Returns the words of a need if it is to be reported now.
     pub(super) fn words<'a>(&mut self, need: &'a Need) -> Option<&'a str> {
         let (was_reported, words) = match need {
             Need::Nothing => {

@@ -237,7 +237,7 @@ impl Session {
 
     /// Finds files whose changes are not reported.
     pub(super) fn look_for_disks(&mut self) {
-        // Where that cannot be told now it is in a second.
+        // If that is not known now, it is in a second.
         let Ok(mount) = self.mount() else { return };
         let Ok(files) = overmount::block_devices_on(&|device, _| device == mount.device) else {
             return;

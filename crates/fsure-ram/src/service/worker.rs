@@ -90,7 +90,7 @@ pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
     let mut worker = Worker::new(work, session, &state, &place, &others);
     if adopted {
         // It is not known for how long nothing was brought to the disk. If this fails,
-        // it is tried again, and told.
+        // it is tried again, and reported.
         let _ = worker.sync();
     }
     worker.show();
@@ -107,7 +107,7 @@ pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
         (work.report)(&DaemonEvent::Ready { adopted });
         let ended = worker.run(&asks);
         is_over.store(true, Ordering::Relaxed);
-        // Who asked meanwhile is told that it is over, and is waited for.
+        // A process that asked meanwhile gets the answer that it is over, and is waited for.
         drop(asks);
         ended
     });
@@ -187,7 +187,7 @@ struct Worker<'a> {
     ending: Instant,
     /// Keepers that were started.
     keepers: Vec<detached_process::DetachedProcess>,
-    /// Told once.
+    /// Reported once.
     warned: Option<String>,
     reported_needs: memory_pressure::ReportedNeeds,
 }

@@ -28,7 +28,7 @@ pub struct Paths {
     /// True if these are exactly the changes up to one moment.
     pub is_exact: bool,
     /// The change time, in nanoseconds since 1970, that every change after that moment has at
-    /// least; `None` if that cannot be told.
+    /// least; `None` if that is not known.
     pub changed_from: Option<i64>,
 }
 

@@ -55,7 +55,7 @@ impl DiskSide {
             *appended += data.end - data.start;
             at = data.end;
         }
-        // Where that is not told it is as it was.
+        // If that is not known, it is as it was.
         let Ok(space) = fsure_os::overmount::space(&self.path) else { return Ok(()) };
         match space.bytes.saturating_sub(space.used) < *appended {
             true => {

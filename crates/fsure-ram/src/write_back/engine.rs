@@ -66,7 +66,7 @@ pub struct Engine {
     /// The disk side, as far as it counts.
     pub(super) index: Index,
     pub(super) generation: u64,
-    /// True if no tracker has told what changed since the last generation.
+    /// True if no tracker has reported what changed since the last generation.
     pub(super) is_blind: bool,
     /// True if the disk side is not what the index says: another process has changed it.
     pub(super) is_adrift: bool,
@@ -369,7 +369,7 @@ impl Engine {
             }
         }
         if done.is_err() {
-            // The tracker has told what it knew; and what was staged only takes space,
+            // The tracker has reported what it knew; and what was staged only takes space,
             // perhaps the space that was missing.
             self.is_blind = true;
             if self.pending.is_none() {

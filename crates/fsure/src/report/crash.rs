@@ -12,7 +12,7 @@ use fsure_crash::{
     MissingSync,
 };
 
-/// Losses that are told one by one, and causes of one.
+/// Losses that are reported one by one, and causes of one.
 const ITEMS_SHOWN_MAX: usize = 5;
 /// The folder that keeps what POSIX promises.
 const STRICT: &str = "folder";

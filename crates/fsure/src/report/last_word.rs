@@ -1,5 +1,5 @@
 //! The last word of a command over one root or several: the worst first, so that
-//! a root that is well and told last hides no damage in one told before, and
+//! a root that is well and reported last hides no damage in one reported before, and
 //! what the exit code means.
 
 use super::{RootPaths, number};
@@ -102,7 +102,7 @@ fn meaning(code: ExitCode) -> &'static str {
     }
 }
 
-/// The gravest first: damage is told before what was not read.
+/// The gravest first: damage is reported before what was not read.
 const ORDER: [Verdict; 15] = [
     Verdict::RecordBad,
     Verdict::Rotten,
@@ -237,7 +237,7 @@ mod tests {
         let many = text(ends(1_024), ExitCode::Differences);
         assert_eq!(many.lines().count(), ROOTS_SHOWN_MAX + 4, "{many}");
         assert!(many.contains("    ... and 1,004 roots more, the worst of them: there are"));
-        // What has no count of its own is told by the code.
+        // What has no count of its own is expressed by the code.
         let cut = end("/a", &[], |outcome| outcome.unusable_entries = 1);
         assert!(cut.found.starts_with("the run is incomplete"));
     }

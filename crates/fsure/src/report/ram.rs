@@ -183,7 +183,7 @@ fn when(event: &LoggedEvent) -> String {
     format!("{:.0}", timestamp(event.at_ns))
 }
 
-/// Status as a line of JSON for each folder and for what was told, and a summary.
+/// Status as a line of JSON for each folder and for what was reported, and a summary.
 pub fn status_json(all: &[FolderStatus], reported: &[LoggedEvent]) -> String {
     let mut lines: Vec<_> = all
         .iter()

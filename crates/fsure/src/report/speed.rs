@@ -1,5 +1,5 @@
 //! The ladder for a person: a line for each rung and below it what was truly
-//! measured, fastest first where that can be told. Where two intervals share a
+//! measured, fastest first if the order is certain. Where two intervals share a
 //! value neither is the faster, and they have the same rank.
 
 use std::fmt::Write as _;

@@ -214,7 +214,7 @@ fn what_a_flush_reports_after_an_error_is_shown() {
         let first = flushes[0]["result"].as_str().unwrap();
         assert!(flushes.len() >= 5 && first.contains("os error 5"), "{line}");
         assert_eq!(line["reported"], true, "{line}");
-        // Kernels differ here; what is told has to follow from what was seen.
+        // Kernels differ here; what is reported has to follow from what was seen.
         let is_reported_ok = flushes.iter().any(|call| call["result"] == "ok");
         let forgets = is_reported_ok && line["after_cut"] != "new";
         assert_eq!(line["forgets"], forgets, "{line}");

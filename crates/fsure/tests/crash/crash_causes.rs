@@ -1,4 +1,4 @@
-//! The sync that a program has left out, told of each cut of a folder that has lost or
+//! The sync that a program has left out, reported for each cut of a folder that has lost or
 //! damaged something.
 #![cfg(target_os = "linux")]
 
@@ -45,7 +45,7 @@ fn each_loss_has_the_sync_that_was_missing() {
         let Some((run, missing)) = missing(steps, each) else { return };
         assert_eq!(run.code, if expected.is_some() { 3 } else { 0 }, "{run:?}");
         for mut found in missing {
-            // Other names may be told beside the one that matters.
+            // Other names may be reported beside the one that matters.
             for one in found.as_array_mut().into_iter().flatten() {
                 if let Some(names) = one.get_mut("names").and_then(Value::as_array_mut) {
                     names.retain(|name| ["d", "log"].iter().any(|it| name == it));

@@ -83,7 +83,7 @@ fn reported(words: &str, program_and_check: (&str, &str)) -> Option<Report> {
     }
 }
 
-/// It is told, and the cut is made anew on another device.
+/// It is reported, and the cut is made anew on another device.
 #[test]
 fn what_another_process_does_to_the_device_is_no_loss() {
     let through = "echo 'write through' > $s/queue/write_cache";

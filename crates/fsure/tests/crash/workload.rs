@@ -52,7 +52,7 @@ fn each_killed_workload_is_found_up_to_its_acknowledgements() {
         assert!(acked > 0, "{}: nothing was acknowledged", workload.name);
         let checked = check(workload.name, folder);
         assert_eq!(checked.code, 0, "{}: {checked:?}", workload.name);
-        // What was told is not what is committed.
+        // What was reported is not what is committed.
         let least = if workload.name.ends_with(":told") { 0 } else { acked };
         assert!(last(&checked) >= least, "{}: {checked:?} of {acked}", workload.name);
     }

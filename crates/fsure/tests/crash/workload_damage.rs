@@ -56,7 +56,7 @@ fn a_run_without_a_fault_keeps_everything() {
         let folder = run_until(each.name, 25);
         let there = last(each.name, &folder);
         let most = if each.protocol() == "catalog" { 40 } else { 25 };
-        // The last 300 ms are its to lose: no more than these were told in that time.
+        // The last 300 ms are its to lose: no more than these were reported in that time.
         let least = if each.name == "ram:told" { 1 } else { 25 };
         let is_there = there.as_ref().is_ok_and(|last| (least..=most).contains(last));
         assert!(is_there, "{each:?}: {there:?}");

@@ -24,7 +24,7 @@ fn digest(algorithm: &str, bytes: &[u8]) -> String {
     }
 }
 
-/// A bag that is made as it is told, whatever comes of it.
+/// A bag that is made as given, valid or not.
 struct Bag {
     tree: Tree,
 }
@@ -87,7 +87,7 @@ fn assert_valid(case: &str, bag: &Bag) -> Report {
     report
 }
 
-/// The exit code, and what is told of it.
+/// The exit code, and the message.
 fn assert_invalid(case: &str, bag: &Bag, code: i32, expected: &str) {
     let report = bag.verify();
     assert_eq!(report.code, code, "{case}: {report:?}");

@@ -65,7 +65,7 @@ fn rot_is_named_by_block_and_never_recorded() {
     assert_rotten(&recorded.verify());
 }
 
-/// Known damage is told with its date and its exit code, and nothing was read.
+/// Known damage is reported with its date and its exit code, and nothing was read.
 fn assert_remembered(report: &support::Report) {
     assert_eq!((report.code, report.count("rotten")), (3, CASES.len() as u64), "{report:?}");
     for (name, ..) in CASES {

@@ -1,7 +1,7 @@
 //! A file that changes once, at a chosen moment of being read: between listing
 //! and opening, between opening and reading, in the middle of reading, between
 //! reading and looking at it again. What is recorded is a content it really
-//! had, or the record stays; what is told is never `ok`.
+//! had, or the record stays; what is reported is never `ok`.
 #![cfg(target_os = "linux")]
 
 use std::fs::OpenOptions;

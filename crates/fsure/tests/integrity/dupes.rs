@@ -1,4 +1,4 @@
-//! Files of equal content, as they are now: told once each, hard links apart
+//! Files of equal content, as they are now: reported once each, hard links apart
 //! from copies, nothing by a record that is out of date, no byte read in vain
 //! and none written.
 #![cfg(unix)]

@@ -30,7 +30,7 @@ fn a_recorded_file_that_a_pattern_leaves_out_is_no_file_as_recorded() {
     assert_eq!(report.summary()["recorded_left_out"], 1, "{report:?}");
     let text = recorded.text("verify", &[""; 0]).stdout;
     assert!(text.contains("LEFT OUT") && !text.contains("All "), "{text}");
-    // What was just said on the command line is not a surprise, but it is told.
+    // What was just said on the command line is not a surprise, but it is reported.
     std::fs::remove_file(tree.path(".fsureignore")).unwrap();
     let report = recorded.run("verify", &["--exclude", "photos/"]);
     assert_eq!((report.code, &report.summary()["recorded_left_out"]), (0, &1.into()), "{report:?}");

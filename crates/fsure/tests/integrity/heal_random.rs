@@ -1,5 +1,5 @@
 //! A thousand trees, each damaged at random together with two replicas of it.
-//! Afterwards every file has exactly the recorded content, or it is told as not
+//! Afterwards every file has exactly the recorded content, or it is reported as not
 //! healed and is byte for byte what it was; and what any of the three could
 //! prove is healed. The oracle knows the contents and compares bytes.
 #![cfg(target_os = "linux")]

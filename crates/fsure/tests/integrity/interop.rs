@@ -42,7 +42,7 @@ impl Sample {
         tree.write("data/plain", "plain");
         tree.write("data/large", support::content(3 << 20, 7));
         tree.write("data/empty", "");
-        // Programs that are not told otherwise read standard input for it.
+        // Programs without another option read standard input for it.
         tree.write("data/-", "dash");
         for name in AWKWARD.into_iter().filter(|name| takes(name)) {
             tree.write(os(&[b"data/", name].concat()), name);
@@ -228,7 +228,7 @@ fn lists_by_others_are_taken() {
 }
 
 /// fsure takes back every form that it writes, with every name that the form can
-/// hold. Those that it cannot are told.
+/// hold. Those that it cannot are reported.
 #[test]
 fn own_lists_are_read_back_and_omissions_are_reported() {
     let sample = Sample::new(|_| true);

@@ -128,7 +128,7 @@ fn a_damaged_file_of_a_folder_is_never_believed() {
     let report = alone.update();
     assert_eq!(report.code, 6, "{report:?}");
     assert!(!alone.root.join(".fsure").exists(), "nothing is recorded");
-    // Beside its catalog it is told and made anew.
+    // Beside its catalog it is reported and made anew.
     for (command, counted) in [("verify", "behind"), ("update", "written")] {
         let report = recorded.run(command, &PLAIN);
         assert_eq!(

@@ -1,6 +1,6 @@
-//! Metadata, where it was asked for: told beside the verdict and never as
+//! Metadata, where it was asked for: reported beside the verdict and never as
 //! damage, recorded by `update`, moved and forgotten with its record. What
-//! cannot be read is told, what was lost is told, and nothing is made up.
+//! cannot be read is reported, what was lost is reported, and nothing is made up.
 #![cfg(target_os = "linux")]
 
 use crate::support;

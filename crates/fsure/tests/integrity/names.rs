@@ -1,6 +1,6 @@
 //! Names: the 22 on which other tools fail (`shared/notes/integrity.md`,
 //! 4.1), names of 255 bytes, and paths deeper than any system call takes.
-//! Recorded, verified, damaged and told exactly; shown without a control byte.
+//! Recorded, verified, damaged and reported exactly; shown without a control byte.
 #![cfg(target_os = "linux")]
 
 use crate::support;

@@ -1,4 +1,4 @@
-//! Recovery data: what is promised can be repaired, one shard more is told and
+//! Recovery data: what is promised can be repaired, one shard more is reported and
 //! nothing touched; rotten recovery data are seen; only what changed is made
 //! anew; and nothing that is not as recorded is ever protected as if it were.
 #![cfg(target_os = "linux")]

@@ -31,7 +31,7 @@ fn a_rollback_is_detected_here_and_shown_elsewhere() {
     assert_refused(&sample.run("verify", &["--signed-by", "@mine.pub", "--at-least", "3"]), "", "");
     let on_purpose = ["--signed-by", "@mine.pub", "--at-least", "2"];
     assert_clean(&sample.run("verify", &on_purpose), "an old copy on purpose");
-    // Elsewhere fsure does not know, unless it is told.
+    // Elsewhere fsure does not know, unless the user names it.
     assert_refused(&sample.verify_elsewhere(&["--at-least", "4"]), "4 was asked for", "");
     assert_refused(&sample.verify_elsewhere(&["--head", &head]), "not the one", "");
     assert_clean(&sample.verify_elsewhere(&["--head", &old_head]), "the one that was meant");

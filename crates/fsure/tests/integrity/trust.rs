@@ -196,7 +196,7 @@ fn weak_digests_are_not_signed() {
     assert_clean(&sample.verify(), "signed");
 }
 
-/// Forges the record when the first verdict is told.
+/// Forges the record when the first verdict is reported.
 struct Forger<'a> {
     catalog: &'a Path,
     sql: String,
@@ -215,7 +215,7 @@ impl ScanMonitor for Forger<'_> {
     }
 }
 
-/// Verifies a signed record that is forged when the first verdict is told.
+/// Verifies a signed record that is forged when the first verdict is reported.
 fn verify_while_forged(sample: &Signable, sql: &str) -> Outcome {
     // Nothing is written for the run's own sake, so that the forger finds his turn.
     sample.tree.write(".fsure/catalog.db.lock", "no lock of fsure's");

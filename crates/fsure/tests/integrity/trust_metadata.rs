@@ -171,7 +171,7 @@ fn every_judging_command_checks_the_signer() {
     assert_clean(&sample.run("verify", &["--signed-by", "none"]), "by what travelled with it");
 }
 
-/// Takes a file away when the first verdict is told.
+/// Takes a file away when the first verdict is reported.
 struct TakesAway(PathBuf);
 
 impl Monitor for TakesAway {}

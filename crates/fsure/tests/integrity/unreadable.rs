@@ -229,7 +229,7 @@ fn a_folder_that_cannot_be_listed_hides_its_files_and_loses_none() {
     assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{report:?}");
 }
 
-/// With `--all` the folder itself is told twice: its own entry was well, and
+/// With `--all` the folder itself is reported twice: its own entry was well, and
 /// only listing it showed otherwise. The last word counts.
 fn reported_once(report: &support::Report) -> Vec<(String, String)> {
     let mut last = BTreeMap::new();

@@ -26,7 +26,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
-/// `fsure hot`, and what else it is told; without an end.
+/// `fsure hot`, with further arguments; without an end.
 fn command(sub: &[&str], args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
     command.arg("hot").args(sub).args(["--for", "1h"]).args(args);
@@ -161,7 +161,7 @@ fn io_is_reported_exactly_and_by_program() {
     let summary = &lines[lines.len() - 1];
     assert_eq!((&summary["source"], &summary["ended_early"]), (&"ebpf".into(), &true.into()));
     assert_eq!(summary["fell_back"], Value::Null);
-    // A machine that does much else fills the ring of names, and each is told again.
+    // A machine that does much else fills the ring of names, and each is reported again.
     let lost = summary["lost"].as_array().expect("a list");
     let is_again = |line: &Value| line["what"].as_str().expect("words").starts_with("names");
     assert!(lost.iter().all(is_again), "{lost:?}");

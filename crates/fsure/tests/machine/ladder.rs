@@ -74,7 +74,7 @@ fn sums(catalog: &Path, root: &Path) -> Sums {
     Recorded::outside(root, catalog).rows().into_iter().map(sum).collect()
 }
 
-/// Records a tree by the library, which can be told on which rung to begin.
+/// Records a tree by the library, which takes the rung to begin on.
 fn record(root: &Path, first_way: ReadMode, reads_from: ContentSource) -> (Sums, BytesByReadMode) {
     let beside = Tree::new();
     let catalog = beside.path("catalog.db");

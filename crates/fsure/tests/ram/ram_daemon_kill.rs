@@ -104,7 +104,7 @@ impl<'a> Killed<'a> {
                 write_generation(&self.folder, number).expect("write");
             }
             killer.join().expect("kill");
-            // And one of which no daemon was told.
+            // And one that no daemon got.
             write_generation(&self.folder, number + 1).expect("write");
             number + 1
         })

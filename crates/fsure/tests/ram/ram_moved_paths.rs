@@ -203,7 +203,7 @@ fn what_is_written_to_a_disk_made_of_a_file_comes_in_time() {
         "what_is_written_to_a_disk_made_of_a_file_comes_in_time",
         64,
         |disk| {
-            // What it is made of is told by its path: no other test has that.
+            // What it is made of is identified by its path: no other test has that.
             let place = disk.0.with_file_name("looped");
             fs::create_dir(&place).expect("make");
             sh(&format!("mount --move {} {}", disk.0.display(), place.display()));

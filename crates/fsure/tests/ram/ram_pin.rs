@@ -97,7 +97,7 @@ fn a_kill_lets_go_and_leaves_nothing_in_the_way() {
 fn a_limit_is_named_with_its_remedy() {
     let folder = folder();
     fs::write(folder.path().join("file"), vec![b'x'; 40 * 4096]).unwrap();
-    // Root may lock what it likes, unless it is told not to.
+    // Root may lock what it likes, unless a limit forbids it.
     let output = Command::new("setpriv")
         .args(["--bounding-set=-ipc_lock", "prlimit", "--memlock=65536"])
         .args([env!("CARGO_BIN_EXE_fsure"), "ram", "pin"])

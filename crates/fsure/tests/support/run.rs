@@ -198,7 +198,7 @@ impl Report {
         Some(self.finding(path)?["verdict"].as_str()?.to_owned())
     }
 
-    /// All verdicts that were told, by the exact bytes of the path.
+    /// All verdicts that were reported, by the exact bytes of the path.
     ///
     /// # Panics
     /// If a path has several, or bytes that do not decode.
@@ -213,7 +213,7 @@ impl Report {
         all
     }
 
-    /// The verdicts that were told, as pairs of text, in the order of paths.
+    /// The verdicts that were reported, as pairs of text, in the order of paths.
     pub fn path_verdicts(&self) -> Vec<(String, String)> {
         let text = |path: Vec<u8>| String::from_utf8_lossy(&path).into_owned();
         self.verdicts().into_iter().map(|(path, verdict)| (text(path), verdict)).collect()
@@ -261,7 +261,7 @@ pub fn path_of(finding: &Value) -> Vec<u8> {
     }
 }
 
-/// Findings as [`Report::told`] gives them.
+/// Findings as [`Report::path_verdicts`] gives them.
 pub fn path_verdicts(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(path, verdict)| ((*path).to_owned(), (*verdict).to_owned())).collect()
 }

@@ -60,7 +60,7 @@ pub(crate) fn open_in_one_piece(
 }
 
 /// The same where the kernel follows links on the way or does not follow them, and cannot
-/// be told which: one folder after another.
+/// know which: one folder after another.
 fn open_name_by_name(at: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     let mut folder: Option<OwnedFd> = None;
     let mut names = path.split(|byte| *byte == b'/').peekable();

@@ -1,5 +1,5 @@
 //! Signals that ask this process to end, or for something that only the command knows,
-//! are the command's: it is told. This process goes on until the command has ended,
+//! are passed on to the command. This process goes on until the command has ended,
 //! since what the command acknowledged is still to be made durable.
 //!
 //! What a terminal sends goes to all processes of a group, so that the command

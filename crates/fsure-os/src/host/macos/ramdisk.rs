@@ -83,7 +83,7 @@ pub fn destroy(disk: &Disk) -> io::Result<()> {
     Ok(())
 }
 
-/// Not told: who is in the way is named by `lsof`.
+/// Not known: `lsof` names the processes in the way.
 pub fn holders(_: &Disk) -> io::Result<Vec<Holder>> {
     Ok(Vec::new())
 }

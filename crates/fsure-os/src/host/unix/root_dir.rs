@@ -59,7 +59,7 @@ impl Root {
     }
 
     /// The stat of a name that is going to be read, with where it begins on the
-    /// disk if that is told.
+    /// disk if that is known.
     pub fn stat_and_place(&self, path: &[u8]) -> io::Result<Stat> {
         let (parent, name) = self.parent(path)?;
         let at = parent.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);

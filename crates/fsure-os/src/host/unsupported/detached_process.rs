@@ -40,12 +40,12 @@ impl DetachedProcess {
     }
 }
 
-/// Not told.
+/// Not known.
 pub fn begun(_: u32) -> Option<u64> {
     None
 }
 
-/// Not told.
+/// Not known.
 pub fn is_running(_: u32, _: u64) -> bool {
     false
 }

@@ -105,7 +105,7 @@ impl Names {
     }
 }
 
-/// See [`crate::durable_write::rename`]. Waits: it can be told nothing else that
+/// See [`crate::durable_write::rename`]. Waits: there is no other option that
 /// would be durable later.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     super::path::rename(from, to)

@@ -26,7 +26,7 @@ pub(crate) fn of(root: &Root, path: &[u8]) -> io::Result<Volume> {
     };
     let mut kind = [0_u16; 64];
     let nothing = std::ptr::null_mut();
-    // SAFETY: the name's buffer has the length told; nothing else is wanted.
+    // SAFETY: the name's buffer has the given length; nothing else is wanted.
     let done = unsafe {
         GetVolumeInformationByHandleW(
             folder.as_raw_handle(),

@@ -34,7 +34,7 @@ pub fn set_read_only(_: &Disk, _: bool) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Not told.
+/// Not known.
 pub fn holders(_: &Disk) -> io::Result<Vec<Holder>> {
     Ok(Vec::new())
 }

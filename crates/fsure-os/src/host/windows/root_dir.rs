@@ -66,12 +66,12 @@ impl Root {
     }
 
     /// The stat of a name that is going to be read. Where it begins on the disk
-    /// is not told.
+    /// is not known.
     pub fn stat_and_place(&self, path: &[u8]) -> io::Result<Stat> {
         self.stat(path)
     }
 
-    /// The names in a folder. Where its files begin on the disk is not told. An
+    /// The names in a folder. Where its files begin on the disk is not known. An
     /// error means that nothing could be listed.
     pub fn list(&self, path: &[u8], _: LocateFiles, moved: &dyn Fn()) -> io::Result<Listing> {
         let folder = self.open_folder(path)?;

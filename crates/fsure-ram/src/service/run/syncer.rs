@@ -79,7 +79,7 @@ const LAST_GENERATION_TIMEOUT: Duration = Duration::from_secs(10);
 const GATHER_INTERVAL: Duration = Duration::from_millis(50);
 /// Between two tries.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
-/// So many names are told that are not on the disk.
+/// Number of names that are reported as not on the disk.
 const NAMES_SHOWN_MAX: usize = 10;
 
 /// Keeps all folders until the command and all that it started have ended and what

@@ -61,7 +61,7 @@ fn homes() -> Vec<PathBuf> {
 }
 
 /// Makes a folder, and makes sure that it is the right one: only root and this user can
-/// change the way to it, a loader can be told of it, and what is in it can be executed.
+/// change the way to it, a loader can be pointed to it, and what is in it can be executed.
 fn prepare(home: &Path) -> io::Result<PathBuf> {
     let refused = |why: String| io::Error::new(io::ErrorKind::PermissionDenied, why);
     let mut builder = std::fs::DirBuilder::new();

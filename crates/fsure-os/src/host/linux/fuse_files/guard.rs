@@ -40,7 +40,7 @@ impl Guard {
             let _ = rustix::process::setsid();
             keep_only(&read);
             let (own, top) = (read_last(&read), mount_id(&place));
-            // Killed before it could be told, it was what had come just then.
+            // Killed before it got the message, it was what had come just then.
             let is_own = match (own, top) {
                 (_, Err(_)) => false,
                 (Some(own), Ok(top)) => own == top,

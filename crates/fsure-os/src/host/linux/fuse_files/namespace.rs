@@ -66,7 +66,7 @@ impl Space {
             Err((step, errno)) => {
                 let errno = errno.raw_os_error().to_le_bytes();
                 let word = [step, errno[0], errno[1], errno[2], errno[3]];
-                // Told nothing, the parent says so.
+                // Without a message, the parent reports that.
                 let _ = rustix::io::write(&child_end, &word);
                 1
             }

@@ -1,4 +1,4 @@
-//! `bpf/hot.bpf.c` at work: loaded, told what it has to know, and read.
+//! `bpf/hot.bpf.c` at work: loaded, configured, and read.
 //!
 //! The object is built beforehand and is part of the command, so neither a
 //! compiler nor headers of the kernel are needed. Where a structure of this
@@ -226,7 +226,7 @@ fn load(types: &Btf, sizes: &[(&str, u32)]) -> io::Result<Ebpf> {
 }
 
 /// The number by which the kernel's programs know this process, to leave it out;
-/// `None` in a PID namespace, where it has another one that is not told.
+/// `None` in a PID namespace, where it has another one that is not known.
 fn own_process() -> Option<u32> {
     /// `PROC_PID_INIT_INO`, which no later namespace gets.
     const FIRST: &str = "pid:[4026531836]";

@@ -1,4 +1,4 @@
-//! fanotify: what is told where eBPF is not to be had.
+//! The events of fanotify, which are used if eBPF is not available.
 //!
 //! Events say in which folder something was read or written, and who did it.
 //! The kernel merges those that are alike and still wait, so their number is the

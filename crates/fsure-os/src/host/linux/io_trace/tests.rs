@@ -41,7 +41,7 @@ pub(super) fn start_workload(folder: &Path) -> Child {
     command.spawn().unwrap()
 }
 
-/// A folder on a disk: of what is in memory, pages are not told.
+/// A folder on a disk: of what is in memory, pages are not reported.
 pub(super) fn on_a_disk(test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().canonicalize().unwrap();
@@ -80,7 +80,7 @@ fn every_call_is_counted_and_nothing_else() {
     }
     let Some(tracer) = begin(test, &path, TraceSource::Ebpf) else { return };
     let (id, seen) = watched(tracer, &path);
-    // A machine that does much else fills the ring of names, and each is told again.
+    // A machine that does much else fills the ring of names, and each is reported again.
     assert!(seen.lost.iter().all(|(what, _)| what.starts_with("names")), "{:?}", seen.lost);
     assert!(!seen.blind.iter().any(|what| what.contains("io_uring")), "{:?}", seen.blind);
     let page = PAGE as u64;

@@ -131,7 +131,7 @@ pub(in super::super) fn file_of(device: &File) -> io::Result<(u64, u64)> {
     Ok((info.device, info.inode))
 }
 
-/// The file with which the kernel is told whether there is a cache to be flushed.
+/// The file that sets in the kernel whether there is a cache to be flushed.
 pub(super) fn write_cache(number: u32) -> PathBuf {
     format!("/sys/block/loop{number}/queue/write_cache").into()
 }

@@ -112,7 +112,7 @@ impl MountSandbox {
             let first = unsafe { BorrowedFd::borrow_raw(first) };
             // Without a user name space, or without the first process: as the user that it is.
             let _ = own_all(first);
-            // No terminal is told of it, and none ends it.
+            // It belongs to no terminal, and none ends it.
             rustix::process::setsid()?;
             for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
                 // SAFETY: a plain system call; who is told to end ends when its work is done.

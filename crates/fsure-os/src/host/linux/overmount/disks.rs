@@ -1,5 +1,5 @@
 //! Files that the kernel itself reads and writes: disks that are made of one (`losetup`),
-//! and swap. No process has these open. They are told by file system and inode: a name
+//! and swap. No process has these open. They are identified by file system and inode: a name
 //! may lead to another file here than where it was given.
 
 use std::ffi::OsString;

@@ -218,7 +218,7 @@ impl Top {
             Ok(fsconfig_reconfigure(&context)?)
         };
         match set(false) {
-            // One that is never swapped must be told so again, and no other.
+            // One that is never swapped must get that option again, and no other.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => set(true),
             other => other,
         }
