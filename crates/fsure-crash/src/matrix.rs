@@ -1,7 +1,7 @@
 //! The table of workloads, file systems and drives: for each cell the expected result is
 //! known beforehand, and compared with what the cuts show.
 //!
-//! A workload that loses nothing counts only beside a twin on a lying drive. [`crash`]
+//! A workload that loses nothing counts only beside a twin on a lying drive. [`crash()`]
 //! provides that for each cell by itself, whatever the columns are.
 
 use std::ffi::OsString;

@@ -7,7 +7,7 @@
 //! durable, and a [`CutVariant`] which of the rest survive. Time is passed in, so that tests
 //! need none.
 //!
-//! [`files`] is the same for files and names instead of blocks.
+//! [`super::files`] is the same for files and names instead of blocks.
 
 use std::io;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Checks whether a RAM folder has space and whether the machine has memory. If memory
 //! runs out, the folder goes back to the disk before the kernel kills a process for it.
-//! The size of the folder is set by [`super::size`].
+//! The size of the folder is set by [`super::auto_size`].
 
 use fsure_os::control_socket::{AT_ONCE, ask};
 use fsure_os::memory_info::{Pressure, memory, pressure};

@@ -1,7 +1,7 @@
 //! A process in name spaces of its own that mounts for a user who is not root. A thread of
 //! a process cannot have a user name space to itself, and only in one may such a user mount.
 //!
-//! It is a copy of a thread, as the first process of [`super::inside`] is: it makes system
+//! It is a copy of a thread, as the first process of [`super::mount_sandbox`] is: it makes system
 //! calls on what it is sent, and nothing else. It ends with its socket.
 
 use std::ffi::{CStr, CString};
