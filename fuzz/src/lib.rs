@@ -18,8 +18,8 @@ pub fn list(format: ManifestFormat, data: &[u8]) {
     let mut entries = Vec::new();
     let mut take = |item| {
         if let ManifestItem::Listed(listed) = item {
-            let spellings = listed.other_spellings();
-            for path in std::iter::once(&listed.path).chain(&listed.others).chain(&spellings) {
+            let variants = listed.path_variants();
+            for path in std::iter::once(&listed.path).chain(&listed.others).chain(&variants) {
                 assert_plain(path);
             }
             entries.push(listed);
