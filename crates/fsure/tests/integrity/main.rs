@@ -59,4 +59,5 @@ mod trust;
 mod trust_metadata;
 mod unproved_rot;
 mod unreadable;
+mod update_kill;
 mod walk;

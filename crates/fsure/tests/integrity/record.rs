@@ -7,7 +7,7 @@
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use crate::support::{Recorded, Report, Tree, content, path_verdicts};
+use crate::support::{Recorded, Report, Tree, campaign, content, path_verdicts};
 
 const MIB: usize = 1 << 20;
 
@@ -148,7 +148,7 @@ fn no_flipped_byte_is_believed_or_written_over() {
     let (_tree, recorded) = tree();
     let whole = recorded.catalog_bytes();
     let mut refused = 0;
-    let random = content(200 * 8, 42);
+    let random = content(campaign(80) as usize * 8, 42);
     let offsets = random.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
     // The first page too: its header says how to read all others.
     let offsets = offsets.map(|at| at as usize % whole.len()).chain((0..100).step_by(3));
@@ -175,7 +175,7 @@ fn no_flipped_byte_is_believed_or_written_over() {
         }
         refused += u32::from(codes[0] == 6);
     }
-    assert!(refused > 30, "only {refused} of the flips were seen: is anything checked?");
+    assert!(refused > 20, "only {refused} of the flips were seen: is anything checked?");
 }
 
 /// Edits as SQL, and the paths whose rows are bad afterwards.

@@ -20,4 +20,3 @@ mod speed;
 mod speed_compare;
 mod speed_mounted;
 mod syscall_count;
-mod update_kill;

@@ -5,6 +5,7 @@
 
 use crate::support;
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,15 +14,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::support::{FaultyFs, Meanwhile, Moment, Recorded, Run, Tree, code, content, or_skip};
+use crate::support::{
+    FaultyFs, Meanwhile, Moment, Recorded, Run, Tree, campaign, code, content, or_skip,
+};
 use rustix::process::{Pid, Signal, kill_process};
 
 const MIB: u64 = 1 << 20;
 const FILES: u64 = 3000;
 
-/// Small files, a large one with data, and a sparse one that costs a second of
+/// Kills of an update at random moments.
+const KILLS: u32 = 8;
+
+/// Returns small files, a large one with data, and a sparse one that costs seconds of
 /// hashing: there is always something to be killed in.
-fn tree() -> (Tree, Recorded) {
+fn tree(sparse_gib: u64) -> (Tree, Recorded) {
     let tree = Tree::new();
     for number in 0..FILES {
         tree.write(format!("small/{:02}/{number:04}", number % 50), content(200, number));
@@ -29,7 +35,7 @@ fn tree() -> (Tree, Recorded) {
     let chunk = content(8 << 20, 1);
     tree.write("middle", chunk.repeat(10));
     let sparse = std::fs::File::create(tree.path("sparse")).expect("create");
-    sparse.set_len(20 << 30).expect("size");
+    sparse.set_len(sparse_gib << 30).expect("size");
     let recorded = Recorded::inside(tree.root());
     (tree, recorded)
 }
@@ -87,9 +93,8 @@ fn assert_sound(recorded: &Recorded, case: &str) {
 
 #[test]
 fn a_killed_update_loses_nothing_that_was_recorded() {
-    let _alone = crate::support::serial::alone();
-    let (_tree, recorded) = tree();
-    let random = content(25 * 8, 4711);
+    let (_tree, recorded) = tree(4);
+    let random = content(campaign(KILLS) as usize * 8, 4711);
     let mut before: BTreeMap<Vec<u8>, support::Row> = BTreeMap::new();
     for (kill, bytes) in random.as_chunks::<8>().0.iter().enumerate() {
         // Most of them early, while the small files come in.
@@ -125,8 +130,7 @@ fn a_killed_update_loses_nothing_that_was_recorded() {
 
 #[test]
 fn what_was_committed_before_the_kill_is_there_after_it() {
-    let _alone = crate::support::serial::alone();
-    let (_tree, recorded) = tree();
+    let (_tree, recorded) = tree(20);
     let child = start(&recorded);
     let mut last = (0, 0);
     // The files come first, in about a second; then parts of the sparse one.
@@ -152,7 +156,6 @@ fn what_was_committed_before_the_kill_is_there_after_it() {
 /// pulled, and what it says of the content goes with it.
 #[test]
 fn a_killed_update_of_a_renamed_folder_leaves_each_record_under_one_name() {
-    let _alone = crate::support::serial::alone();
     // Enough for a commit before the last of them.
     const MANY: u64 = 40_000;
     let tree = Tree::new();
@@ -204,7 +207,6 @@ fn a_killed_update_of_a_renamed_folder_leaves_each_record_under_one_name() {
 
 #[test]
 fn a_large_file_is_not_begun_anew() {
-    let _alone = crate::support::serial::alone();
     const SIZE: u64 = 20 * 64 * MIB;
     let (tree, beside) = (Tree::new(), Tree::new());
     let file = std::fs::File::create(tree.path("large")).expect("create");
@@ -248,7 +250,6 @@ fn a_large_file_is_not_begun_anew() {
 
 #[test]
 fn a_large_file_survives_kills_at_any_request() {
-    let _alone = crate::support::serial::alone();
     const SIZE: u64 = 12 * 64 * MIB + 12_345;
     let test = "a_large_file_survives_kills";
     let (tree, beside) = (Tree::new(), Tree::new());
@@ -307,14 +308,13 @@ fn is_at_work(child: &Child) -> bool {
 
 #[test]
 fn a_signal_ends_the_update_with_its_code_and_the_state_saved() {
-    let _alone = crate::support::serial::alone();
     for (signals, expected) in [
         (&[Signal::INT][..], 130),
         (&[Signal::TERM], 143),
         (&[Signal::INT, Signal::INT], 130),
         (&[Signal::TERM, Signal::INT], 130),
     ] {
-        let (_tree, recorded) = tree();
+        let (_tree, recorded) = tree(20);
         let child = start(&recorded);
         while saved(&recorded).0 == 0 && is_at_work(&child) {
             sleep(Duration::from_millis(5));
@@ -337,16 +337,16 @@ fn a_signal_ends_the_update_with_its_code_and_the_state_saved() {
 
 #[test]
 fn a_signal_ends_the_wait_for_another_process() {
-    let _alone = crate::support::serial::alone();
-    let (_tree, recorded) = tree();
+    let (_tree, recorded) = tree(1);
     recorded.record();
     let lock = recorded.catalog.with_extension("db.lock");
     let lock = std::fs::File::open(lock).expect("open the lock");
     lock.lock().expect("lock");
-    let child = start(&recorded);
-    sleep(Duration::from_millis(500));
+    let mut child = start(&recorded);
+    let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+    let is_waiting = stderr.lines().map_while(Result::ok).any(|line| line.contains("waiting"));
+    assert!(is_waiting, "it says that it waits");
     send(&child, Signal::INT);
     let run = finish(child);
-    assert_eq!(run.code, 130, "{}", run.stderr);
-    assert!(run.stderr.contains("waiting"), "{}", run.stderr);
+    assert_eq!(run.code, 130, "{}", run.stdout);
 }
