@@ -48,7 +48,7 @@ impl EntryBuilder {
             self.known.len() - 1
         });
         let met = &self.known[place];
-        let kind = words_kind(stat.kind);
+        let kind = entry_kind(stat.kind);
         Ok(Entry {
             kind,
             size: if kind == EntryKind::Folder { 0 } else { stat.size },
@@ -122,7 +122,7 @@ pub(super) fn granularity_ns(catalog: &Catalog, stored: Option<&StoredRow>, entr
     }
 }
 
-pub(super) fn words_kind(kind: Kind) -> EntryKind {
+pub(super) fn entry_kind(kind: Kind) -> EntryKind {
     match kind {
         Kind::File => EntryKind::File,
         Kind::Folder => EntryKind::Folder,

@@ -16,11 +16,11 @@ pub(super) struct HeldEdits {
 }
 
 impl HeldEdits {
-    /// Adds an edit with its first reading.
-    pub(super) fn push(&mut self, id: u64, mut pending: Box<PendingRead>, first: FirstRead) {
-        let values = first.content.blocks.len() + first.recorded.len();
+    /// Adds an edit that was read once.
+    pub(super) fn push(&mut self, id: u64, pending: Box<PendingRead>) {
+        let values = |first: &FirstRead| first.content.blocks.len() + first.recorded.len();
+        let values = pending.first.as_ref().map_or(0, values);
         self.bytes += size_of::<PendingRead>() + 1024 + values * size_of::<BlockValue>();
-        pending.first = Some(first);
         self.edits.push((id, pending));
     }
 

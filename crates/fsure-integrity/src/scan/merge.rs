@@ -44,6 +44,29 @@ pub(super) struct MergedPath {
     pub(super) path: RelPath,
     pub(super) stored: Option<StoredRow>,
     pub(super) seen: WalkState,
+    /// Its turn, if it is taken by a scrub.
+    pub(super) turn: Option<ScrubTurn>,
+}
+
+/// The turn of a file in a scrub.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScrubTurn {
+    /// True if it was not OK when it was last checked.
+    pub(super) is_again: bool,
+    /// The most bytes that may be read of it.
+    pub(super) bytes_max: u64,
+}
+
+/// The next path, or the reason that there is none now.
+// It goes from hand to hand once for each path, and is a path nearly always.
+#[allow(clippy::large_enum_variant)]
+pub(super) enum NextPath {
+    Path(MergedPath),
+    /// The storage has not responded yet, and was waited for a moment.
+    Later,
+    /// The files under way decide if there is more to take.
+    AfterReads,
+    None,
 }
 
 /// A folder below which nothing can be reported as missing.
@@ -85,13 +108,12 @@ impl Merge {
         self.walk.is_silent()
     }
 
-    /// Returns the next path, or `None` at the end of both; `Pending` if the
-    /// walk has to be waited for.
-    pub(super) fn next(&mut self, catalog: &mut Catalog) -> Result<Poll<Option<MergedPath>>> {
+    /// Returns the next path of both.
+    pub(super) fn next(&mut self, catalog: &mut Catalog) -> Result<NextPath> {
         loop {
             if self.ahead.is_none() {
                 match self.walk.poll() {
-                    Poll::Pending => return Ok(Poll::Pending),
+                    Poll::Pending => return Ok(NextPath::Later),
                     Poll::Ready(step) => self.ahead = step.transpose()?,
                 }
             }
@@ -99,7 +121,7 @@ impl Merge {
             let row = self.rows.page.front().map(StoredRow::path);
             let step = self.ahead.as_ref().map(WalkEvent::path);
             let (takes_row, takes_step) = match (row, step) {
-                (None, None) => return Ok(Poll::Ready(None)),
+                (None, None) => return Ok(NextPath::None),
                 (Some(_), None) => (true, false),
                 (None, Some(_)) => (false, true),
                 (Some(row), Some(step)) => {
@@ -121,7 +143,7 @@ impl Merge {
             let stored = (takes_row && !is_aside).then(|| self.rows.page.pop_front()).flatten();
             let step = takes_step.then(|| self.ahead.take()).flatten();
             if let Some(case) = self.case(stored, step) {
-                return Ok(Poll::Ready(Some(case)));
+                return Ok(NextPath::Path(case));
             }
         }
     }
@@ -152,7 +174,7 @@ impl Merge {
                 (path, WalkState::PatternsUnread(error))
             }
         };
-        Some(MergedPath { path, stored, seen })
+        Some(MergedPath { path, stored, seen, turn: None })
     }
 
     fn shade(&mut self, folder: &RelPath, why: UnlistedReason) {

@@ -105,16 +105,19 @@ impl MoveTracker {
         self.waiting.as_mut().filter(|_| self.phase == MovePhase::Names)
     }
 
-    /// Lets a name wait that is there and not recorded. Returns true if it waits.
+    /// Returns true while names that are not recorded wait until all names are known.
+    pub(super) fn names_wait(&self) -> bool {
+        self.waiting.is_some() && self.phase == MovePhase::Names
+    }
+
+    /// Lets a name wait that is there and not recorded.
     pub(super) fn defer_appeared(
         &mut self,
         path: &RelPath,
         entry: &Entry,
         device: u64,
-    ) -> Result<bool> {
-        let Some(waiting) = self.gathering() else { return Ok(false) };
-        waiting.arrive(path, entry, device)?;
-        Ok(true)
+    ) -> Result<()> {
+        self.gathering().map_or(Ok(()), |waiting| waiting.arrive(path, entry, device))
     }
 
     /// Lets a record wait whose name is gone. Returns true if it waits.

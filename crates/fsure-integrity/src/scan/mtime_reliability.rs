@@ -4,11 +4,9 @@
 //! like an edit. The rule, with its limits, is in `docs/promises.md`.
 
 use super::Purpose;
-use super::entry_builder::granularity_ns;
-use super::known_damage::known_damage;
 use super::path_result::PathResult;
-use crate::catalog::{Catalog, RedatedFiles, StoredRow};
-use crate::model::{DateRules, Entry, EntryKind, Verdict};
+use crate::catalog::{Catalog, RedatedFiles};
+use crate::model::{EntryKind, Verdict};
 use fsure_core::{RelPath, Result};
 
 /// The meaning of another date of a file that has another content of the same size.
@@ -132,22 +130,5 @@ impl MtimeReliability {
     /// Returns true if other dates explain nothing in this tree.
     pub(super) fn explains_nothing(&self) -> bool {
         self.new_dates == NewDates::ExplainNothing
-    }
-
-    /// Returns how far dates can be believed for this file. One that was a
-    /// damaged copy stays one under the same date: an `update` has recorded the
-    /// new dates of the files around it by then.
-    pub(super) fn date_rules(
-        &self,
-        catalog: &Catalog,
-        stored: Option<&StoredRow>,
-        entry: &Entry,
-    ) -> DateRules {
-        let was_damaged_copy =
-            known_damage(stored).is_some_and(|known| known.verdict == Verdict::DamagedCopy);
-        DateRules {
-            granularity_ns: granularity_ns(catalog, stored, entry),
-            new_date_explains: !self.explains_nothing() && !was_damaged_copy,
-        }
     }
 }

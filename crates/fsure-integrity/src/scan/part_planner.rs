@@ -81,14 +81,14 @@ impl PartPlanner {
         left: u64,
         is_timed: bool,
     ) -> Result<Option<PartCandidate<'p>>> {
-        let Some((row, blake3)) = splittable(pending.stored.as_ref()) else { return Ok(None) };
-        let size = pending.stat.size;
+        let Some((row, blake3)) = splittable(pending.file.stored.as_ref()) else { return Ok(None) };
+        let size = pending.file.stat.size;
         if size != row.record.entry.size {
             return Ok(None);
         }
         let is_again = pending.is_again;
-        let verified = self.still_good(catalog, row, &blake3, &pending.entry, is_again)?;
-        let has_names = pending.stat.links > 1;
+        let verified = self.still_good(catalog, row, &blake3, &pending.file.entry, is_again)?;
+        let has_names = pending.file.stat.links > 1;
         let is_quick = has_names || size < PARTS_MIN;
         let is_timed = is_timed && !(has_names && size < PARTS_MIN);
         if verified.is_empty() && size <= left && is_quick && !is_timed {

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::candidate::Candidate;
 use super::read_request::ReadContent;
 use crate::catalog::{Row, StoredRow};
 use crate::model::{
@@ -65,6 +66,11 @@ impl PathResult {
             content: None,
             verified_s: None,
         }
+    }
+
+    /// Creates the result for a path that is there.
+    pub(super) fn of(file: Candidate, verdict: Verdict) -> Self {
+        Self::new(file.path, file.stored, Some(file.entry), verdict)
     }
 
     /// The record this verdict is about; a tombstone counts if the file came

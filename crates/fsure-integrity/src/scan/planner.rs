@@ -1,25 +1,84 @@
-//! Decides what has to be read of a path for its verdict.
+//! Stage 2: decides for a path that is there if its verdict is known, if it has to wait for
+//! other names, or what has to be read of it. Asks the record only by [`PlanLookup`].
 
-use super::entry_builder::{granularity_ns, known};
-use super::known_damage::known_damage;
-use super::moves::MoveTracker;
+use super::candidate::Candidate;
+use super::path_result::PathResult;
 use super::{Purpose, ScanPlan, UpdateRules};
-use crate::catalog::{Catalog, StoredRow};
-use crate::model::{Entry, EntryKind, RecordState, Verdict};
+use crate::model::{Entry, EntryKind, Evidence, RecordState, Verdict};
 use fsure_core::{AlgorithmSet, RelPath, Result};
 
-/// Returns the digests for which a file has to be read; `None` if it need not be.
-pub(super) fn digests_to_compute(
+/// The next step for a path that is there.
+pub(super) enum Planned {
+    /// Nothing is recorded and nothing is reported of it.
+    Nothing,
+    /// Its verdict is known by its stat.
+    Done(PathResult),
+    /// It is not recorded, and might be a recorded path under another name.
+    WaitsForNames(Candidate),
+    /// It is a folder, whose verdict waits for its names.
+    Folder(Candidate),
+    /// Its content is read for these digests.
+    Read(Candidate, AlgorithmSet),
+}
+
+/// The questions of the planner that are answered by a query, and asked for few paths.
+pub(super) trait PlanLookup {
+    /// Returns the digests by which an entry that is not recorded could be found to be a missed
+    /// file; `None` if no missed file has its size.
+    fn digests_of_missed(&self, entry: &Entry) -> Result<Option<AlgorithmSet>>;
+
+    /// Returns true if fsure itself made this state of a file.
+    fn is_own_change(&self, path: &RelPath, entry: &Entry) -> Result<bool>;
+}
+
+/// The state of a run as far as plans depend on it.
+#[derive(Clone, Copy)]
+pub(super) struct PlanState {
+    /// True while names that are not recorded wait for those that are gone.
+    pub(super) names_wait: bool,
+    /// True if other dates explain nothing in the tree.
+    pub(super) dates_explain_nothing: bool,
+}
+
+/// Plans a path that is there.
+pub(super) fn plan_path(
     plan: &ScanPlan,
-    catalog: &Catalog,
-    moves: &MoveTracker,
-    path: &RelPath,
-    stored: Option<&StoredRow>,
-    entry: &Entry,
+    state: PlanState,
+    file: Candidate,
+    lookup: &dyn PlanLookup,
+) -> Result<Planned> {
+    match file.entry.kind {
+        EntryKind::Folder => return Ok(Planned::Folder(file)),
+        EntryKind::Special if file.is_unknown() => return Ok(Planned::Nothing),
+        EntryKind::Special => {}
+        EntryKind::File | EntryKind::Link if state.names_wait && file.is_unknown() => {
+            return Ok(Planned::WaitsForNames(file));
+        }
+        EntryKind::Link => {}
+        EntryKind::File => {
+            if let Some(algorithms) = digests_to_compute(plan, &file, lookup)? {
+                return Ok(Planned::Read(file, algorithms));
+            }
+            return Ok(Planned::Done(by_stat(state, file).remember_damage()));
+        }
+    }
+    Ok(Planned::Done(by_stat(state, file)))
+}
+
+/// Returns the result for a path of which nothing has to be read.
+fn by_stat(state: PlanState, file: Candidate) -> PathResult {
+    let verdict = file.judge(Evidence::StatOnly, file.date_rules(state.dates_explain_nothing));
+    PathResult::of(file, verdict)
+}
+
+/// Returns the digests for which a file has to be read; `None` if it need not be.
+fn digests_to_compute(
+    plan: &ScanPlan,
+    file: &Candidate,
+    lookup: &dyn PlanLookup,
 ) -> Result<Option<AlgorithmSet>> {
-    let granularity_ns = granularity_ns(catalog, stored, entry);
-    let known = known(stored, entry, granularity_ns);
-    Ok(match (&plan.purpose, known) {
+    let (path, entry) = (&file.path, &file.entry);
+    Ok(match (&plan.purpose, file.state()) {
         // A link or a folder has become this file: nothing to compare with.
         (Purpose::Verify, RecordState::Sound(record)) if record.entry.kind != EntryKind::File => {
             None
@@ -35,7 +94,7 @@ pub(super) fn digests_to_compute(
         {
             None
         }
-        (Purpose::Verify, RecordState::Nothing) => moves.wants(entry)?,
+        (Purpose::Verify, RecordState::Nothing) => lookup.digests_of_missed(entry)?,
         (Purpose::Verify, RecordState::Sound(record)) => Some(record.digests.algorithms()),
         (Purpose::Update(rules), RecordState::Nothing) => {
             (!rules.only_completes).then_some(rules.digests)
@@ -45,15 +104,14 @@ pub(super) fn digests_to_compute(
         }
         (Purpose::Update(rules), RecordState::Sound(record)) => {
             let has = record.digests.algorithms();
-            let is_racy = record.is_racy(granularity_ns)
-                && !catalog.own_changes().contains(path, &record.entry)?;
+            let is_racy = record.is_racy(file.granularity_ns())
+                && !lookup.is_own_change(path, &record.entry)?;
             let is_as_recorded = record.entry.same_stat(entry)
                 && !is_racy
                 && record.gone_s.is_none()
                 && has.covers(rules.digests)
                 // What may have been put right below the file system.
-                && known_damage(stored)
-                    .is_none_or(|known| known.verdict == Verdict::Unreadable);
+                && file.known_damage().is_none_or(|known| known.verdict == Verdict::Unreadable);
             let is_wanted = match rules.only_completes {
                 true => !has.covers(rules.digests),
                 false => rules.full || !is_as_recorded,

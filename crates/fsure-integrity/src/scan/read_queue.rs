@@ -3,28 +3,20 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use fsure_os::Stat;
-
+use super::candidate::Candidate;
 use super::compare_blocks::FirstRead;
 use super::hard_links::LinkKey;
-use super::known_damage::known_damage;
 use super::partial_read::{PartialRead, bytes_of};
 use super::read_request::{KEEP_PARTS_MIN, ReadRequest};
 use super::retries::Retries;
 use super::scrub_budget::{BudgetTracker, Deadline};
 use super::{ContentSource, Purpose, ScanPlan};
-use crate::catalog::{StoredRow, UnfinishedBlocks};
-use crate::model::Entry;
+use crate::catalog::UnfinishedBlocks;
 use fsure_core::{AlgorithmSet, Error, RelPath, Result};
 
 /// A file that is being read.
 pub(super) struct PendingRead {
-    pub(super) path: RelPath,
-    pub(super) stored: Option<StoredRow>,
-    pub(super) entry: Entry,
-    /// Stat of the file when it was last taken or read.
-    pub(super) stat: Stat,
-    pub(super) device: u64,
+    pub(super) file: Candidate,
     pub(super) algorithms: AlgorithmSet,
     pub(super) link: Option<LinkKey>,
     /// Number of times that it was found changed while it was read.
@@ -45,20 +37,10 @@ pub(super) struct PendingRead {
 }
 
 impl PendingRead {
-    pub(super) fn new(
-        path: RelPath,
-        stored: Option<StoredRow>,
-        entry: Entry,
-        (stat, device): (Stat, u64),
-        algorithms: AlgorithmSet,
-    ) -> Self {
-        let link = LinkKey::of(&stat, algorithms);
+    pub(super) fn new(file: Candidate, algorithms: AlgorithmSet) -> Self {
+        let link = LinkKey::of(&file.stat, algorithms);
         Self {
-            path,
-            stored,
-            entry,
-            stat,
-            device,
+            file,
             algorithms,
             link,
             attempt: 0,
@@ -72,9 +54,9 @@ impl PendingRead {
     }
 
     /// Returns the numbers of the blocks that its last order was for; empty for all.
-    pub(super) fn ordered_blocks(&self) -> Vec<u64> {
+    pub(super) fn requested_blocks(&self) -> Vec<u64> {
         match (&self.first, &self.part) {
-            (Some(first), _) => first.blocks(self.entry.size),
+            (Some(first), _) => first.blocks(self.file.entry.size),
             (None, Some(part)) => part.ordered().to_vec(),
             (None, None) => Vec::new(),
         }
@@ -137,12 +119,12 @@ impl<'a> ReadQueue<'a> {
     pub(super) fn current(&self) -> Option<&RelPath> {
         let ordered = self.current.and_then(|id| self.pending.get(&id));
         let pending = ordered.or_else(|| self.pending.values().next());
-        pending.map(|pending| &pending.path)
+        pending.map(|pending| &pending.file.path)
     }
 
     /// Bytes of the files under way.
     pub(super) fn bytes_under_way(&self) -> u64 {
-        self.sum(|pending| pending.stat.size)
+        self.sum(|pending| pending.file.stat.size)
     }
 
     /// Bytes that the budget was charged for the files under way.
@@ -174,20 +156,20 @@ impl<'a> ReadQueue<'a> {
         blocks: Vec<u64>,
         kept: Vec<UnfinishedBlocks>,
     ) {
-        let size = pending.stat.size;
+        let size = pending.file.stat.size;
         pending.charged = if blocks.is_empty() { size } else { bytes_of(&blocks, size) };
         self.budget.spend(pending.charged, pending.is_again);
         self.current = Some(id);
         let order = ReadRequest {
             id,
-            path: pending.path.clone(),
-            stat: pending.stat.clone(),
+            path: pending.file.path.clone(),
+            stat: pending.file.stat.clone(),
             algorithms: pending.algorithms,
             // A second reading is of the medium, whatever the first one found,
             // and so is that of a file that is known to be damaged there.
             uses_cache: self.plan.reads_from == ContentSource::Cache
                 && pending.first.is_none()
-                && known_damage(pending.stored.as_ref()).is_none(),
+                && pending.file.known_damage().is_none(),
             blocks,
             kept,
             keeps_parts: self.keeps_parts(&pending),
@@ -209,7 +191,7 @@ impl<'a> ReadQueue<'a> {
     /// Returns true if the values of finished parts are kept of a file.
     pub(super) fn keeps_parts(&self, pending: &PendingRead) -> bool {
         let is_large = match self.plan.purpose {
-            Purpose::Update(_) => pending.stat.size >= KEEP_PARTS_MIN,
+            Purpose::Update(_) => pending.file.stat.size >= KEEP_PARTS_MIN,
             _ => pending.part.is_some(),
         };
         is_large && pending.first.is_none()
@@ -250,7 +232,7 @@ impl<'a> ReadQueue<'a> {
     }
 
     /// Returns the orders that are due, to be sent.
-    pub(super) fn due_orders(&mut self) -> &mut Vec<ReadRequest> {
+    pub(super) fn due_requests(&mut self) -> &mut Vec<ReadRequest> {
         self.retries.release(&mut self.orders);
         &mut self.orders
     }

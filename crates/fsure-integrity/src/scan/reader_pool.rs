@@ -55,7 +55,7 @@ pub(super) struct Pool {
     lanes: Vec<DeviceReaders>,
     /// Index of the lane that serves a device, by the device number in a file's stat.
     by_device: HashMap<u64, usize>,
-    pub(super) news: Receiver<ReaderEvent>,
+    pub(super) events: Receiver<ReaderEvent>,
     outgoing: Sender<ReaderEvent>,
     /// Every reader has a sender of it.
     alive: (Sender<()>, Receiver<()>),
@@ -93,14 +93,14 @@ impl Pool {
             clock: plan.clock.clone(),
             chunk: plan.effort.chunk(),
         };
-        let (outgoing, news) = bounded(IN_FLIGHT_MAX);
+        let (outgoing, events) = bounded(IN_FLIGHT_MAX);
         Self {
             shared: Arc::new(shared),
             effort: plan.effort.clone(),
             open_files: fsure_os::rlimit::open_files(),
             lanes: Vec::new(),
             by_device: HashMap::new(),
-            news,
+            events,
             outgoing,
             alive: bounded(0),
             lost: 0,
@@ -225,7 +225,7 @@ impl Pool {
         self.shared.meter.stop();
         let (alive, is_over) = self.alive;
         // They wait for space to send their news, or for orders: that ends now.
-        drop((alive, self.news, self.outgoing, self.lanes));
+        drop((alive, self.events, self.outgoing, self.lanes));
         let _ = is_over.recv_timeout(READER_EXIT_TIMEOUT);
     }
 }

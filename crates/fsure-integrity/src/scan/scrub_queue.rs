@@ -5,9 +5,11 @@
 use std::collections::VecDeque;
 use std::task::Poll;
 
-use super::evaluator::{Evaluator, ScrubTurn};
-use super::merge::MergedPath;
-use super::part_planner::PARTS_MIN;
+use super::entry_builder::EntryBuilder;
+use super::merge::{MergedPath, NextPath, ScrubTurn};
+use super::part_planner::{PARTS_MIN, PartPlanner};
+use super::read_queue::ReadQueue;
+use super::result_recorder::ResultRecorder;
 use super::stat_thread::{DueStat, StatThread};
 use super::{Budget, ScanPlan, ScrubRules};
 use crate::catalog::{DueFile, StoredRow};
@@ -24,16 +26,25 @@ const CHUNK_BYTES: u64 = 4 << 30;
 /// than 256 GiB at once only one file.
 const BLOCKS_MAX: usize = 256 << 10;
 
-/// The next case.
-// It goes from hand to hand once for each path, and is a case nearly always.
-#[allow(clippy::large_enum_variant)]
-pub(super) enum ScrubNext {
-    Case(MergedPath),
-    /// The storage has not responded yet.
-    Later,
-    /// The orders under way decide if there is more to spend.
-    AfterNews,
-    None,
+/// The state of a run that the choice of the next file depends on.
+pub(super) struct ScrubState<'s, 'a> {
+    pub(super) plan: &'a ScanPlan,
+    pub(super) recorder: &'s mut ResultRecorder<'a>,
+    pub(super) reads: &'s mut ReadQueue<'a>,
+    pub(super) entries: &'s mut EntryBuilder,
+    pub(super) part_planner: PartPlanner,
+}
+
+/// Reports a file that does not fit into what is left, if it never would.
+pub(super) fn report_if_too_large(
+    reads: &ReadQueue<'_>,
+    recorder: &mut ResultRecorder<'_>,
+    path: &RelPath,
+    least: u64,
+) {
+    if least > reads.budget().largest_possible() {
+        recorder.report_mut().scrub_mut().note_too_large([path]);
+    }
 }
 
 /// The files that are due.
@@ -71,10 +82,9 @@ impl ScrubQueue {
     pub(super) fn begin(
         &mut self,
         rules: &ScrubRules,
-        scope: &RelPath,
-        evaluator: &mut Evaluator<'_>,
+        state: &mut ScrubState<'_, '_>,
     ) -> Result<u64> {
-        let recorder = evaluator.recorder_mut();
+        let (recorder, scope) = (&mut *state.recorder, &state.plan.walk.scope);
         let now_s = recorder.time().now_s();
         let age_s = rules.max_age.map_or(0, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
         let due =
@@ -89,7 +99,7 @@ impl ScrubQueue {
         });
         recorder.load_cut_off()?;
         self.bad = recorder.take_bad_rows().into();
-        let budget = evaluator.reads_mut().budget_mut();
+        let budget = state.reads.budget_mut();
         if let Budget::Percent(percent) = rules.budget {
             budget.fill((due.recorded_bytes as f64 * percent / 100.0) as u64);
         }
@@ -101,70 +111,70 @@ impl ScrubQueue {
     }
 
     /// The next file.
-    pub(super) fn next(&mut self, evaluator: &mut Evaluator<'_>) -> Result<ScrubNext> {
+    pub(super) fn next(&mut self, state: &mut ScrubState<'_, '_>) -> Result<NextPath> {
         loop {
             if let Some(looked) = self.chunk.next() {
-                return Ok(ScrubNext::Case(self.case(looked, evaluator)?));
+                return Ok(NextPath::Path(self.case(looked, state)?));
             }
             if self.looker.is_asked() {
                 match self.looker.answer()? {
                     Poll::Ready(looked) => self.chunk = looked.into_iter(),
-                    Poll::Pending => return Ok(ScrubNext::Later),
+                    Poll::Pending => return Ok(NextPath::Later),
                 }
                 continue;
             }
-            let chunk = self.next_chunk(evaluator)?;
+            let chunk = self.next_chunk(state)?;
             if !chunk.is_empty() {
                 self.looker.ask(chunk);
-            } else if evaluator.reads().in_flight() > 0 {
-                return Ok(ScrubNext::AfterNews);
+            } else if state.reads.in_flight() > 0 {
+                return Ok(NextPath::AfterReads);
             } else {
-                return Ok(ScrubNext::None);
+                return Ok(NextPath::None);
             }
         }
     }
 
-    fn case(&self, looked: DueStat, evaluator: &mut Evaluator<'_>) -> Result<MergedPath> {
+    fn case(&self, looked: DueStat, state: &mut ScrubState<'_, '_>) -> Result<MergedPath> {
         let DueStat { due, seen, above } = looked;
         if let Some((folder, stat)) = above {
             // So that a file that is gone is told from a disk that is.
-            evaluator.entry(&folder, &stat, stat.device)?;
+            let catalog = state.recorder.catalog_mut();
+            state.entries.entry(&state.plan.root, catalog, &folder, &stat, stat.device)?;
         }
-        evaluator.begin_turn(ScrubTurn { is_again: due.is_again, bytes_max: due.bytes_max });
-        let scrubbed = evaluator.recorder_mut().report_mut().scrub_mut();
+        let turn = ScrubTurn { is_again: due.is_again, bytes_max: due.bytes_max };
+        let scrubbed = state.recorder.report_mut().scrub_mut();
         match due.is_again {
             true => scrubbed.again_files += 1,
             false => scrubbed.by_age_files += 1,
         }
-        Ok(MergedPath { path: due.stored.path().clone(), stored: Some(due.stored), seen })
+        let path = due.stored.path().clone();
+        Ok(MergedPath { path, stored: Some(due.stored), seen, turn: Some(turn) })
     }
 
     /// The next chunk: what fits, in the order of age. A file that does not is
     /// passed by only if it can be read as a whole or not at all.
-    fn next_chunk(&mut self, evaluator: &mut Evaluator<'_>) -> Result<Vec<DueFile>> {
-        let must_begin = self.was_alone && evaluator.reads().has_unsent();
-        if must_begin || evaluator.reads().blocks_under_way() > BLOCKS_MAX {
+    fn next_chunk(&mut self, state: &mut ScrubState<'_, '_>) -> Result<Vec<DueFile>> {
+        let must_begin = self.was_alone && state.reads.has_unsent();
+        if must_begin || state.reads.blocks_under_way() > BLOCKS_MAX {
             return Ok(Vec::new());
         }
         let mut chunk = self.take_bad();
         let (mut bytes, mut is_full) = (0_u64, !chunk.is_empty());
         while !is_full && chunk.len() < CHUNK_FILES && bytes < CHUNK_BYTES {
-            self.fetch(evaluator)?;
+            self.fetch(state)?;
             let Some(due) = self.page.front() else { break };
             let waits = self.was_again && !due.is_again;
             // A second look at what may be damaged comes before a first one at
             // anything else.
-            if waits && (!chunk.is_empty() || evaluator.reads().in_flight() > 0) {
+            if waits && (!chunk.is_empty() || state.reads.in_flight() > 0) {
                 break;
             }
-            let left = evaluator.reads().budget().left().saturating_sub(bytes);
-            let planner = evaluator.part_planner();
-            let catalog = evaluator.recorder_mut().catalog_mut();
-            let (whole, least) = planner.need(catalog, due, left)?;
+            let left = state.reads.budget().left().saturating_sub(bytes);
+            let catalog = state.recorder.catalog_mut();
+            let (whole, least) = state.part_planner.need(catalog, due, left)?;
             // What may take all of the time begins when it is its turn.
-            let goes_alone =
-                least > PARTS_MIN && evaluator.reads().budget().deadline().left().is_some();
-            if goes_alone && (!chunk.is_empty() || evaluator.reads().has_unsent()) {
+            let goes_alone = least > PARTS_MIN && state.reads.budget().deadline().left().is_some();
+            if goes_alone && (!chunk.is_empty() || state.reads.has_unsent()) {
                 break;
             }
             is_full = whole > left || goes_alone;
@@ -178,10 +188,9 @@ impl ScrubQueue {
                     due.bytes_max = left;
                 }
                 chunk.extend(due);
-            } else if left > 0
-                && (least > BLOCK || least > evaluator.reads().budget().largest_possible())
+            } else if left > 0 && (least > BLOCK || least > state.reads.budget().largest_possible())
             {
-                evaluator.pass_by(due.stored.path(), least);
+                report_if_too_large(state.reads, state.recorder, due.stored.path(), least);
                 drop(self.page.pop_front());
                 is_full = false;
             }
@@ -204,14 +213,14 @@ impl ScrubQueue {
     }
 
     /// Sees to it that the next file, if there is one, is at hand.
-    fn fetch(&mut self, evaluator: &mut Evaluator<'_>) -> Result<()> {
+    fn fetch(&mut self, state: &mut ScrubState<'_, '_>) -> Result<()> {
         loop {
             if self.page.is_empty() && !self.is_fetched {
-                self.page = evaluator.recorder().catalog().scrub_queue().page(self.after)?.into();
+                self.page = state.recorder.catalog().scrub_queue().page(self.after)?.into();
                 self.is_fetched = self.page.is_empty();
                 self.after = self.page.back().map_or(self.after, |last| last.number);
             }
-            let report = evaluator.recorder().report();
+            let report = state.recorder.report();
             self.page.retain(|due| !report.has_reported_bad(due.stored.path()));
             if !self.page.is_empty() || self.is_fetched {
                 return Ok(());

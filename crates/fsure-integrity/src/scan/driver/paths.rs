@@ -1,7 +1,5 @@
-//! Leads every path to its verdict: decides what has to be read for it, or finishes it without
-//! reading anything. The evaluation of what is read is in `read_results`.
-
-mod read_results;
+//! Takes each path from the source to the planner, and does what the plan says: finishes it, has
+//! it read, or lets it wait for other names.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,128 +8,45 @@ use std::rc::Rc;
 use fsure_os::root_dir::{is_denied, is_gone};
 use fsure_os::{Kind, Stat};
 
-use super::compare_blocks::are_proven;
-use super::entry_builder::{EntryBuilder, granularity_ns, known, words_kind};
-use super::hard_links::{HardLinkCache, HardLinkState};
-use super::held_edits::HeldEdits;
-use super::merge::{MergedPath, WalkState};
-use super::moves::{MoveTracker, name_mismatch_of, reason_of};
-use super::name_alias::FolderCache;
-use super::part_planner::PartPlanner;
-use super::partial_read::PartialRead;
-use super::path_result::PathResult;
-use super::planner::digests_to_compute;
-use super::progress_estimate::{Remaining, judges_all};
-use super::read_queue::{PendingRead, ReadQueue};
-use super::read_request::ReadOutcome;
-use super::result_recorder::ResultRecorder;
-use super::run_report::unlisted_because;
-use super::scrub_budget::Deadline;
-use super::{Purpose, ScanPlan};
-use crate::catalog::{AppearedName, MissingName, StoredRow, UnfinishedBlocks};
+use super::ScanDriver;
+use crate::catalog::{AppearedName, Catalog, MissingName, StoredRow, UnfinishedBlocks};
 use crate::model::{
     DateRules, Entry, EntryKind, Evidence, Finding, NameMismatch, Observation, RecordState,
     StopReason, Verdict, judge,
 };
+use crate::scan::Purpose;
+use crate::scan::candidate::Candidate;
+use crate::scan::compare_blocks::are_proven;
+use crate::scan::entry_builder::entry_kind;
+use crate::scan::hard_links::HardLinkState;
+use crate::scan::merge::{MergedPath, WalkState};
+use crate::scan::moves::{MoveTracker, name_mismatch_of, reason_of};
+use crate::scan::partial_read::PartialRead;
+use crate::scan::path_result::PathResult;
+use crate::scan::planner::{PlanLookup, PlanState, Planned, plan_path};
+use crate::scan::read_queue::PendingRead;
+use crate::scan::read_request::ReadOutcome;
+use crate::scan::run_report::unlisted_because;
+use crate::scan::scrub_queue::report_if_too_large;
 use crate::tree::ExcludeReason;
 use fsure_core::{Algorithm, AlgorithmSet, RelPath, Result, timeout_error};
 
-/// The turn of a file in a scrub.
-#[derive(Clone, Copy)]
-pub(super) struct ScrubTurn {
-    /// True if it was not OK when it was last checked.
-    pub(super) is_again: bool,
-    /// The most bytes that may be read of it.
-    pub(super) bytes_max: u64,
-}
+/// Folders whose names the walk has not come to yet.
+#[derive(Default)]
+pub(super) struct FolderQueue(HashMap<RelPath, Candidate>);
 
-/// Decides the verdict of every path of a run.
-pub(super) struct Evaluator<'a> {
-    plan: &'a ScanPlan,
-    recorder: ResultRecorder<'a>,
-    reads: ReadQueue<'a>,
-    links: HardLinkCache,
-    /// The part of the record that is left, if all of it is judged.
-    remaining: Option<Remaining>,
-    /// The turn of the file that is taken now.
-    turn: ScrubTurn,
-    part_planner: PartPlanner,
-    moves: MoveTracker,
-    held_edits: HeldEdits,
-    entries: EntryBuilder,
-    listed: FolderCache,
-    /// Folders whose names the walk has not come to yet.
-    folders: HashMap<RelPath, (Option<StoredRow>, Entry)>,
-}
-
-impl<'a> Evaluator<'a> {
-    pub(super) fn new(
-        plan: &'a ScanPlan,
-        recorder: ResultRecorder<'a>,
-        ending: Deadline,
-    ) -> Result<Self> {
-        Ok(Self {
-            plan,
-            reads: ReadQueue::new(plan, ending),
-            links: HardLinkCache::default(),
-            remaining: judges_all(plan).then(|| Remaining::of(recorder.catalog().bytes())),
-            turn: ScrubTurn { is_again: false, bytes_max: u64::MAX },
-            part_planner: PartPlanner::new(plan.scrub.as_ref(), recorder.time().now_s()),
-            moves: MoveTracker::new(recorder.catalog(), plan.scrub.is_none())?,
-            held_edits: HeldEdits::default(),
-            entries: EntryBuilder::default(),
-            listed: FolderCache::default(),
-            folders: HashMap::new(),
-            recorder,
-        })
-    }
-
-    pub(super) fn recorder(&self) -> &ResultRecorder<'a> {
-        &self.recorder
-    }
-
-    pub(super) fn recorder_mut(&mut self) -> &mut ResultRecorder<'a> {
-        &mut self.recorder
-    }
-
-    pub(super) fn reads(&self) -> &ReadQueue<'a> {
-        &self.reads
-    }
-
-    pub(super) fn reads_mut(&mut self) -> &mut ReadQueue<'a> {
-        &mut self.reads
-    }
-
-    pub(super) fn part_planner(&self) -> PartPlanner {
-        self.part_planner
-    }
-
-    /// Returns the bytes to judge in all; `None` if this run knows no better
-    /// than the record does.
-    pub(super) fn bytes_total(&self) -> Option<u64> {
-        let outcome = self.recorder.report().outcome();
-        let left = if let Some(scrub) = &outcome.scrub {
-            let left = self.reads.budget().left();
-            scrub.left_bytes().min(left.saturating_add(self.reads.charged_under_way()))
-        } else {
-            self.remaining.as_ref()?.bytes().saturating_add(self.reads.bytes_under_way())
-        };
-        Some(outcome.bytes_judged.saturating_add(left))
-    }
-
-    /// Begins the turn of a file in a scrub, which is taken next.
-    pub(super) fn begin_turn(&mut self, turn: ScrubTurn) {
-        self.turn = turn;
-    }
-
-    /// Takes a path from the merge: finishes it or orders its content.
-    pub(super) fn process_path(&mut self, case: MergedPath) -> Result<()> {
-        let MergedPath { path, stored, seen } = case;
+impl ScanDriver<'_> {
+    /// Takes a path from the source.
+    pub(super) fn take_path(&mut self, case: MergedPath) -> Result<()> {
+        let MergedPath { path, stored, seen, turn } = case;
+        if let Some(turn) = turn {
+            self.turn = turn;
+        }
         if let Some(remaining) = &mut self.remaining {
             remaining.pass(stored.as_ref());
         }
         match seen {
-            WalkState::Entry(stat, device) => self.process_entry(path, stored, &stat, device),
+            WalkState::Entry(stat, device) => self.take_entry(path, stored, &stat, device),
             WalkState::LeftOut(kind, why) => self.take_left_out(path, stored, kind, why),
             WalkState::BelowLeftOut(why) => {
                 if let Some(stored) = stored {
@@ -146,9 +61,9 @@ impl<'a> Evaluator<'a> {
                 self.finish_without_entry(path, stored, Observation::Unlisted, None)
             }
             WalkState::Unseen(error) => self.finish_unseen(path, stored, &error),
-            WalkState::Absent => self.process_missing(path, stored),
+            WalkState::Absent => self.take_missing(path, stored),
             WalkState::NamesKnown => self.finish_folder(&path, None),
-            WalkState::NamesUnknown(error) => match self.folders.contains_key(&path) {
+            WalkState::NamesUnknown(error) => match self.folders.0.contains_key(&path) {
                 true => self.finish_folder(&path, Some(&error)),
                 false => {
                     self.recorder.report_mut().add_unlisted_root(path, &error);
@@ -167,7 +82,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn process_entry(
+    /// Plans a path that is there, and does what the plan says.
+    pub(super) fn take_entry(
         &mut self,
         path: RelPath,
         stored: Option<StoredRow>,
@@ -176,66 +92,49 @@ impl<'a> Evaluator<'a> {
     ) -> Result<()> {
         let mut entry = self.entry(&path, stat, device)?;
         match entry.kind {
-            EntryKind::File => return self.plan_file_read(path, stored, entry, stat, device),
-            EntryKind::Special => {
-                self.recorder.report_mut().outcome_mut().special += 1;
-                if matches!(known(stored.as_ref(), &entry, 1), RecordState::Nothing) {
-                    return Ok(());
-                }
-            }
+            EntryKind::Special => self.recorder.report_mut().outcome_mut().special += 1,
             EntryKind::Link if self.plan.is_list && stored.is_none() => return Ok(()),
             EntryKind::Link => match self.plan.root.link_target(path.as_bytes()) {
                 Ok(target) => entry.target = Some(target.into_boxed_slice()),
                 Err(error) => return self.finish_unseen(path, stored, &error),
             },
-            // Its verdict waits for its names.
-            EntryKind::Folder => {
-                self.folders.insert(path.clone(), (stored, entry));
+            EntryKind::File | EntryKind::Folder => {}
+        }
+        let place = (stat.clone(), device);
+        let file = Candidate::new(self.recorder.catalog(), path, stored, entry, place);
+        let (catalog, moves) = (self.recorder.catalog(), &self.moves);
+        match plan_path(self.plan, self.plan_state(), file, &CatalogLookup { catalog, moves })? {
+            Planned::Nothing => Ok(()),
+            Planned::Done(result) => self.finish_path(result),
+            Planned::WaitsForNames(file) => self.defer_appeared(&file),
+            Planned::Folder(file) => {
+                let path = file.path.clone();
+                self.folders.0.insert(path.clone(), file);
                 // A scrub comes by no names: there is a folder where a file was.
-                return match self.plan.scrub {
+                match self.plan.scrub {
                     Some(_) => self.finish_folder(&path, None),
                     None => Ok(()),
-                };
+                }
+            }
+            Planned::Read(file, algorithms) => {
+                let pending = Box::new(PendingRead::new(file, algorithms));
+                match self.plan.scrub {
+                    Some(_) => self.read_due(pending),
+                    None => self.read_once_per_inode(pending),
+                }
             }
         }
-        if entry.kind == EntryKind::Link
-            && self.defer_appeared(&path, stored.as_ref(), &entry, device)?
-        {
-            return Ok(());
-        }
-        let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
-        self.finish(PathResult::new(path, stored, Some(entry), verdict))
     }
 
-    fn plan_file_read(
-        &mut self,
-        path: RelPath,
-        stored: Option<StoredRow>,
-        entry: Entry,
-        stat: &Stat,
-        device: u64,
-    ) -> Result<()> {
-        if self.defer_appeared(&path, stored.as_ref(), &entry, device)? {
-            return Ok(());
-        }
-        let catalog = self.recorder.catalog();
-        let wanted =
-            digests_to_compute(self.plan, catalog, &self.moves, &path, stored.as_ref(), &entry)?;
-        let Some(algorithms) = wanted else {
-            let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
-            let result = PathResult::new(path, stored, Some(entry), verdict);
-            return self.finish(result.remember_damage());
-        };
-        let place = (stat.clone(), device);
-        let pending = Box::new(PendingRead::new(path, stored, entry, place, algorithms));
-        match self.plan.scrub {
-            Some(_) => self.order_due(pending),
-            None => self.request_read_once_per_inode(pending),
+    fn plan_state(&self) -> PlanState {
+        PlanState {
+            names_wait: self.moves.names_wait(),
+            dates_explain_nothing: self.recorder.mtimes().explains_nothing(),
         }
     }
 
-    /// Orders a file to be read, unless another name of it is or was.
-    fn request_read_once_per_inode(&mut self, pending: Box<PendingRead>) -> Result<()> {
+    /// Has a file read, unless another name of it is or was.
+    fn read_once_per_inode(&mut self, pending: Box<PendingRead>) -> Result<()> {
         let id = self.reads.new_id();
         if let Some(key) = pending.link {
             match self.links.get(&key) {
@@ -245,15 +144,15 @@ impl<'a> Evaluator<'a> {
                     return Ok(());
                 }
                 Some(HardLinkState::Read(content, _))
-                    if content.stat.is_unchanged_from(&pending.stat) =>
+                    if content.stat.is_unchanged_from(&pending.file.stat) =>
                 {
                     let content = Rc::clone(content);
                     self.links.pass(&key);
-                    return self.evaluate_content(id, pending, content);
+                    return self.evaluate(id, pending, content);
                 }
                 Some(HardLinkState::Silent) => {
                     let failed = ReadOutcome::Unopened(timeout_error(self.plan.effort.timeout));
-                    return self.handle_read_failure(id, pending, failed);
+                    return self.handle_failure(id, pending, failed);
                 }
                 // Another file by now, or a number used again.
                 Some(HardLinkState::Read(..)) => {}
@@ -267,13 +166,14 @@ impl<'a> Evaluator<'a> {
 
     fn kept_parts(&mut self, pending: &PendingRead) -> Result<Vec<UnfinishedBlocks>> {
         if self.reads.keeps_parts(pending) && pending.part.is_none() {
-            return self.recorder.catalog().unfinished_files().of(&pending.path, &pending.entry);
+            let (path, entry) = (&pending.file.path, &pending.file.entry);
+            return self.recorder.catalog().unfinished_files().of(path, entry);
         }
         Ok(Vec::new())
     }
 
-    /// Orders a file that is due, or what the budget allows of it.
-    fn order_due(&mut self, mut pending: Box<PendingRead>) -> Result<()> {
+    /// Has a file read that is due, or what the budget allows of it.
+    pub(super) fn read_due(&mut self, mut pending: Box<PendingRead>) -> Result<()> {
         pending.is_again = self.turn.is_again;
         if let Some(part) = self.plan_part(&pending)? {
             pending.algorithms = AlgorithmSet::of(&[Algorithm::Blake3]);
@@ -283,12 +183,13 @@ impl<'a> Evaluator<'a> {
             self.reads.push(id, pending, blocks, Vec::new());
             return Ok(());
         }
+        let size = pending.file.stat.size;
         let is_shared = pending.link.is_some_and(|key| self.links.get(&key).is_some());
-        if pending.stat.size > self.bytes_left() && !is_shared {
-            self.pass_by(&pending.path, pending.stat.size);
+        if size > self.bytes_left() && !is_shared {
+            report_if_too_large(&self.reads, &mut self.recorder, &pending.file.path, size);
             return Ok(());
         }
-        self.request_read_once_per_inode(pending)
+        self.read_once_per_inode(pending)
     }
 
     /// Chooses the blocks of a file to read; `None` if it is not to be read by blocks.
@@ -304,7 +205,7 @@ impl<'a> Evaluator<'a> {
             return Ok(None);
         }
         let values = (recorded, candidate.blake3);
-        Ok(PartialRead::choose(values, candidate.verified, pending.stat.size, left))
+        Ok(PartialRead::choose(values, candidate.verified, pending.file.stat.size, left))
     }
 
     /// Bytes that may be read of the file that is taken now.
@@ -312,19 +213,12 @@ impl<'a> Evaluator<'a> {
         self.reads.budget().left().min(self.turn.bytes_max)
     }
 
-    /// Passes by a file that does not fit, and reports it if it never would.
-    pub(super) fn pass_by(&mut self, path: &RelPath, least: u64) {
-        if least > self.reads.budget().largest_possible() {
-            self.recorder.report_mut().scrub_mut().note_too_large([path]);
-        }
-    }
-
     /// Finishes a folder once its names are known, or why they are not.
     fn finish_folder(&mut self, path: &RelPath, unlisted: Option<&io::Error>) -> Result<()> {
-        let Some((path, (stored, entry))) = self.folders.remove_entry(path) else {
+        let Some(file) = self.folders.0.remove(path) else {
             return Ok(());
         };
-        if self.plan.is_list && stored.is_none() && unlisted.is_none() {
+        if self.plan.is_list && file.stored.is_none() && unlisted.is_none() {
             return Ok(());
         }
         let evidence = match unlisted {
@@ -332,13 +226,14 @@ impl<'a> Evaluator<'a> {
             Some(error) if is_denied(error) => Evidence::Denied,
             Some(_) => Evidence::Partial { rest_differs: false },
         };
-        if unlisted.is_none() && self.defer_appeared(&path, stored.as_ref(), &entry, 0)? {
-            return Ok(());
+        let state = self.plan_state();
+        if unlisted.is_none() && state.names_wait && file.is_unknown() {
+            return self.defer_appeared(&file);
         }
-        let verdict = self.judge(stored.as_ref(), &entry, evidence);
-        let mut result = PathResult::new(path, stored, Some(entry), verdict);
+        let verdict = file.judge(evidence, file.date_rules(state.dates_explain_nothing));
+        let mut result = PathResult::of(file, verdict);
         result.reason = unlisted.map(unlisted_because);
-        self.finish(result)
+        self.finish_path(result)
     }
 
     fn take_left_out(
@@ -356,7 +251,7 @@ impl<'a> Evaluator<'a> {
             Some(stored) => self.recorder.leave_out_recorded(path.clone(), stored, why)?,
             None => false,
         };
-        let (kind, report) = (words_kind(kind), self.recorder.report_mut());
+        let (kind, report) = (entry_kind(kind), self.recorder.report_mut());
         report.count_left_out(kind);
         if !is_reported {
             report.add_left_out(path, kind, why);
@@ -364,10 +259,10 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    /// Finishes a recorded path that the walk did not come across, after another
+    /// Takes a recorded path that the walk did not come across, after another
     /// stat by its name: it might have appeared behind the walk's back. The stat is
     /// of the name in the record, whatever other one the file was found under.
-    fn process_missing(&mut self, path: RelPath, stored: Option<StoredRow>) -> Result<()> {
+    pub(super) fn take_missing(&mut self, path: RelPath, stored: Option<StoredRow>) -> Result<()> {
         let path = stored.as_ref().map_or(path, |stored| stored.path().clone());
         match self.plan.root.stat(path.as_bytes()) {
             // Another name's entry, as names go where capitals do not count.
@@ -380,7 +275,7 @@ impl<'a> Evaluator<'a> {
                     Kind::Folder => stat.device,
                     _ => self.plan.root.stat(parent.as_bytes()).map_or(stat.device, |p| p.device),
                 };
-                self.process_entry(path, stored, &stat, device)
+                self.take_entry(path, stored, &stat, device)
             }
             Err(error) if is_gone(&error) && self.is_of_absent_volume(stored.as_ref()) => {
                 let reason = "the file system it was recorded on is not mounted here".to_owned();
@@ -441,30 +336,17 @@ impl<'a> Evaluator<'a> {
         let mut result = PathResult::new(path, stored, None, verdict);
         result.reason = reason;
         result.may_be_forgotten = is_absent;
-        self.finish(result)
+        self.finish_path(result)
     }
 
-    /// Lets a name wait that is there and not recorded. Returns true if it waits.
-    fn defer_appeared(
-        &mut self,
-        path: &RelPath,
-        stored: Option<&StoredRow>,
-        entry: &Entry,
-        device: u64,
-    ) -> Result<bool> {
-        if !self.is_unknown(stored, entry) || !self.moves.defer_appeared(path, entry, device)? {
-            return Ok(false);
+    /// Lets a name wait that is there and not recorded.
+    fn defer_appeared(&mut self, file: &Candidate) -> Result<()> {
+        self.moves.defer_appeared(&file.path, &file.entry, file.device)?;
+        let is_file = file.entry.kind == EntryKind::File;
+        if let Some(remaining) = self.remaining.as_mut().filter(|_| is_file) {
+            remaining.add_arrived(file.entry.size);
         }
-        if let Some(remaining) = self.remaining.as_mut().filter(|_| entry.kind == EntryKind::File) {
-            remaining.add_arrived(entry.size);
-        }
-        Ok(true)
-    }
-
-    /// Returns true if nothing is recorded that an entry could be compared with.
-    fn is_unknown(&self, stored: Option<&StoredRow>, entry: &Entry) -> bool {
-        let granularity_ns = granularity_ns(self.recorder.catalog(), stored, entry);
-        matches!(known(stored, entry, granularity_ns), RecordState::Nothing)
+        Ok(())
     }
 
     /// Lets a record wait whose name is gone. Returns true if it waits.
@@ -483,10 +365,10 @@ impl<'a> Evaluator<'a> {
     /// Notes that all names are known. Returns true if any of them might wait.
     pub(super) fn finish_walk(&mut self) -> Result<bool> {
         // Folders that were gone when the walk came to their names.
-        for (path, (stored, _)) in std::mem::take(&mut self.folders) {
-            self.process_missing(path, stored)?;
+        for (path, folder) in std::mem::take(&mut self.folders.0) {
+            self.take_missing(path, folder.stored)?;
         }
-        for path in self.folders.keys().cloned().collect::<Vec<_>>() {
+        for path in self.folders.0.keys().cloned().collect::<Vec<_>>() {
             self.finish_folder(&path, None)?;
         }
         let scope = &self.plan.walk.scope;
@@ -501,7 +383,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Takes the next name that waits. Returns false if there was none.
-    pub(super) fn process_deferred(&mut self) -> Result<bool> {
+    pub(super) fn take_deferred(&mut self) -> Result<bool> {
         let Some(appeared) = self.moves.next_appeared(false)? else { return Ok(false) };
         self.recorder.catalog_mut().pin_snapshot()?;
         let AppearedName { path, device, moved_from, doubt, size, .. } = appeared;
@@ -523,27 +405,24 @@ impl<'a> Evaluator<'a> {
         };
         let is_moved = moved.is_some();
         let stored = if is_moved { moved } else { catalog.get(&path)? };
-        if !is_moved && !self.is_unknown(stored.as_ref(), &entry) {
+        let file = Candidate::new(catalog, path, stored, entry, (stat.clone(), device));
+        if !is_moved && !file.is_unknown() {
             self.recorder.distrust_change();
         }
         if let Some(doubt) = doubt.filter(|_| !is_moved && self.plan.purpose == Purpose::Status) {
-            let verdict = self.judge(stored.as_ref(), &entry, Evidence::StatOnly);
-            let mut result = PathResult::new(path, stored, Some(entry), verdict);
+            let rules = file.date_rules(self.recorder.mtimes().explains_nothing());
+            let verdict = file.judge(Evidence::StatOnly, rules);
+            let mut result = PathResult::of(file, verdict);
             result.reason = Some(reason_of(doubt));
-            self.finish(result)?;
+            self.finish_path(result)?;
             return Ok(true);
         }
-        self.process_entry(path.clone(), stored, &stat, device)?;
+        let path = file.path.clone();
+        self.take_entry(file.path, file.stored, &stat, device)?;
         if is_folder {
             self.finish_folder(&path, None)?;
         }
         Ok(true)
-    }
-
-    /// Finishes a path, and reports if its name mismatch leaves it in doubt.
-    fn finish(&mut self, mut result: PathResult) -> Result<()> {
-        self.moves.flag_ambiguous_name(&mut result)?;
-        self.recorder.finish_path(result)
     }
 
     /// Finishes all that still waits.
@@ -618,19 +497,20 @@ impl<'a> Evaluator<'a> {
         self.recorder.report_mut().add(finding);
         Ok(())
     }
+}
 
-    pub(super) fn entry(&mut self, path: &RelPath, stat: &Stat, device: u64) -> Result<Entry> {
-        let catalog = self.recorder.catalog_mut();
-        self.entries.entry(&self.plan.root, catalog, path, stat, device)
+/// Answers the questions of the planner from the record and the names that wait.
+struct CatalogLookup<'r> {
+    catalog: &'r Catalog,
+    moves: &'r MoveTracker,
+}
+
+impl PlanLookup for CatalogLookup<'_> {
+    fn digests_of_missed(&self, entry: &Entry) -> Result<Option<AlgorithmSet>> {
+        self.moves.wants(entry)
     }
 
-    fn date_rules(&self, stored: Option<&StoredRow>, entry: &Entry) -> DateRules {
-        self.recorder.mtimes().date_rules(self.recorder.catalog(), stored, entry)
-    }
-
-    fn judge(&self, stored: Option<&StoredRow>, entry: &Entry, evidence: Evidence) -> Verdict {
-        let rules = self.date_rules(stored, entry);
-        let known = known(stored, entry, rules.granularity_ns);
-        judge(known, Observation::Present(entry, evidence), rules)
+    fn is_own_change(&self, path: &RelPath, entry: &Entry) -> Result<bool> {
+        self.catalog.own_changes().contains(path, entry)
     }
 }
