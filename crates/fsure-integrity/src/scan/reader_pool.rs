@@ -23,6 +23,7 @@ use super::read_request::ReadRequest;
 use super::reader_context::{ReadCounters, ReaderShared};
 use super::reader_thread::{ReaderEvent, Worker};
 use super::scrub_budget::Deadline;
+use super::segments::SEGMENT_BYTES;
 use super::watchdog::{Heartbeat, InProgress};
 use fsure_core::{Error, RelPath, Result};
 
@@ -168,10 +169,9 @@ impl Pool {
         let Some(first) = batch.orders.first() else { return Ok(()) };
         let folder = first.path.parent().unwrap_or_default();
         let lane = self.lane(first.stat.device, &folder);
-        if self.lanes[lane].posts.is_empty() {
-            for _ in 0..self.lanes[lane].lane.share.threads {
-                self.start_reader(lane)?;
-            }
+        let readers = self.lanes[lane].posts.len() + batch.readers_to_use();
+        for _ in self.lanes[lane].posts.len()..readers.min(self.lanes[lane].lane.share.threads) {
+            self.start_reader(lane)?;
         }
         // There is always space: no more are out than the queue holds.
         self.lanes[lane].orders.try_send(batch.orders).expect("room for every order under way");
@@ -279,5 +279,15 @@ impl Batch {
     fn push(&mut self, order: ReadRequest) {
         self.bytes += order.stat.size;
         self.orders.push(order);
+    }
+
+    /// Returns the number of readers that can be at work on it. A reader has a buffer and a ring:
+    /// in a run over a few files all of them took longer to start than the files to read.
+    fn readers_to_use(&self) -> usize {
+        let segments = |order: &ReadRequest| match order.blocks.len() {
+            0 => order.stat.size.div_ceil(SEGMENT_BYTES) as usize,
+            blocks => blocks,
+        };
+        self.orders.iter().map(segments).max().unwrap_or(1).max(1)
     }
 }

@@ -11,7 +11,7 @@ use fsure_core::block_hash::{BLOCK, BlockValue, SequentialDigests, block_count};
 
 /// Bytes of a large file that one reader takes at once: long enough for
 /// sequential reading, short enough to spread a file over the readers.
-const SEGMENT: u64 = 64 << 20;
+pub(super) const SEGMENT_BYTES: u64 = 64 << 20;
 
 /// The stretches of one file, in order.
 pub(super) enum Segments {
@@ -46,12 +46,12 @@ impl Segments {
             }
             return Self::listed(ranges);
         }
-        if SequentialDigests::new(order.algorithms).is_some() || size <= SEGMENT {
+        if SequentialDigests::new(order.algorithms).is_some() || size <= SEGMENT_BYTES {
             return Self::Listed(vec![0..size]);
         }
         let mut kept = Vec::new();
         for part in order.kept.iter().filter(|part| fits(part, size)) {
-            kept.push(part.first_block * BLOCK / SEGMENT);
+            kept.push(part.first_block * BLOCK / SEGMENT_BYTES);
             let numbered = part.values.iter().zip(part.first_block..);
             blocks.extend(numbered.map(|(value, block)| (block, Some(*value))));
         }
@@ -68,7 +68,7 @@ impl Segments {
 
     fn all_but(kept: &[u64], size: u64) -> Self {
         let (mut runs, mut start, mut before) = (Vec::new(), 0, 0);
-        for end in kept.iter().copied().chain([size.div_ceil(SEGMENT)]) {
+        for end in kept.iter().copied().chain([size.div_ceil(SEGMENT_BYTES)]) {
             if start < end {
                 runs.push((before, start..end));
                 before += end - start;
@@ -97,29 +97,30 @@ impl Segments {
                 let behind = runs.partition_point(|(before, _)| *before <= number);
                 let (before, run) = runs.get(behind.checked_sub(1)?)?;
                 let segment = run.start + (number - before);
-                let start = (segment < run.end).then(|| segment * SEGMENT)?;
-                Some(start..start.saturating_add(SEGMENT).min(*size))
+                let start = (segment < run.end).then(|| segment * SEGMENT_BYTES)?;
+                Some(start..start.saturating_add(SEGMENT_BYTES).min(*size))
             }
         }
     }
 }
 
+/// Blocks that a reader takes at once of a file that is read by its blocks.
+const SHARE_BLOCKS: u64 = 8;
+
 /// A stretch in pieces that are kept one by one: a second's worth of reading
 /// by all readers on a disk of middling speed.
 fn in_pieces(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    const SEGMENT_SHARE_BYTES: u64 = 8 << 20;
+    const SHARE_BYTES: u64 = SHARE_BLOCKS * BLOCK;
     let end = range.end;
-    range
-        .step_by(SEGMENT_SHARE_BYTES as usize)
-        .map(move |start| start..(start + SEGMENT_SHARE_BYTES).min(end))
+    range.step_by(SHARE_BYTES as usize).map(move |start| start..(start + SHARE_BYTES).min(end))
 }
 
 /// Returns true if kept values are those of exactly one segment.
 fn fits(kept: &UnfinishedBlocks, size: u64) -> bool {
     let start = kept.first_block.saturating_mul(BLOCK);
     start < size
-        && start.is_multiple_of(SEGMENT)
-        && kept.values.len() as u64 == block_count(SEGMENT.min(size - start))
+        && start.is_multiple_of(SEGMENT_BYTES)
+        && kept.values.len() as u64 == block_count(SEGMENT_BYTES.min(size - start))
 }
 
 #[cfg(test)]
@@ -134,12 +135,13 @@ mod tests {
 
     #[test]
     fn every_segment_is_read_that_is_not_kept() {
-        let size = 5 * SEGMENT + 7;
+        let size = 5 * SEGMENT_BYTES + 7;
         for bits in 0..1_u64 << 6 {
             let kept: Vec<_> = (0..6).filter(|segment| bits >> segment & 1 == 1).collect();
-            let starts = (0..6).filter(|segment| !kept.contains(segment)).map(|it| it * SEGMENT);
+            let starts =
+                (0..6).filter(|segment| !kept.contains(segment)).map(|it| it * SEGMENT_BYTES);
             let mut expected: Vec<_> =
-                starts.map(|start| start..(start + SEGMENT).min(size)).collect();
+                starts.map(|start| start..(start + SEGMENT_BYTES).min(size)).collect();
             if expected.is_empty() {
                 expected.push(0..0);
             }
@@ -154,8 +156,8 @@ mod tests {
         assert_eq!(runs.len(), 2);
         let segments = Segments::all_but(&[3], size);
         let count = segments.count();
-        assert_eq!(count as u64, size.div_ceil(SEGMENT) - 1);
-        assert_eq!(segments.get(3), Some(4 * SEGMENT..5 * SEGMENT));
+        assert_eq!(count as u64, size.div_ceil(SEGMENT_BYTES) - 1);
+        assert_eq!(segments.get(3), Some(4 * SEGMENT_BYTES..5 * SEGMENT_BYTES));
         assert_eq!(segments.get(count - 1).map(|range| range.end), Some(size));
         assert_eq!(segments.get(count), None);
     }

@@ -48,6 +48,8 @@ struct Shared {
     root: Arc<Root>,
     borders: WalkBounds,
     timeout: Duration,
+    /// The most threads that list.
+    threads_max: usize,
     board: Mutex<Board>,
     task_or_space: Condvar,
     listed: Condvar,
@@ -86,12 +88,13 @@ struct Busy {
 }
 
 impl ListerPool {
-    /// Starts so many threads on a first folder.
+    /// Starts a thread on a first folder, which starts others as folders are found:
+    /// `threads_max` at most.
     pub(super) fn start(
         root: Arc<Root>,
         borders: WalkBounds,
         timeout: Duration,
-        count: usize,
+        threads_max: usize,
         first: Option<ListTask>,
     ) -> Result<Self> {
         let mut board = Board::default();
@@ -100,24 +103,15 @@ impl ListerPool {
             root,
             borders,
             timeout,
+            threads_max,
             board: Mutex::new(board),
             task_or_space: Condvar::new(),
             listed: Condvar::new(),
             left: Condvar::new(),
         };
         let listers = Self { shared: Arc::new(shared) };
-        for _ in 0..count {
-            listers.start_one(&mut listers.shared.lock())?;
-        }
+        listers.shared.start_one(&mut listers.shared.lock())?;
         Ok(listers)
-    }
-
-    fn start_one(&self, board: &mut Board) -> Result<()> {
-        let (shared, number) = (Arc::clone(&self.shared), board.started);
-        let thread = Builder::new().name("list".into()).spawn(move || shared.work(number));
-        thread.map_err(|error| Error::Internal(format!("no thread to walk with: {error}")))?;
-        board.started += 1;
-        Ok(())
     }
 
     /// Takes a folder's listing, if it comes soon.
@@ -166,7 +160,7 @@ impl ListerPool {
             board.lost += 1;
             let listed = FolderListing::unanswered(&folder, timeout_error(timeout));
             board.put(folder, Ok(listed));
-            self.start_one(board)?;
+            self.shared.start_one(board)?;
         }
         Ok(())
     }
@@ -197,8 +191,16 @@ impl Shared {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn start_one(self: &Arc<Self>, board: &mut Board) -> Result<()> {
+        let (shared, number) = (Arc::clone(self), board.started);
+        let thread = Builder::new().name("list".into()).spawn(move || shared.work(number));
+        thread.map_err(|error| Error::Internal(format!("no thread to walk with: {error}")))?;
+        board.started += 1;
+        Ok(())
+    }
+
     /// Lists folders until the walk is over.
-    fn work(&self, number: usize) {
+    fn work(self: &Arc<Self>, number: usize) {
         let mut board = self.lock();
         while !board.is_over {
             let Some(task) = board.next_task() else {
@@ -228,6 +230,13 @@ impl Shared {
             for _ in 0..new_tasks.min(board.idle) {
                 self.task_or_space.notify_one();
             }
+            let unserved = new_tasks.saturating_sub(board.idle);
+            for _ in 0..unserved.min(self.threads_max.saturating_sub(board.at_work())) {
+                // Without it the others list on, and if there is none the first has said so.
+                if self.start_one(&mut board).is_err() {
+                    break;
+                }
+            }
             if board.is_worth_waking() {
                 self.listed.notify_one();
             }
@@ -247,6 +256,11 @@ impl Board {
             return Some(first.remove());
         }
         None
+    }
+
+    /// Returns the number of threads that list or wait for a folder.
+    fn at_work(&self) -> usize {
+        self.started - self.ended - self.lost
     }
 
     /// Stores the content of a folder for the reader. Returns the number of folders to be
