@@ -36,6 +36,7 @@ mod table_total;
 mod tables;
 mod temp_copy;
 mod tombstones;
+mod verified_paths;
 mod verified_ranges;
 mod zero_fill_reader;
 
@@ -66,5 +67,6 @@ pub use scrub_queue::{DueFile, DueTotals, ScrubQueue};
 pub use store::Catalog;
 pub use temp_copy::temporary_copy;
 pub use tombstones::forget_tombstones;
+pub use verified_paths::VerificationDates;
 pub use verified_ranges::{VerifiedRange, VerifiedRanges, add_part};
 pub use zero_fill_reader::ReadSeek;

@@ -54,6 +54,7 @@ impl Catalog {
             self.fetched.add(row);
         }
         for stored in &mut page {
+            self.verified_paths.add_to(stored);
             self.crc32.add_to(&self.database, stored)?;
             self.metadata().add_to(stored)?;
         }
@@ -79,6 +80,7 @@ impl Catalog {
             statement.query_row([path.as_bytes()], read).optional()
         })?;
         if let Some(stored) = &mut found {
+            self.verified_paths.add_to(stored);
             self.crc32.add_to(&self.database, stored)?;
             self.metadata().add_to(stored)?;
             self.findings().add_to(std::slice::from_mut(stored))?;
@@ -104,13 +106,11 @@ impl Catalog {
     /// the block values stay as they are.
     pub fn put_same_content(&mut self, before: &Row, record: Record) -> Result<()> {
         self.begin()?;
-        let was = &before.record;
-        let is_seen_again = (&was.entry, &was.digests, was.gone_s)
-            == (&record.entry, &record.digests, record.gone_s);
-        if !is_seen_again {
+        if !before.is_seen_again(&record) {
             return self.replace(Some(before), record, before.blocks);
         }
         let row = Row::new(record, before.blocks, &mut self.sealer);
+        self.verified_paths.exclude_if_later(&row);
         let mut statement = self.database.prepare(row::SEE_AGAIN)?;
         let written = row::write_seen_again(&mut statement, &row);
         match written.map_err(|error| self.database.error(&error))? {
@@ -139,6 +139,7 @@ impl Catalog {
 
     /// Runs a statement that puts a row, and notes the row for the backup.
     fn write(&mut self, sql: &str, row: &Row) -> Result<()> {
+        self.verified_paths.exclude_if_later(row);
         let values = row::values(row);
         let mut statement = self.database.prepare(sql)?;
         let written = row::write(&mut statement, &values);

@@ -109,6 +109,12 @@ impl Row {
         Self { record, blocks, seal, metadata: None, known_damage: None }
     }
 
+    /// Creates the row of a record, for tests of what is above the catalog.
+    #[cfg(test)]
+    pub(crate) fn of_record(record: Record) -> Self {
+        Self::new(record, None, &mut RowChecksum::new())
+    }
+
     /// Damage of the file that an earlier run found and nothing has settled.
     pub fn known_damage(&self) -> Option<KnownDamage> {
         self.known_damage
@@ -132,6 +138,13 @@ impl Row {
     /// Returns true if this row counts as a file of the root: a file that is not a tombstone.
     pub fn is_live_file(&self) -> bool {
         self.record.entry.kind == EntryKind::File && !self.is_gone()
+    }
+
+    /// Returns true if a record differs from this row in nothing but dates of reading: the same
+    /// content was seen again.
+    pub fn is_seen_again(&self, record: &Record) -> bool {
+        let was = &self.record;
+        (&was.entry, &was.digests, was.gone_s) == (&record.entry, &record.digests, record.gone_s)
     }
 
     /// Returns true if another row of the same path makes the same claim.

@@ -14,7 +14,7 @@ pub(super) const APPLICATION_ID: i64 = 0x6673_7572;
 pub(super) const VERSION: i64 = 1 + ADDED.len() as i64;
 
 /// The tables that each version from the second on has added.
-const ADDED: [&str; 2] = [
+const ADDED: [&str; 3] = [
     "
 CREATE TABLE choice (
     name TEXT PRIMARY KEY,
@@ -100,7 +100,19 @@ CREATE TABLE table_total (
     seal INTEGER NOT NULL
 ) WITHOUT ROWID;
 ",
+    "
+CREATE TABLE verified_paths (
+    first_path BLOB PRIMARY KEY,
+    end_path BLOB NOT NULL,
+    hashed_ns INTEGER,
+    verified_s INTEGER NOT NULL,
+    seal INTEGER NOT NULL
+) WITHOUT ROWID;
+",
 ];
+
+/// The first version with totals of its tables.
+const FIRST_WITH_TOTALS: i64 = 3;
 
 const TABLES: &str = "
 CREATE TABLE root (
@@ -197,18 +209,29 @@ pub(super) fn complete(
     if missing(connection)?.is_empty() {
         return TableTotals::read(connection);
     }
+    let has_totals = version(connection)? >= FIRST_WITH_TOTALS;
     if !permanently {
         for tables in missing(connection)? {
             connection.execute_batch(&tables.replace("CREATE TABLE", "CREATE TEMP TABLE"))?;
+        }
+        if has_totals {
+            return TableTotals::read(connection);
         }
         findings::adopt_looked(connection)?;
         return TableTotals::count(connection).map(Some);
     }
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     missing(&transaction)?.iter().try_for_each(|tables| transaction.execute_batch(tables))?;
-    findings::adopt_looked(&transaction)?;
-    transaction.execute("DELETE FROM looked", [])?;
-    let totals = TableTotals::count(&transaction)?;
+    let totals = match has_totals {
+        true => TableTotals::read(&transaction)?,
+        false => {
+            findings::adopt_looked(&transaction)?;
+            transaction.execute("DELETE FROM looked", [])?;
+            Some(TableTotals::count(&transaction)?)
+        }
+    };
+    // Damaged: nothing is written.
+    let Some(totals) = totals else { return Ok(None) };
     totals.store(&transaction)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()?;
@@ -217,9 +240,12 @@ pub(super) fn complete(
 
 /// The tables of the versions after that of the catalog.
 fn missing(connection: &Connection) -> rusqlite::Result<&'static [&'static str]> {
-    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    let has = usize::try_from(version - 1).unwrap_or(0);
+    let has = usize::try_from(version(connection)? - 1).unwrap_or(0);
     Ok(&ADDED[has.min(ADDED.len())..])
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 /// Returns true if a database of this connection has a table, by the statements that make its

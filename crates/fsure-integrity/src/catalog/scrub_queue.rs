@@ -10,6 +10,7 @@ use super::findings::{CUT_OFF, Findings, RecheckPriority};
 use super::metadata::MetadataTable;
 use super::row::{self, PAGE_ROWS, StoredRow};
 use super::row_checksum::RowChecksum;
+use super::verified_paths::{VerifiedPaths, verified_sql};
 use crate::model::Verdict;
 use fsure_core::{RelPath, Result};
 
@@ -43,13 +44,18 @@ pub struct DueTotals {
 /// The recorded files that are due, in their order.
 pub struct ScrubQueue<'a> {
     database: &'a Database,
+    verified_paths: &'a VerifiedPaths,
     /// True if the root's options ask for metadata.
     has_metadata: bool,
 }
 
 impl<'a> ScrubQueue<'a> {
-    pub(super) fn new(database: &'a Database, has_metadata: bool) -> Self {
-        Self { database, has_metadata }
+    pub(super) fn new(
+        database: &'a Database,
+        verified_paths: &'a VerifiedPaths,
+        has_metadata: bool,
+    ) -> Self {
+        Self { database, verified_paths, has_metadata }
     }
 
     /// Lists the recorded files of `scope` that are due at `now_s`: first those whose
@@ -64,6 +70,7 @@ impl<'a> ScrubQueue<'a> {
         let unreachable = unreachable.map(Verdict::name).join("', '");
         let files = "record.kind = 0 AND record.gone_s IS NULL AND (record.path = ?1 \
                      OR (record.path >= ?2 AND (?3 IS NULL OR record.path < ?3)))";
+        let verified = verified_sql("?5");
         let fill = format!(
             "INSERT INTO temp.due (due_path, due_size, is_again, was_unreachable)
              SELECT path, size, turn = 0, unreachable FROM (
@@ -71,7 +78,7 @@ impl<'a> ScrubQueue<'a> {
                      ifnull(verdict IN ('{unreachable}'), 0) AS unreachable,
                      CASE WHEN verdict IS NULL OR verdict IN ('{by_age}') THEN 1
                           WHEN verdict = '{CUT_OFF}' THEN 2 ELSE 0 END AS turn,
-                     iif(verified_s > ?5, 0, verified_s) AS verified,
+                     {verified} AS verified,
                      iif(seen_s > ?5, 0, ifnull(seen_s, 0)) AS seen
                  FROM record LEFT JOIN finding ON finding.path = record.path
                  WHERE {files})
@@ -129,6 +136,7 @@ impl<'a> ScrubQueue<'a> {
             Ok(page)
         })?;
         for due in &mut page {
+            self.verified_paths.add_to(&mut due.stored);
             MetadataTable::new(self.database, self.has_metadata).add_to(&mut due.stored)?;
             Findings::new(self.database).add_to(std::slice::from_mut(&mut due.stored))?;
         }

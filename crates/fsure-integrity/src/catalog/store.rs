@@ -30,9 +30,10 @@ use super::schema::{self, HEAD_BYTES};
 use super::scrub_queue::ScrubQueue;
 use super::sqlite_error::{connect, foreign, lost, map_sqlite_error, not_written, untrusted};
 use super::table_total::{CountedTable, TableTotals};
+use super::verified_paths::{VerificationDates, VerifiedPaths};
 use super::verified_ranges::VerifiedRanges;
 use crate::model::FileSystemId;
-use fsure_core::{Error, IoContext as _, Result};
+use fsure_core::{Error, IoContext as _, RelPath, Result};
 
 /// The file is made smaller if more than one of so many of its pages is free:
 /// what is left is used again, and a file is not written anew for little.
@@ -49,6 +50,7 @@ pub struct Catalog {
     /// Over all sound rows that were fetched page by page.
     pub(super) fetched: RecordTotals,
     pub(super) sealer: RowChecksum,
+    pub(super) verified_paths: VerifiedPaths,
     file_systems: Vec<FileSystem>,
     needs_recount: bool,
     /// Held for as long as the catalog may be written.
@@ -156,6 +158,7 @@ impl Catalog {
             crc32: Crc32Values::default(),
             fetched: RecordTotals::default(),
             sealer: RowChecksum::new(),
+            verified_paths: VerifiedPaths::default(),
             file_systems: Vec::new(),
             needs_recount: false,
             _lock: None,
@@ -207,6 +210,11 @@ impl Catalog {
         let (Some(file_systems), Some(root), Some(options)) = (file_systems, root, options) else {
             return Err(untrusted(file, UNSEALED.to_owned()));
         };
+        let verified = VerifiedPaths::read(&connection, &mut sealer).map_err(|e| blame(&e))?;
+        let Some(verified_paths) = verified else {
+            let why = "the rows of its table 'verified_paths' fail their seals or overlap";
+            return Err(untrusted(file, why.to_owned()));
+        };
         let backup = match permanently {
             true => {
                 let is_empty = root.totals.rows == 0 && table_totals.are_empty();
@@ -222,6 +230,7 @@ impl Catalog {
             crc32: Crc32Values::default(),
             fetched: RecordTotals::default(),
             sealer,
+            verified_paths,
             file_systems,
             needs_recount: false,
             _lock: lock,
@@ -250,6 +259,19 @@ impl Catalog {
             }
             self.root.settings = settings;
         }
+        Ok(())
+    }
+
+    /// Notes that a run has seen all recorded files from `first` to `last` to be as recorded,
+    /// durable with the next commit.
+    pub fn note_verified_paths(
+        &mut self,
+        first: &RelPath,
+        last: &RelPath,
+        dates: VerificationDates,
+    ) -> Result<()> {
+        self.begin()?;
+        self.verified_paths.add(first, last, dates);
         Ok(())
     }
 
@@ -406,6 +428,7 @@ impl Catalog {
         let (file_systems, sealer) = (&mut self.file_systems, &mut self.sealer);
         self.database.run(|connection| {
             root_row::store_file_systems(connection, file_systems, sealer)?;
+            self.verified_paths.store(connection, sealer)?;
             root_row::store_root(connection, &self.root, sealer)
         })?;
         self.database.commit(has_new_file_system)
@@ -556,7 +579,7 @@ impl Catalog {
 
     /// Returns the files that a scrub has to read.
     pub fn scrub_queue(&self) -> ScrubQueue<'_> {
-        ScrubQueue::new(&self.database, !self.options.meta.is_empty())
+        ScrubQueue::new(&self.database, &self.verified_paths, !self.options.meta.is_empty())
     }
 }
 

@@ -4,7 +4,7 @@
 use super::path_result::PathResult;
 use super::read_request::{KEEP_PARTS_MIN, ReadContent};
 use super::run_time::{RunTime, seconds};
-use crate::catalog::{Catalog, Row, StoredRow};
+use crate::catalog::{Catalog, Row, StoredRow, VerificationDates};
 use crate::model::{Entry, EntryKind, Record, Verdict};
 use fsure_core::block_hash::BlockValue;
 use fsure_core::{Error, Result};
@@ -24,6 +24,17 @@ impl CatalogChange {
         match self {
             Self::Same(record) | Self::Other(record, _) => Some(record),
             Self::Delete => None,
+        }
+    }
+
+    /// Returns the dates of reading if these are all that differs from the row of the path.
+    pub(super) fn seen_again(&self, row: Option<&Row>) -> Option<VerificationDates> {
+        match (self, row) {
+            (Self::Same(record), Some(row)) if row.is_seen_again(record) => {
+                let (hashed_ns, verified_s) = (Some(record.hashed_ns), record.verified_s);
+                Some(VerificationDates { hashed_ns, verified_s })
+            }
+            _ => None,
         }
     }
 

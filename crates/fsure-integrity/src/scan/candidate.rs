@@ -3,8 +3,9 @@
 
 use fsure_os::Stat;
 
-use super::entry_builder::{granularity_ns, known};
-use crate::catalog::{Catalog, Row, StoredRow};
+use super::entry_builder::known;
+use super::verified_sequence::SequencePlace;
+use crate::catalog::{Row, StoredRow};
 use crate::model::{
     DateRules, Entry, Evidence, KnownDamage, Observation, RecordState, Verdict, judge,
 };
@@ -23,25 +24,32 @@ pub(super) struct Candidate {
     granularity_ns: i64,
     /// True if the row is one that the entry can be compared with.
     is_comparable: bool,
+    /// Its place among the recorded files, if it can be part of a range that is verified.
+    pub(super) sequence_place: Option<SequencePlace>,
 }
 
 impl Candidate {
+    /// Creates the value of a path. `granularity_ns` is the coarser granularity of modification
+    /// times of the file systems of the entry and of the row.
     pub(super) fn new(
-        catalog: &Catalog,
         path: RelPath,
         stored: Option<StoredRow>,
         entry: Entry,
         (stat, device): (Stat, u64),
+        granularity_ns: i64,
     ) -> Self {
-        let granularity_ns = granularity_ns(catalog, stored.as_ref(), &entry);
         let is_comparable =
             matches!(known(stored.as_ref(), &entry, granularity_ns), RecordState::Sound(_));
-        Self { path, stored, entry, stat, device, granularity_ns, is_comparable }
-    }
-
-    /// Takes another stat of the same path, with its entry.
-    pub(super) fn take_again(self, catalog: &Catalog, entry: Entry, stat: Stat) -> Self {
-        Self::new(catalog, self.path, self.stored, entry, (stat, self.device))
+        Self {
+            path,
+            stored,
+            entry,
+            stat,
+            device,
+            granularity_ns,
+            is_comparable,
+            sequence_place: None,
+        }
     }
 
     /// Returns what is recorded that the entry can be compared with.

@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use super::LISTED_SIZE;
 use super::candidate::Candidate;
 use super::compare_blocks::{
     BlockComparison, FirstRead, ReadPair, are_proven, compare, look_again, nothing_to_compare,
@@ -12,7 +13,6 @@ use super::partial_read::PartialRead;
 use super::path_result::PathResult;
 use super::read_queue::PendingRead;
 use super::read_request::ReadContent;
-use super::{LISTED_SIZE, ScanPlan};
 use crate::catalog::Row;
 use crate::model::{Basis, DateRules, Evidence, Record, RecordState, Verdict};
 use fsure_core::Result;
@@ -54,9 +54,10 @@ pub(super) trait EvaluateLookup {
     fn doubt_of_rot(&self, file: &Candidate) -> Option<String>;
 }
 
-/// Evaluates a content. The stat of the file in `pending` is that of the content.
+/// Evaluates a content. The stat of the file in `pending` is that of the content. `is_list` is
+/// true if the record is a list of files.
 pub(super) fn evaluate(
-    plan: &ScanPlan,
+    is_list: bool,
     mut pending: Box<PendingRead>,
     content: Rc<ReadContent>,
     lookup: &mut dyn EvaluateLookup,
@@ -91,7 +92,7 @@ pub(super) fn evaluate(
         Some(part) => part.compare(&content),
         None => compare(record, &recorded, &content),
     };
-    if is_of_other_size_than_listed(plan, record, &pending.file, &comparison) {
+    if is_list && is_of_other_size_than_listed(record, &pending.file, &comparison) {
         let comparison = BlockComparison { evidence: Evidence::Different, ..comparison };
         let reason = Some("its digest is the listed one, and its size is not".to_owned());
         let unreadable = content.unreadable.clone();
@@ -160,13 +161,11 @@ fn finish(
 
 /// Returns true if a content is that of a list, and its size is not.
 fn is_of_other_size_than_listed(
-    plan: &ScanPlan,
     record: &Record,
     file: &Candidate,
     comparison: &BlockComparison,
 ) -> bool {
-    plan.is_list
-        && record.verified_s & LISTED_SIZE != 0
+    record.verified_s & LISTED_SIZE != 0
         && record.entry.size != file.entry.size
         && matches!(comparison.evidence, Evidence::Same | Evidence::SameOnSecondRead)
 }

@@ -54,9 +54,12 @@ mod seek_limiter;
 mod segments;
 mod signed_excludes;
 mod size_filter;
+#[cfg(test)]
+mod stage_tests;
 mod stat_thread;
 mod tombstones;
 mod update_rules;
+mod verified_sequence;
 mod watchdog;
 
 use std::sync::Arc;

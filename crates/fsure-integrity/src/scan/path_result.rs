@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::candidate::Candidate;
 use super::read_request::ReadContent;
+use super::verified_sequence::SequencePlace;
 use crate::catalog::{Row, StoredRow};
 use crate::model::{
     Basis, ByteRange, Entry, EntryKind, Finding, KnownDamage, MetadataChange, NameMismatch, Record,
@@ -36,6 +37,8 @@ pub(super) struct PathResult {
     /// Time at which its oldest part was read, seconds since 1970, if it was
     /// not read in one go.
     pub(super) verified_s: Option<i64>,
+    /// Its place among the recorded files, if it can be part of a range that is verified.
+    pub(super) sequence_place: Option<SequencePlace>,
 }
 
 impl PathResult {
@@ -65,12 +68,14 @@ impl PathResult {
             basis: Basis::Stat,
             content: None,
             verified_s: None,
+            sequence_place: None,
         }
     }
 
     /// Creates the result for a path that is there.
     pub(super) fn of(file: Candidate, verdict: Verdict) -> Self {
-        Self::new(file.path, file.stored, Some(file.entry), verdict)
+        let sequence_place = file.sequence_place;
+        Self { sequence_place, ..Self::new(file.path, file.stored, Some(file.entry), verdict) }
     }
 
     /// The record this verdict is about; a tombstone counts if the file came

@@ -3,7 +3,7 @@
 
 use super::candidate::Candidate;
 use super::path_result::PathResult;
-use super::{Purpose, ScanPlan, UpdateRules};
+use super::{Purpose, UpdateRules};
 use crate::model::{Entry, EntryKind, Evidence, RecordState, Verdict};
 use fsure_core::{AlgorithmSet, RelPath, Result};
 
@@ -42,7 +42,7 @@ pub(super) struct PlanState {
 
 /// Plans a path that is there.
 pub(super) fn plan_path(
-    plan: &ScanPlan,
+    purpose: &Purpose,
     state: PlanState,
     file: Candidate,
     lookup: &dyn PlanLookup,
@@ -56,7 +56,7 @@ pub(super) fn plan_path(
         }
         EntryKind::Link => {}
         EntryKind::File => {
-            if let Some(algorithms) = digests_to_compute(plan, &file, lookup)? {
+            if let Some(algorithms) = digests_to_compute(purpose, &file, lookup)? {
                 return Ok(Planned::Read(file, algorithms));
             }
             return Ok(Planned::Done(by_stat(state, file).remember_damage()));
@@ -73,12 +73,12 @@ fn by_stat(state: PlanState, file: Candidate) -> PathResult {
 
 /// Returns the digests for which a file has to be read; `None` if it need not be.
 fn digests_to_compute(
-    plan: &ScanPlan,
+    purpose: &Purpose,
     file: &Candidate,
     lookup: &dyn PlanLookup,
 ) -> Result<Option<AlgorithmSet>> {
     let (path, entry) = (&file.path, &file.entry);
-    Ok(match (&plan.purpose, file.state()) {
+    Ok(match (purpose, file.state()) {
         // A link or a folder has become this file: nothing to compare with.
         (Purpose::Verify, RecordState::Sound(record)) if record.entry.kind != EntryKind::File => {
             None

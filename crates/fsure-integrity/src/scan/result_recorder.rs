@@ -17,10 +17,11 @@ use super::run_report::RunReport;
 use super::run_time::{RunTime, seconds};
 use super::signed_excludes::ObeyedPatterns;
 use super::tombstones::TombstoneSweep;
+use super::verified_sequence::{SequencePlace, VerifiedPathRange, VerifiedSequence};
 use super::{Purpose, ScanPlan};
 use crate::catalog::{
-    Audit, Catalog, Claims, Row, StoredMetadata, StoredRow, UnfinishedBlocks, VerifiedRange,
-    check_pages, forget_tombstones,
+    Audit, Catalog, Claims, Row, StoredMetadata, StoredRow, UnfinishedBlocks, VerificationDates,
+    VerifiedRange, check_pages, forget_tombstones,
 };
 use crate::model::{
     Basis, Entry, EntryKind, Metadata, MetadataChange, Offline, Outcome, Record, ScanMonitor,
@@ -65,8 +66,21 @@ pub(super) struct ResultRecorder<'a> {
     cut_off: BTreeSet<RelPath>,
     tombstones: TombstoneSweep,
     patterns: ObeyedPatterns,
+    /// The recorded files in their order, if the run reads all of them.
+    sequence: Option<VerifiedSequence>,
     /// The number of the generation that the run makes, once it makes one.
     generation: Option<u64>,
+}
+
+/// Returns true if a run reads every recorded file that it comes by, in the order of paths, and
+/// notes that it did.
+fn reads_all(plan: &ScanPlan) -> bool {
+    let is_full = match &plan.purpose {
+        Purpose::Status => false,
+        Purpose::Verify => plan.scrub.is_none(),
+        Purpose::Update(rules) => rules.full && !rules.only_completes,
+    };
+    is_full && plan.may_write && !plan.is_list
 }
 
 impl<'a> ResultRecorder<'a> {
@@ -95,6 +109,7 @@ impl<'a> ResultRecorder<'a> {
             cut_off: BTreeSet::new(),
             tombstones: TombstoneSweep::new(&plan.purpose, time.now_s()),
             patterns: ObeyedPatterns::default(),
+            sequence: reads_all(plan).then(VerifiedSequence::default),
             generation: None,
             catalog,
         }
@@ -173,6 +188,43 @@ impl<'a> ResultRecorder<'a> {
         }
     }
 
+    /// Returns the place of the next row in the order of paths, if it is one of a file and the
+    /// run verifies ranges of them.
+    pub(super) fn next_in_sequence(&mut self, stored: Option<&StoredRow>) -> Option<SequencePlace> {
+        match (&mut self.sequence, stored) {
+            (Some(sequence), Some(StoredRow::Sound(row))) if row.is_live_file() => {
+                Some(sequence.push())
+            }
+            _ => None,
+        }
+    }
+
+    /// Ends the range of verified paths at a file, if it is in the sequence.
+    pub(super) fn end_range_at(&mut self, place: Option<SequencePlace>) {
+        if let (Some(sequence), Some(place)) = (&mut self.sequence, place) {
+            sequence.not_verified(place);
+        }
+    }
+
+    /// Notes that a file is as recorded as part of a range. Returns false if it needs a row of
+    /// its own.
+    fn verify_in_range(&mut self, result: &mut PathResult, dates: VerificationDates) -> bool {
+        let (Some(sequence), Some(place)) = (&mut self.sequence, result.sequence_place) else {
+            return false;
+        };
+        let is_later = result.row().is_some_and(|row| {
+            dates.verified_s >= row.record.verified_s
+                && dates.hashed_ns.is_none_or(|hashed_ns| hashed_ns >= row.record.hashed_ns)
+        });
+        let is_in_range = is_later
+            && result.moved_row().is_none()
+            && sequence.verified(place, &result.path, dates);
+        if is_in_range {
+            result.sequence_place = None;
+        }
+        is_in_range
+    }
+
     /// Marks the record as untrusted if it is trusted for its signature: rows
     /// that were read before are not what the record holds now.
     pub(super) fn distrust_change(&mut self) {
@@ -222,6 +274,7 @@ impl<'a> ResultRecorder<'a> {
             metadata
         });
         let wrote = self.write(result)?;
+        self.end_range_at(result.sequence_place.take());
         let wrote = self.write_metadata(result, metadata, wrote)? || wrote;
         if self.is_halted {
             return Ok(None);
@@ -368,7 +421,7 @@ impl<'a> ResultRecorder<'a> {
     }
 
     /// Writes what the rules allow. Returns true if what was found is recorded now.
-    fn write(&mut self, result: &PathResult) -> Result<bool> {
+    fn write(&mut self, result: &mut PathResult) -> Result<bool> {
         if !self.may_write {
             return Ok(false);
         }
@@ -392,9 +445,8 @@ impl<'a> ResultRecorder<'a> {
 
     /// Notes a verdict of `verify` or of a scrub for the next run: the time at which a
     /// content was last seen to be as recorded, and the files that were checked and were not.
-    fn write_verified(&mut self, result: &PathResult) -> Result<()> {
-        let Some(row) = result.row().filter(|row| !row.is_gone()) else { return Ok(()) };
-        if !self.precheck_once()? {
+    fn write_verified(&mut self, result: &mut PathResult) -> Result<()> {
+        if result.row().is_none_or(Row::is_gone) || !self.precheck_once()? {
             return Ok(());
         }
         self.note_found(result)?;
@@ -407,9 +459,14 @@ impl<'a> ResultRecorder<'a> {
             return Ok(());
         };
         let verified_s = result.verified_s.unwrap_or(seconds(content.hashed_ns));
-        let record = Record { verified_s, ..row.record.clone() };
-        let written = self.catalog.put_same_content(row, record);
-        self.stop_on_write_error(written)?;
+        let dates = VerificationDates { hashed_ns: None, verified_s };
+        let is_in_range = self.verify_in_range(result, dates);
+        let Some(row) = result.row() else { return Ok(()) };
+        if !is_in_range {
+            let record = Record { verified_s, ..row.record.clone() };
+            let written = self.catalog.put_same_content(row, record);
+            self.stop_on_write_error(written)?;
+        }
         if row.has_blocks() && self.has_parts && self.may_write {
             let forgotten = self.catalog.verified_ranges_mut().set(
                 &row.record.path,
@@ -435,17 +492,23 @@ impl<'a> ResultRecorder<'a> {
         self.stop_on_write_error(noted)
     }
 
-    fn write_found(&mut self, result: &PathResult, accepts: bool) -> Result<bool> {
+    fn write_found(&mut self, result: &mut PathResult, accepts: bool) -> Result<bool> {
         let Some(change) = decide(self.catalog, result, self.time) else {
             return Ok(false);
         };
         if !self.precheck_once()? {
             return Ok(false);
         }
+        let seen_again = change.seen_again(result.row());
+        let is_in_range = seen_again.is_some_and(|dates| self.verify_in_range(result, dates));
         let before = result.row().map(|row| &row.record);
         let after = change.record().filter(|_| accepts).cloned();
         let is_judged = result.was_read || result.entry.is_none();
-        let written = change.write(self.catalog, result).and_then(|()| match is_judged {
+        let written = match is_in_range {
+            true => Ok(()),
+            false => change.write(self.catalog, result),
+        };
+        let written = written.and_then(|()| match is_judged {
             true => self.catalog.findings_mut().forget(&result.path),
             false => Ok(()),
         });
@@ -579,6 +642,7 @@ impl<'a> ResultRecorder<'a> {
     /// is killed leaves behind.
     fn commit(&mut self) -> Result<()> {
         self.catalog.release();
+        self.write_ranges()?;
         if self.catalog.is_writing() && self.may_write {
             let kept = self.mtimes.keep(self.catalog, &self.plan.walk.scope);
             self.stop_on_write_error(kept)?;
@@ -588,6 +652,21 @@ impl<'a> ResultRecorder<'a> {
             self.stop_on_write_error(committed)?;
         }
         self.commits.note_committed();
+        Ok(())
+    }
+
+    /// Writes the ranges of paths that were verified since the last commit.
+    fn write_ranges(&mut self) -> Result<()> {
+        let Some(sequence) = self.sequence.as_mut().filter(|sequence| sequence.has_new()) else {
+            return Ok(());
+        };
+        for VerifiedPathRange { first, last, dates } in sequence.take_new() {
+            if !self.may_write {
+                break;
+            }
+            let noted = self.catalog.note_verified_paths(&first, &last, dates);
+            self.stop_on_write_error(noted)?;
+        }
         Ok(())
     }
 

@@ -335,6 +335,7 @@ fn findings_of_version_2_are_taken_over() {
     recorded.edit(
         "INSERT INTO looked VALUES (CAST('sub/b' AS BLOB), 1700000000, 'rotten');
          DROP TABLE finding; DROP TABLE redated; DROP TABLE backup; DROP TABLE table_total;
+         DROP TABLE verified_paths;
          PRAGMA user_version = 2;",
     );
     let before = recorded.catalog_bytes();
@@ -361,6 +362,7 @@ fn the_exit_code_of_the_log_is_that_of_all_known_damage() {
              SELECT CAST(printf('a/%05d', i) AS BLOB), 1700000000, 'unreadable' FROM n;
          INSERT INTO looked VALUES (CAST('sub/b' AS BLOB), 1700000000, 'rotten');
          DROP TABLE finding; DROP TABLE redated; DROP TABLE backup; DROP TABLE table_total;
+         DROP TABLE verified_paths;
          PRAGMA user_version = 2;",
     );
     let log = recorded.run("log", &NONE);

@@ -60,4 +60,5 @@ mod trust_metadata;
 mod unproved_rot;
 mod unreadable;
 mod update_kill;
+mod verified_paths;
 mod walk;

@@ -57,15 +57,15 @@ fn assert_clean(report: &Report, case: &str) {
 #[test]
 fn a_newer_format_is_refused_and_named() {
     let (_tree, recorded) = tree();
-    recorded.edit("PRAGMA user_version = 4");
-    assert_refused(&recorded, "version 4");
+    recorded.edit("PRAGMA user_version = 5");
+    assert_refused(&recorded, "version 5");
     let text = recorded.text("verify", &[""; 0]);
-    assert!(text.stderr.contains("version 4"), "{}", text.stderr);
+    assert!(text.stderr.contains("version 5"), "{}", text.stderr);
     for sql in ["PRAGMA user_version = 0", "PRAGMA user_version = -1"] {
         recorded.edit(sql);
         assert_refused(&recorded, sql);
     }
-    recorded.edit("PRAGMA user_version = 3; PRAGMA application_id = 7");
+    recorded.edit("PRAGMA user_version = 4; PRAGMA application_id = 7");
     assert_refused(&recorded, "somebody else's database");
 }
 
@@ -100,7 +100,7 @@ fn a_catalog_of_version_1_is_read_and_goes_on() {
     let report = recorded.verify();
     assert_eq!((report.code, report.count("ok")), (3, 1), "{report:?}");
     assert_eq!(report.verdict("sub/large").as_deref(), Some("damaged-copy"), "{report:?}");
-    assert_eq!(version(&recorded), 3);
+    assert_eq!(version(&recorded), 4);
     tree.flip("sub/large", 1_400_000);
     tree.set_mtime("sub/large", 1_795_176_000_000_000_000);
     assert_eq!(recorded.update().code, 0);

@@ -570,7 +570,7 @@ fn a_backup_of_an_emptied_record_is_whole() {
 #[test]
 fn a_record_of_a_later_version_is_left_alone() {
     let (_tree, recorded) = small(2);
-    recorded.edit("PRAGMA user_version = 4; CREATE TABLE later (a)");
+    recorded.edit("PRAGMA user_version = 5; CREATE TABLE later (a)");
     let before = recorded.catalog_bytes();
     for command in ["verify", "update", "recover"] {
         let run = recorded.text(command, &NONE);

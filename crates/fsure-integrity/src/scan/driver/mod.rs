@@ -14,7 +14,7 @@ use fsure_os::root_dir::Root;
 use fsure_os::{Kind, Stat, mapped_write};
 
 use super::candidate::Candidate;
-use super::entry_builder::EntryBuilder;
+use super::entry_builder::{EntryBuilder, granularity_ns};
 use super::evaluate::{self, EvaluateLookup, Evaluation, ReadResult};
 use super::hard_links::HardLinkCache;
 use super::held_edits::HeldEdits;
@@ -35,8 +35,9 @@ use super::reader_thread::ReaderEvent;
 use super::result_recorder::ResultRecorder;
 use super::scrub_budget::Deadline;
 use super::scrub_queue::{ScrubQueue, ScrubState};
+use super::verified_sequence::SequencePlace;
 use super::{Purpose, ScanPlan};
-use crate::catalog::{Catalog, Claims, RecheckPriority, Row, UnfinishedBlocks};
+use crate::catalog::{Catalog, Claims, RecheckPriority, Row, StoredRow, UnfinishedBlocks};
 use crate::model::{
     Basis, DateRules, Entry, Evidence, Outcome, Progress, ScanMonitor, StopReason, Verdict,
 };
@@ -85,6 +86,8 @@ pub(super) struct ScanDriver<'a> {
     part_planner: PartPlanner,
     /// The turn of the file that is taken now.
     turn: ScrubTurn,
+    /// The place among the recorded files of the path that is taken now, until it is read.
+    sequence_place: Option<SequencePlace>,
     /// The part of the record that is left, if all of it is judged.
     remaining: Option<Remaining>,
     meter: &'a ReadCounters,
@@ -118,6 +121,7 @@ impl<'a> ScanDriver<'a> {
             listed: FolderCache::default(),
             part_planner: PartPlanner::new(plan.scrub.as_ref(), recorder.time().now_s()),
             turn: ScrubTurn { is_again: false, bytes_max: u64::MAX },
+            sequence_place: None,
             remaining: judges_all(plan).then(|| Remaining::of(recorder.catalog().bytes())),
             recorder,
             meter,
@@ -351,14 +355,16 @@ impl<'a> ScanDriver<'a> {
             pending.file = self.take_again(pending.file, content.stat.clone())?;
         }
         let mut lookup = RecordLookup { plan: self.plan, recorder: &mut self.recorder };
-        match evaluate::evaluate(self.plan, pending, content, &mut lookup)? {
+        match evaluate::evaluate(self.plan.is_list, pending, content, &mut lookup)? {
             Evaluation::Done(read) => self.finish_read(read),
             Evaluation::Changed(pending) => self.handle_failure(id, pending, ReadOutcome::Changed),
-            Evaluation::ReadAgain(pending) => {
+            Evaluation::ReadAgain(mut pending) => {
+                self.recorder.end_range_at(pending.file.sequence_place.take());
                 self.read_again(id, pending);
                 Ok(())
             }
-            Evaluation::Hold(pending) => {
+            Evaluation::Hold(mut pending) => {
+                self.recorder.end_range_at(pending.file.sequence_place.take());
                 self.held_edits.push(id, pending);
                 match self.held_edits.is_full() {
                     true => self.decide_held_edits(),
@@ -465,6 +471,7 @@ impl<'a> ScanDriver<'a> {
         mut pending: Box<PendingRead>,
         failed: ReadOutcome,
     ) -> Result<()> {
+        self.recorder.end_range_at(pending.file.sequence_place.take());
         if !matches!(failed, ReadOutcome::Changed) && pending.first.is_none() {
             // Nothing of it was read.
             self.reads.refund(&pending);
@@ -718,7 +725,21 @@ impl<'a> ScanDriver<'a> {
     /// Takes another stat of a file.
     fn take_again(&mut self, file: Candidate, stat: Stat) -> Result<Candidate> {
         let entry = self.entry(&file.path, &stat, file.device)?;
-        Ok(file.take_again(self.recorder.catalog(), entry, stat))
+        let sequence_place = file.sequence_place;
+        let mut again = self.candidate(file.path, file.stored, entry, (stat, file.device));
+        again.sequence_place = sequence_place;
+        Ok(again)
+    }
+
+    fn candidate(
+        &self,
+        path: RelPath,
+        stored: Option<StoredRow>,
+        entry: Entry,
+        place: (Stat, u64),
+    ) -> Candidate {
+        let granularity_ns = granularity_ns(self.recorder.catalog(), stored.as_ref(), &entry);
+        Candidate::new(path, stored, entry, place, granularity_ns)
     }
 }
 

@@ -45,6 +45,18 @@ impl ScanDriver<'_> {
         if let Some(remaining) = &mut self.remaining {
             remaining.pass(stored.as_ref());
         }
+        self.sequence_place = self.recorder.next_in_sequence(stored.as_ref());
+        self.take_seen(path, stored, seen)?;
+        self.recorder.end_range_at(self.sequence_place.take());
+        Ok(())
+    }
+
+    fn take_seen(
+        &mut self,
+        path: RelPath,
+        stored: Option<StoredRow>,
+        seen: WalkState,
+    ) -> Result<()> {
         match seen {
             WalkState::Entry(stat, device) => self.take_entry(path, stored, &stat, device),
             WalkState::LeftOut(kind, why) => self.take_left_out(path, stored, kind, why),
@@ -100,10 +112,10 @@ impl ScanDriver<'_> {
             },
             EntryKind::File | EntryKind::Folder => {}
         }
-        let place = (stat.clone(), device);
-        let file = Candidate::new(self.recorder.catalog(), path, stored, entry, place);
+        let file = self.candidate(path, stored, entry, (stat.clone(), device));
         let (catalog, moves) = (self.recorder.catalog(), &self.moves);
-        match plan_path(self.plan, self.plan_state(), file, &CatalogLookup { catalog, moves })? {
+        let lookup = CatalogLookup { catalog, moves };
+        match plan_path(&self.plan.purpose, self.plan_state(), file, &lookup)? {
             Planned::Nothing => Ok(()),
             Planned::Done(result) => self.finish_path(result),
             Planned::WaitsForNames(file) => self.defer_appeared(&file),
@@ -116,7 +128,8 @@ impl ScanDriver<'_> {
                     None => Ok(()),
                 }
             }
-            Planned::Read(file, algorithms) => {
+            Planned::Read(mut file, algorithms) => {
+                file.sequence_place = self.sequence_place.take();
                 let pending = Box::new(PendingRead::new(file, algorithms));
                 match self.plan.scrub {
                     Some(_) => self.read_due(pending),
@@ -405,7 +418,7 @@ impl ScanDriver<'_> {
         };
         let is_moved = moved.is_some();
         let stored = if is_moved { moved } else { catalog.get(&path)? };
-        let file = Candidate::new(catalog, path, stored, entry, (stat.clone(), device));
+        let file = self.candidate(path, stored, entry, (stat.clone(), device));
         if !is_moved && !file.is_unknown() {
             self.recorder.distrust_change();
         }
