@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::host::{File, Handle, OpenedFile};
@@ -22,6 +22,8 @@ pub struct Opener {
     /// Cleared once the system refuses to leave access times as they are (files
     /// of other users).
     keeps_access_times: AtomicBool,
+    /// True if the last file that was looked for in the page cache was there as a whole.
+    finds_resident: AtomicBool,
 }
 
 /// Properties that all files of one device have.
@@ -43,7 +45,13 @@ impl Opener {
     /// Files will start on the first rung at or below `first` that their file
     /// system answers for.
     pub fn new(root: Arc<Root>, first: ReadMode) -> Self {
-        Self { root, first, media: RwLock::default(), keeps_access_times: AtomicBool::new(true) }
+        Self {
+            root,
+            first,
+            media: RwLock::default(),
+            keeps_access_times: AtomicBool::new(true),
+            finds_resident: AtomicBool::new(false),
+        }
     }
 
     /// The root.
@@ -70,6 +78,25 @@ impl Opener {
         Ok((OpenFile::new(opened.file, way, grain, opened.is_vouched), opened.stat))
     }
 
+    /// Opens a regular file of which a stat was taken a moment ago, if all of it is in the page
+    /// cache. Its stat is not asked for again: if that after reading is the same, nothing was
+    /// written in between. `None` if it may not be in the cache, and after any error: then
+    /// [`Opener::open`] says more.
+    pub fn open_resident(&self, path: &[u8], expected: &Stat) -> Option<OpenFile> {
+        if expected.kind != Kind::File || !self.finds_resident.load(Ordering::Relaxed) {
+            return None;
+        }
+        let media = self.media.read().unwrap_or_else(PoisonError::into_inner);
+        let medium = media.get(&expected.device).copied();
+        drop(media);
+        medium.filter(|medium| medium.is_real && medium.reports_residency)?;
+        let opened = self.root.open_if_resident(path, expected.size, &self.keeps_access_times);
+        let opened = opened.ok().flatten();
+        // A tree that is not in memory would have each file opened twice.
+        self.finds_resident.store(opened.is_some(), Ordering::Relaxed);
+        Some(OpenFile::new(opened?, ReadMode::Cached, GRAIN_MIN, false))
+    }
+
     /// The rung a file starts on, and the grain of its reads there.
     fn choose<H: Handle>(
         &self,
@@ -79,6 +106,9 @@ impl Opener {
     ) -> io::Result<(ReadMode, u64)> {
         let asks = uses_cache && medium.reports_residency;
         let resident = resident_percent(&opened.file, opened.stat.size, asks);
+        if asks && resident == 100 {
+            self.finds_resident.store(true, Ordering::Relaxed);
+        }
         if resident == 100 || !medium.is_real {
             set_direct(opened, false)?;
             Ok((ReadMode::Cached, GRAIN_MIN))

@@ -61,6 +61,22 @@ pub(super) struct SegmentResult {
 }
 
 impl FileRead {
+    /// Opens a small file that is in memory as a whole, with the stat that it had when it was
+    /// ordered. Gives the order back if it is none such.
+    pub(super) fn open_resident(
+        shared: &ReaderShared,
+        order: ReadRequest,
+    ) -> Result<Self, Box<ReadRequest>> {
+        let hashed_ns = shared.clock.now_ns();
+        if !order.uses_cache || order.alone || !is_small(&order, &order.stat) {
+            return Err(Box::new(order));
+        }
+        match shared.opener.open_resident(order.path.as_bytes(), &order.stat) {
+            Some(source) => Ok(Self::begin(source, order.stat.clone(), order, hashed_ns)),
+            None => Err(Box::new(order)),
+        }
+    }
+
     /// Opens the file. The error is the response to the order.
     pub(super) fn open(
         shared: &ReaderShared,
@@ -94,9 +110,13 @@ impl FileRead {
         for kept in &order.kept {
             hashed_ns = hashed_ns.min(kept.hashed_ns);
         }
+        Ok(Self::begin(source, stat, order, hashed_ns))
+    }
+
+    fn begin(source: OpenFile, stat: Stat, order: ReadRequest, hashed_ns: i64) -> Self {
         let mut parts = PartialResult::default();
         let segments = Segments::of(&order, stat.size, &mut parts.blocks);
-        Ok(Self {
+        Self {
             source,
             stat,
             hashed_ns,
@@ -107,7 +127,7 @@ impl FileRead {
             is_unfinished: AtomicBool::new(false),
             parts: Mutex::new(parts),
             order,
-        })
+        }
     }
 
     pub(super) fn handle(&self) -> &Arc<ReadHandle> {
@@ -131,8 +151,7 @@ impl FileRead {
 
     /// Returns true if the file can be read in one go together with others.
     pub(super) fn is_small(&self) -> bool {
-        let is_whole = self.order.blocks.is_empty();
-        is_whole && (1..=BLOCK).contains(&self.stat.size) && self.stat.allocated >= self.stat.size
+        is_small(&self.order, &self.stat)
     }
 
     /// Returns the stat of the file when it was opened.
@@ -306,6 +325,12 @@ impl FileRead {
             hashed_ns: self.hashed_ns,
         }))
     }
+}
+
+/// Returns true if all of a file is read in one go.
+fn is_small(order: &ReadRequest, stat: &Stat) -> bool {
+    let is_whole = order.blocks.is_empty();
+    is_whole && (1..=BLOCK).contains(&stat.size) && stat.allocated >= stat.size
 }
 
 /// Returns the error for a file that is not read because its size is nearly all holes.

@@ -103,6 +103,7 @@ impl ReaderLoop {
                 continue;
             }
             context.heartbeat.beat();
+            let Some(order) = self.read_resident(order, context) else { continue };
             match FileRead::open(&context.shared, order) {
                 Err(failed) => self.report_unopened(*failed, context),
                 Ok(file_read) if file_read.is_small() && file_read.source().0.is_in_memory() => {
@@ -121,6 +122,26 @@ impl ReaderLoop {
             }
         }
         self.read_pack(pack.take(), context);
+    }
+
+    /// Reads a small file that is in memory as a whole. Gives the order back if it is none such,
+    /// or not the file that was ordered any more: it is opened anew then.
+    fn read_resident(
+        &mut self,
+        order: ReadRequest,
+        context: &mut ReaderContext,
+    ) -> Option<ReadRequest> {
+        let file_read = match FileRead::open_resident(&context.shared, order) {
+            Ok(file_read) => file_read,
+            Err(order) => return Some(*order),
+        };
+        match file_read.read_whole(context) {
+            Some(reading @ ReadOutcome::Read(_)) => {
+                self.report(file_read.order, reading, context);
+                None
+            }
+            _ => Some(file_read.order),
+        }
     }
 
     /// Works on a file together with the readers that have nothing else to do.

@@ -132,6 +132,19 @@ pub(crate) fn resident_pages(file: impl AsFd, is_reported: bool, range: Range<u6
 }
 
 impl Root {
+    /// Opens a file of `size` bytes without asking for its stat; `None` if not all of these
+    /// bytes are in the page cache.
+    pub(crate) fn open_if_resident(
+        &self,
+        path: &[u8],
+        size: u64,
+        keeps_access_times: &AtomicBool,
+    ) -> io::Result<Option<File>> {
+        let (file, _) = self.open_to_read(path, false, keeps_access_times)?;
+        let resident = file.resident_bytes(true, 0..u64::MAX);
+        Ok(resident.is_some_and(|resident| resident >= size).then_some(file))
+    }
+
     /// Opens a file to read it, with `O_DIRECT` at once if it is wanted and
     /// taken. `keeps_access_times` is cleared once access times cannot be kept
     /// back (files of others).
@@ -141,6 +154,26 @@ impl Root {
         wants_direct: bool,
         keeps_access_times: &AtomicBool,
     ) -> io::Result<OpenedFile<File>> {
+        let (file, is_direct) = self.open_to_read(path, wants_direct, keeps_access_times)?;
+        let mask = MASK | StatxFlags::DIOALIGN;
+        let answer = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, mask)
+            .map_err(|error| if_stale(error.into()))?;
+        Ok(OpenedFile {
+            file,
+            stat: stat_from(&answer),
+            grain: direct_grain(&answer),
+            is_vouched: vouches_for_direct(&answer),
+            is_direct,
+        })
+    }
+
+    /// Opens a file, and returns true beside it if its reads are direct.
+    fn open_to_read(
+        &self,
+        path: &[u8],
+        wants_direct: bool,
+        keeps_access_times: &AtomicBool,
+    ) -> io::Result<(File, bool)> {
         let mut flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         if keeps_access_times.load(Ordering::Relaxed) {
             flags |= OFlags::NOATIME;
@@ -148,9 +181,9 @@ impl Root {
         if wants_direct {
             flags |= OFlags::DIRECT;
         }
-        let file = loop {
+        loop {
             match self.open_at(path, flags) {
-                Ok(file) => break File(file),
+                Ok(file) => return Ok((File(file), flags.contains(OFlags::DIRECT))),
                 Err(error) if is_refused(&error) && flags.contains(OFlags::NOATIME) => {
                     keeps_access_times.store(false, Ordering::Relaxed);
                     flags -= OFlags::NOATIME;
@@ -160,17 +193,7 @@ impl Root {
                 }
                 Err(error) => return Err(if_stale(error)),
             }
-        };
-        let mask = MASK | StatxFlags::DIOALIGN;
-        let answer = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, mask)
-            .map_err(|error| if_stale(error.into()))?;
-        Ok(OpenedFile {
-            file,
-            stat: stat_from(&answer),
-            grain: direct_grain(&answer),
-            is_vouched: vouches_for_direct(&answer),
-            is_direct: flags.contains(OFlags::DIRECT),
-        })
+        }
     }
 }
 
