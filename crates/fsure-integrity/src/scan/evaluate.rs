@@ -19,6 +19,8 @@ use fsure_core::Result;
 use fsure_core::block_hash::BlockValue;
 
 /// The next step for a content that was read.
+// It goes from hand to hand once for each file, and is a result nearly always.
+#[allow(clippy::large_enum_variant)]
 pub(super) enum Evaluation {
     /// All that was needed was read.
     Done(ReadResult),

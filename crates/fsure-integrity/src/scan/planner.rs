@@ -8,6 +8,8 @@ use crate::model::{Entry, EntryKind, Evidence, RecordState, Verdict};
 use fsure_core::{AlgorithmSet, RelPath, Result};
 
 /// The next step for a path that is there.
+// It goes from hand to hand once for each path.
+#[allow(clippy::large_enum_variant)]
 pub(super) enum Planned {
     /// Nothing is recorded and nothing is reported of it.
     Nothing,

@@ -13,6 +13,7 @@ use fsure_os::device::DeviceClass;
 use fsure_os::root_dir::Root;
 use fsure_os::{Kind, Stat, mapped_write};
 
+use super::ScanPlan;
 use super::candidate::Candidate;
 use super::entry_builder::{EntryBuilder, granularity_ns};
 use super::evaluate::{self, EvaluateLookup, Evaluation, ReadResult};
@@ -36,7 +37,6 @@ use super::result_recorder::ResultRecorder;
 use super::scrub_budget::Deadline;
 use super::scrub_queue::{ScrubQueue, ScrubState};
 use super::verified_sequence::SequencePlace;
-use super::{Purpose, ScanPlan};
 use crate::catalog::{Catalog, Claims, RecheckPriority, Row, StoredRow, UnfinishedBlocks};
 use crate::model::{
     Basis, DateRules, Entry, Evidence, Outcome, Progress, ScanMonitor, StopReason, Verdict,
@@ -141,7 +141,8 @@ impl<'a> ScanDriver<'a> {
     }
 
     fn run(&mut self) -> Result<()> {
-        if self.plan.purpose == Purpose::Verify {
+        // Others check while their first files are read.
+        if self.plan.scrub.is_some() {
             self.recorder.precheck_once()?;
         }
         self.begin_scrub()?;
