@@ -188,10 +188,9 @@ fn seal_of(first: &[u8], range: &Range, sealer: &mut RowChecksum) -> i64 {
 /// The date at which a row of `record` was last verified, as SQL: the later of its own date and
 /// that of its range. `{now}` is a parameter: a later date counts as 0.
 pub(super) fn verified_sql(now: &str) -> String {
-    let of_range = "ifnull((SELECT iif(verified_paths.end_path > record.path, \
-                    verified_paths.verified_s, 0) FROM verified_paths WHERE \
-                    verified_paths.first_path <= record.path ORDER BY verified_paths.first_path DESC \
-                    LIMIT 1), 0)";
+    let of_range = "ifnull((SELECT iif(range.end_path > record.path, range.verified_s, 0) \
+                    FROM verified_paths AS range WHERE range.first_path <= record.path \
+                    ORDER BY range.first_path DESC LIMIT 1), 0)";
     let dated = |date: &str| format!("iif({date} > {now}, 0, {date})");
     format!("max({}, {})", dated("record.verified_s"), dated(of_range))
 }

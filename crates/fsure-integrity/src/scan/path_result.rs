@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::candidate::Candidate;
 use super::read_request::ReadContent;
 use super::verified_sequence::SequencePlace;
-use crate::catalog::{Row, StoredRow};
+use crate::catalog::{Row, StoredRow, VerificationDates};
 use crate::model::{
     Basis, ByteRange, Entry, EntryKind, Finding, KnownDamage, MetadataChange, NameMismatch, Record,
     RecordedValue, Verdict,
@@ -103,6 +103,15 @@ impl PathResult {
     /// The row it was judged by, if that is another path's.
     pub(super) fn moved_row(&self) -> Option<&Row> {
         self.row().filter(|row| row.record.path != self.path)
+    }
+
+    /// Returns true if its row is of this path and has no later date than these.
+    pub(super) fn can_be_dated(&self, dates: VerificationDates) -> bool {
+        self.moved_row().is_none()
+            && self.row().is_some_and(|row| {
+                dates.verified_s >= row.record.verified_s
+                    && dates.hashed_ns.is_none_or(|hashed_ns| hashed_ns >= row.record.hashed_ns)
+            })
     }
 
     pub(super) fn kind(&self) -> EntryKind {

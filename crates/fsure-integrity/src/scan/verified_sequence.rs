@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use super::{Purpose, ScanPlan};
 use crate::catalog::VerificationDates;
 use fsure_core::RelPath;
 
@@ -46,6 +47,17 @@ pub(super) struct VerifiedSequence {
 }
 
 impl VerifiedSequence {
+    /// Creates that of a run which reads every recorded file that it comes by, in the order of
+    /// paths, and notes that it did; `None` for other runs.
+    pub(super) fn of(plan: &ScanPlan) -> Option<Self> {
+        let reads_all = match &plan.purpose {
+            Purpose::Status => false,
+            Purpose::Verify => plan.scrub.is_none(),
+            Purpose::Update(rules) => rules.full && !rules.only_completes,
+        };
+        (reads_all && plan.may_write && !plan.is_list).then(Self::default)
+    }
+
     /// Adds the next recorded file in the order of paths.
     pub(super) fn push(&mut self) -> SequencePlace {
         if self.waiting.len() >= WAITING_MAX {

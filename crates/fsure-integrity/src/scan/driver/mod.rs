@@ -4,19 +4,19 @@
 //! hard links, edits that are held) are plain objects that it owns.
 
 mod paths;
+mod record_lookup;
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fsure_os::device::DeviceClass;
-use fsure_os::root_dir::Root;
-use fsure_os::{Kind, Stat, mapped_write};
+use fsure_os::{Kind, Stat};
 
 use super::ScanPlan;
 use super::candidate::Candidate;
 use super::entry_builder::{EntryBuilder, granularity_ns};
-use super::evaluate::{self, EvaluateLookup, Evaluation, ReadResult};
+use super::evaluate::{self, Evaluation, ReadResult};
 use super::hard_links::HardLinkCache;
 use super::held_edits::HeldEdits;
 use super::merge::{Merge, NextPath, ScrubTurn};
@@ -37,14 +37,12 @@ use super::result_recorder::ResultRecorder;
 use super::scrub_budget::Deadline;
 use super::scrub_queue::{ScrubQueue, ScrubState};
 use super::verified_sequence::SequencePlace;
-use crate::catalog::{Catalog, Claims, RecheckPriority, Row, StoredRow, UnfinishedBlocks};
-use crate::model::{
-    Basis, DateRules, Entry, Evidence, Outcome, Progress, ScanMonitor, StopReason, Verdict,
-};
+use crate::catalog::{Catalog, Claims, RecheckPriority, StoredRow, UnfinishedBlocks};
+use crate::model::{Basis, Entry, Evidence, Outcome, Progress, ScanMonitor, StopReason, Verdict};
 use crate::tree::{Walk, WalkOptions};
-use fsure_core::block_hash::BlockValue;
 use fsure_core::{RelPath, Result, timeout_error};
 use paths::FolderQueue;
+use record_lookup::RecordLookup;
 
 /// Longest time that readers may take to hand over what they have when a scrub ends.
 const READER_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -767,45 +765,4 @@ fn walk_options(plan: &ScanPlan, pool: &mut Pool) -> WalkOptions {
         options.listers = 1;
     }
     options
-}
-
-/// Answers the questions of an evaluation from the record and the system.
-struct RecordLookup<'r, 'a> {
-    plan: &'a ScanPlan,
-    recorder: &'r mut ResultRecorder<'a>,
-}
-
-impl EvaluateLookup for RecordLookup<'_, '_> {
-    fn block_values(&mut self, row: &Row) -> Result<Vec<BlockValue>> {
-        self.recorder.blocks(row)
-    }
-
-    fn are_dates_in_doubt(&mut self) -> Result<bool> {
-        // Which looks at a sample of the tree.
-        Ok(self.recorder.precheck_once()? && self.recorder.mtimes().is_in_doubt())
-    }
-
-    fn date_rules(&self, file: &Candidate) -> DateRules {
-        file.date_rules(self.recorder.mtimes().explains_nothing())
-    }
-
-    fn doubt_of_rot(&self, file: &Candidate) -> Option<String> {
-        doubt_of_rot(&self.plan.root, self.recorder.catalog(), file)
-    }
-}
-
-fn doubt_of_rot(root: &Root, catalog: &Catalog, file: &Candidate) -> Option<String> {
-    let row = file.sound_row()?;
-    if mapped_write::is_open_for_writing(root, file.path.as_bytes()) == Some(true) {
-        let why = "another process has it open for writing, and may have changed it in memory \
-                   (mmap) without a new date";
-        return Some(why.to_owned());
-    }
-    let kind = &catalog.file_system(file.entry.file_system).volume.kind;
-    let unseen_write_max_ns = mapped_write::unseen_write_max_ns(kind);
-    row.record.may_hide_mapped_write(unseen_write_max_ns).then(|| {
-        "it was last seen as recorded so soon after its last change that a program may have \
-         changed it in memory (mmap) since, without a new date"
-            .to_owned()
-    })
 }

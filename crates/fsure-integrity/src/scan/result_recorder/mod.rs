@@ -1,10 +1,12 @@
 //! Counts and reports each verdict and, if the rules allow it, writes it.
 
+mod finish;
+
 use std::collections::BTreeSet;
 
 use super::apply_update_rules::decide;
 use super::commits::CommitSchedule;
-use super::excluded::{self, NestedRoots};
+use super::excluded;
 use super::future_changes::FutureChanges;
 use super::known_damage::{self, JudgedDamage};
 use super::metadata;
@@ -12,7 +14,6 @@ use super::missing_files::MissingFiles;
 use super::mtime_reliability::MtimeReliability;
 use super::path_result::PathResult;
 use super::precheck::{self, Sample};
-use super::progress_estimate::judges_all;
 use super::run_report::RunReport;
 use super::run_time::{RunTime, seconds};
 use super::signed_excludes::ObeyedPatterns;
@@ -20,12 +21,12 @@ use super::tombstones::TombstoneSweep;
 use super::verified_sequence::{SequencePlace, VerifiedPathRange, VerifiedSequence};
 use super::{Purpose, ScanPlan};
 use crate::catalog::{
-    Audit, Catalog, Claims, Row, StoredMetadata, StoredRow, UnfinishedBlocks, VerificationDates,
-    VerifiedRange, check_pages, forget_tombstones,
+    Audit, Catalog, Row, StoredMetadata, StoredRow, UnfinishedBlocks, VerificationDates,
+    VerifiedRange, check_pages,
 };
 use crate::model::{
-    Basis, Entry, EntryKind, Metadata, MetadataChange, Offline, Outcome, Record, ScanMonitor,
-    StopReason, Verdict, Verification,
+    Basis, Entry, EntryKind, Metadata, MetadataChange, Offline, Record, ScanMonitor, StopReason,
+    Verdict,
 };
 use crate::tree::ExcludeReason;
 use fsure_core::block_hash::BlockValue;
@@ -72,17 +73,6 @@ pub(super) struct ResultRecorder<'a> {
     generation: Option<u64>,
 }
 
-/// Returns true if a run reads every recorded file that it comes by, in the order of paths, and
-/// notes that it did.
-fn reads_all(plan: &ScanPlan) -> bool {
-    let is_full = match &plan.purpose {
-        Purpose::Status => false,
-        Purpose::Verify => plan.scrub.is_none(),
-        Purpose::Update(rules) => rules.full && !rules.only_completes,
-    };
-    is_full && plan.may_write && !plan.is_list
-}
-
 impl<'a> ResultRecorder<'a> {
     pub(super) fn new(
         plan: &'a ScanPlan,
@@ -109,7 +99,7 @@ impl<'a> ResultRecorder<'a> {
             cut_off: BTreeSet::new(),
             tombstones: TombstoneSweep::new(&plan.purpose, time.now_s()),
             patterns: ObeyedPatterns::default(),
-            sequence: reads_all(plan).then(VerifiedSequence::default),
+            sequence: VerifiedSequence::of(plan),
             generation: None,
             catalog,
         }
@@ -212,13 +202,8 @@ impl<'a> ResultRecorder<'a> {
         let (Some(sequence), Some(place)) = (&mut self.sequence, result.sequence_place) else {
             return false;
         };
-        let is_later = result.row().is_some_and(|row| {
-            dates.verified_s >= row.record.verified_s
-                && dates.hashed_ns.is_none_or(|hashed_ns| hashed_ns >= row.record.hashed_ns)
-        });
-        let is_in_range = is_later
-            && result.moved_row().is_none()
-            && sequence.verified(place, &result.path, dates);
+        let is_in_range =
+            result.can_be_dated(dates) && sequence.verified(place, &result.path, dates);
         if is_in_range {
             result.sequence_place = None;
         }
@@ -714,141 +699,6 @@ impl<'a> ResultRecorder<'a> {
                 Ok(())
             }
             other => other,
-        }
-    }
-
-    /// Commits what is left and hands over the outcome. `claims` are those of
-    /// all rows, if they have to be known.
-    pub(super) fn finish(&mut self, claims: Option<Claims>) -> Result<Outcome> {
-        if !self.is_stopped() || self.is_over {
-            let known_roots = self.finish_nested_roots()?;
-            if let Some(why) = self.patterns.check_unjudged() {
-                self.report.distrust(why);
-            }
-            let choices = self.catalog.options();
-            let claims = claims.map(|claims| claims.finish(&known_roots, choices));
-            self.report.outcome_mut().claims = claims.map(|claimed| claimed.digest);
-        }
-        if self.report.outcome().scrub.is_some() && self.may_write && self.catalog.is_writing() {
-            let forgotten = self.catalog.findings_mut().prune();
-            self.stop_on_write_error(forgotten)?;
-        }
-        if self.report.outcome().stopped.is_some() && judges_all(self.plan) {
-            let outcome = self.report.outcome_mut();
-            outcome.unjudged_files = Some(self.catalog.files().saturating_sub(outcome.with_record));
-        }
-        let is_complete = !self.is_stopped() && self.plan.walk.scope.is_root();
-        let is_update = self.report.outcome().is_update;
-        if is_complete && self.may_write && is_update && self.catalog.is_writing() {
-            let forgotten = self.catalog.unfinished_files_mut().forget_all();
-            self.stop_on_write_error(forgotten)?;
-        }
-        if self.plan.scrub.is_some() && !self.is_halted {
-            self.report_known_damage()?;
-        }
-        if let Some(scrub) = &mut self.report.outcome_mut().scrub {
-            scrub.note_too_large(&self.cut_off);
-        }
-        if let Some(warning) = self.future_changes.warning() {
-            self.report.warn(&warning);
-        }
-        self.forget_tombstones()?;
-        self.note_verification()?;
-        if !self.is_stopped() && self.may_write {
-            let result = self.mtimes.end(self.catalog, &self.plan.walk.scope);
-            self.stop_on_write_error(result)?;
-        }
-        self.commit()?;
-        self.shrink();
-        Ok(self.report.take_outcome())
-    }
-
-    /// Reports and records the nested roots that came and went. Returns those that had been
-    /// recorded.
-    fn finish_nested_roots(&mut self) -> Result<Vec<RelPath>> {
-        let known = self.catalog.nested_roots().all()?;
-        let found = self.report.outcome().nested_roots.clone();
-        let roots = NestedRoots { known, found };
-        for path in roots.absent(&self.plan.walk.scope) {
-            let forgets = match &self.plan.purpose {
-                Purpose::Update(rules) => self.may_write && rules.accept.covers(path),
-                _ => false,
-            };
-            if forgets {
-                let forgotten = self.catalog.nested_roots_mut().set(path, false);
-                self.stop_on_write_error(forgotten)?;
-            } else {
-                self.report.outcome_mut().absent_roots.push(path.clone());
-            }
-        }
-        if let Some(path) = roots.unrecorded().next().filter(|_| self.plan.binds_claims) {
-            let path = path.display();
-            self.report
-                .distrust(format!("{path} has a record of its own, of which it knows nothing"));
-        }
-        for path in roots.unrecorded() {
-            if self.report.outcome().is_update && self.may_write {
-                let remembered = self.catalog.nested_roots_mut().set(path, true);
-                self.stop_on_write_error(remembered)?;
-            }
-        }
-        Ok(roots.known)
-    }
-
-    /// Reports the known damage below the scope that a scrub did not come to.
-    fn report_known_damage(&mut self) -> Result<()> {
-        let (scope, mut after) = (&self.plan.walk.scope, None);
-        while let Some((last, unjudged)) =
-            self.judged_damage.next_unjudged(self.catalog, scope, after.as_ref())?
-        {
-            for result in unjudged {
-                self.report.add_result(&result, false);
-            }
-            after = Some(last);
-        }
-        Ok(())
-    }
-
-    /// Drops the tombstones that are due, at the end of a run.
-    fn forget_tombstones(&mut self) -> Result<()> {
-        let Some(until_s) = self.tombstones.due_until_s(self.catalog) else { return Ok(()) };
-        if self.is_stopped() || !self.may_write || !self.precheck_once()? {
-            return Ok(());
-        }
-        let forgotten = forget_tombstones(self.catalog, &self.plan.walk.scope, until_s);
-        self.report.outcome_mut().forgotten = *forgotten.as_ref().unwrap_or(&0);
-        self.stop_on_write_error(forgotten.map(drop))
-    }
-
-    /// Notes how much was verified, if anything was.
-    fn note_verification(&mut self) -> Result<()> {
-        let hashed = self.report.outcome().hashed;
-        let is_of_use = self.plan.purpose == Purpose::Verify && hashed > 0;
-        if !is_of_use || !self.may_write || self.is_halted || !self.precheck_once()? {
-            return Ok(());
-        }
-        let noted = self.catalog.history().last_generation().and_then(|generation| {
-            self.catalog.history_mut().note_verification(&Verification {
-                at_s: self.time.now_s(),
-                command: self.plan.command.to_owned(),
-                generation,
-                files: hashed,
-                bytes: self.bytes_read_and_judged,
-                exit_code: self.report.outcome().exit_code().number(),
-            })
-        });
-        self.stop_on_write_error(noted)
-    }
-
-    /// Gives the space of what was dropped back to the disk. That it cannot be
-    /// done, on a full disk for one, costs nothing but the space.
-    fn shrink(&mut self) {
-        if self.report.outcome().forgotten == 0 || self.is_stopped() || !self.may_write {
-            return;
-        }
-        if let Err(error) = self.catalog.shrink() {
-            let warning = format!("{error}: what was dropped is gone, and the file stays as large");
-            self.report.warn(&warning);
         }
     }
 }
