@@ -168,14 +168,17 @@ enum Answered {
 }
 
 fn ask(socket: &Path, line: &str) -> Result<Answered> {
-    use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound, TimedOut, UnexpectedEof};
+    use io::ErrorKind::{
+        BrokenPipe, ConnectionRefused, ConnectionReset, NotFound, TimedOut, UnexpectedEof,
+    };
     match control_socket::ask(socket, line, Some(control_socket::AT_ONCE)) {
         Ok(answer) => serde_json::from_str(&answer).map(Answered::By).map_err(|error| {
             Error::Internal(format!("an answer on {}: {error}", socket.display()))
         }),
         Err(error) => match error.kind() {
             TimedOut => Ok(Answered::Silence),
-            ConnectionRefused | ConnectionReset | NotFound | UnexpectedEof => {
+            // One that ends just now closes its socket before or behind the question.
+            BrokenPipe | ConnectionRefused | ConnectionReset | NotFound | UnexpectedEof => {
                 Ok(Answered::NoProcess)
             }
             _ => Err(error).context("ask", socket),
