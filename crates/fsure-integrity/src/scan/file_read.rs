@@ -179,6 +179,11 @@ impl FileRead {
         Some(self.digest_small(0, context))
     }
 
+    /// Returns true if a read has failed.
+    pub(super) fn has_failed_read(&self) -> bool {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).needed_second_read
+    }
+
     /// Notes that a read has failed: if another one does not, that is reported.
     pub(super) fn note_failed_read(&self) {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);

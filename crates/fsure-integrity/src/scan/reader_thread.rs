@@ -140,6 +140,11 @@ impl ReaderLoop {
                 self.report(file_read.order, reading, context);
                 None
             }
+            // Trouble is looked into where it was met.
+            None if file_read.has_failed_read() => {
+                self.work_on(&Arc::new(file_read), context);
+                None
+            }
             _ => Some(file_read.order),
         }
     }

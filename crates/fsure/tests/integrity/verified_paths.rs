@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::forger::forge;
-use crate::support::{Recorded, Tree, content};
+use crate::support::{Recorded, Tree, content, fsure};
 
 const NONE: [&str; 0] = [];
 
@@ -116,4 +116,45 @@ fn a_catalog_of_version_3_is_read_and_goes_on() {
     for command in ["status", "update"] {
         assert_eq!(recorded.run(command, &NONE).code, 6, "{command}");
     }
+}
+
+/// Blocks of a large file that are kept while it is read must not be taken for its content the
+/// next time.
+#[test]
+fn a_large_file_is_read_again_by_each_full_update() {
+    let tree = Tree::new();
+    tree.write("sub/small", content(100, 1));
+    let large = std::fs::File::create(tree.path("sub/large")).expect("create");
+    large.set_len(300 << 20).expect("size");
+    let recorded = Recorded::inside(tree.root());
+    recorded.record();
+    recorded.age_records();
+    let full = || {
+        let sub = tree.path("sub");
+        let run = fsure(&["update".as_ref(), "--full".as_ref(), sub.as_os_str()]);
+        let sql = "SELECT count(*) FROM unfinished";
+        let kept: i64 = recorded.connect().query_row(sql, [], |row| row.get(0)).expect("count");
+        assert_eq!(kept, 0, "{run:?}");
+        run.code
+    };
+    assert_eq!(full(), 0);
+    tree.flip("sub/large", 5);
+    assert_eq!(full(), 3, "the flipped byte is read");
+}
+
+#[test]
+fn a_file_that_came_back_is_in_no_range_of_its_neighbours() {
+    let (tree, recorded) = stale_tree();
+    let path = tree.path("sub/20");
+    let modified = std::fs::metadata(&path).and_then(|stat| stat.modified()).expect("a date");
+    std::fs::remove_file(&path).expect("remove");
+    assert_eq!(recorded.update().count("missing"), 1);
+    tree.write("sub/20", content(100, 20));
+    let file = std::fs::File::options().write(true).open(&path).expect("open");
+    file.set_modified(modified).expect("set the date");
+    let report = recorded.run("update", &["--full"]);
+    assert_eq!((report.code, report.count("new")), (0, 0), "{report:?}");
+    let expected = [("sub/00", "sub/19\0"), ("sub/21", "sub/39\0")];
+    assert_eq!(ranges(&recorded), expected.map(|(first, end)| (first.into(), end.into())));
+    assert_eq!(verified_lately(&recorded), 40);
 }

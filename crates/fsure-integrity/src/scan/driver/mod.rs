@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use fsure_os::device::DeviceClass;
 use fsure_os::{Kind, Stat};
 
-use super::ScanPlan;
 use super::candidate::Candidate;
 use super::entry_builder::{EntryBuilder, granularity_ns};
 use super::evaluate::{self, Evaluation, ReadResult};
@@ -37,6 +36,7 @@ use super::result_recorder::ResultRecorder;
 use super::scrub_budget::Deadline;
 use super::scrub_queue::{ScrubQueue, ScrubState};
 use super::verified_sequence::SequencePlace;
+use super::{Purpose, ScanPlan};
 use crate::catalog::{Catalog, Claims, RecheckPriority, StoredRow, UnfinishedBlocks};
 use crate::model::{Basis, Entry, Evidence, Outcome, Progress, ScanMonitor, StopReason, Verdict};
 use crate::tree::{Walk, WalkOptions};
@@ -139,12 +139,13 @@ impl<'a> ScanDriver<'a> {
     }
 
     fn run(&mut self) -> Result<()> {
-        // Others check while their first files are read.
-        if self.plan.scrub.is_some() {
+        if self.plan.purpose == Purpose::Verify {
             self.recorder.precheck_once()?;
         }
         self.begin_scrub()?;
         self.drive_until_idle()?;
+        // What is written from here on may be of a path in one of them.
+        self.recorder.write_ranges()?;
         if !self.is_halted() && self.finish_walk()? {
             self.are_names_known = true;
             self.drive_until_idle()?;

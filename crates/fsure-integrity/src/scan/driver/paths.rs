@@ -130,6 +130,11 @@ impl ScanDriver<'_> {
             }
             Planned::Read(mut file, algorithms) => {
                 file.sequence_place = self.sequence_place.take();
+                if file.sequence_place.is_none() && file.stored.is_some() {
+                    // A tombstone that came back, or a row that is not one of a file: what is
+                    // written for it must not get the dates of files around it.
+                    self.recorder.end_range();
+                }
                 let pending = Box::new(PendingRead::new(file, algorithms));
                 match self.plan.scrub {
                     Some(_) => self.read_due(pending),

@@ -14,6 +14,7 @@ use super::missing_files::MissingFiles;
 use super::mtime_reliability::MtimeReliability;
 use super::path_result::PathResult;
 use super::precheck::{self, Sample};
+use super::read_request::KEEP_PARTS_MIN;
 use super::run_report::RunReport;
 use super::run_time::{RunTime, seconds};
 use super::signed_excludes::ObeyedPatterns;
@@ -192,6 +193,14 @@ impl<'a> ResultRecorder<'a> {
     /// Ends the range of verified paths at a file, if it is in the sequence.
     pub(super) fn end_range_at(&mut self, place: Option<SequencePlace>) {
         if let (Some(sequence), Some(place)) = (&mut self.sequence, place) {
+            sequence.not_verified(place);
+        }
+    }
+
+    /// Ends the range of verified paths at a path that has no place in the sequence.
+    pub(super) fn end_range(&mut self) {
+        if let Some(sequence) = &mut self.sequence {
+            let place = sequence.push();
             sequence.not_verified(place);
         }
     }
@@ -469,7 +478,13 @@ impl<'a> ResultRecorder<'a> {
         if !result.verdict.is_damage() || result.basis != Basis::Content || !self.precheck_once()? {
             return Ok(());
         }
-        self.note_found(result)
+        self.note_found(result)?;
+        if result.size() >= KEEP_PARTS_MIN && self.may_write {
+            // All of it is read again the next time.
+            let forgotten = self.catalog.unfinished_files_mut().forget(&result.path);
+            self.stop_on_write_error(forgotten)?;
+        }
+        Ok(())
     }
 
     fn note_found(&mut self, result: &PathResult) -> Result<()> {
@@ -484,7 +499,9 @@ impl<'a> ResultRecorder<'a> {
         if !self.precheck_once()? {
             return Ok(false);
         }
-        let seen_again = change.seen_again(result.row());
+        // Of a large file more is written than its row: the parts that were kept of it go.
+        let is_small = result.size() < KEEP_PARTS_MIN;
+        let seen_again = change.seen_again(result.row()).filter(|_| is_small);
         let is_in_range = seen_again.is_some_and(|dates| self.verify_in_range(result, dates));
         let before = result.row().map(|row| &row.record);
         let after = change.record().filter(|_| accepts).cloned();
@@ -641,7 +658,7 @@ impl<'a> ResultRecorder<'a> {
     }
 
     /// Writes the ranges of paths that were verified since the last commit.
-    fn write_ranges(&mut self) -> Result<()> {
+    pub(super) fn write_ranges(&mut self) -> Result<()> {
         let Some(sequence) = self.sequence.as_mut().filter(|sequence| sequence.has_new()) else {
             return Ok(());
         };
