@@ -62,7 +62,7 @@ pub(super) struct SegmentResult {
 
 impl FileRead {
     /// Opens a small file that is in memory as a whole, with the stat that it had when it was
-    /// ordered. Gives the order back if it is none such.
+    /// ordered. The error is the order of a file that is large or not in memory.
     pub(super) fn open_resident(
         shared: &ReaderShared,
         order: ReadRequest,

@@ -124,8 +124,8 @@ impl ReaderLoop {
         self.read_pack(pack.take(), context);
     }
 
-    /// Reads a small file that is in memory as a whole. Gives the order back if it is none such,
-    /// or not the file that was ordered any more: it is opened anew then.
+    /// Reads a small file that is in memory as a whole. Returns the order if the file is large, not
+    /// in memory or has changed since its listing: the caller opens it anew.
     fn read_resident(
         &mut self,
         order: ReadRequest,
@@ -140,7 +140,7 @@ impl ReaderLoop {
                 self.report(file_read.order, reading, context);
                 None
             }
-            // Trouble is looked into where it was met.
+            // The error belongs to this open file; another one might read without it.
             None if file_read.has_failed_read() => {
                 self.work_on(&Arc::new(file_read), context);
                 None

@@ -232,7 +232,7 @@ impl Shared {
             }
             let unserved = new_tasks.saturating_sub(board.idle);
             for _ in 0..unserved.min(self.threads_max.saturating_sub(board.at_work())) {
-                // Without it the others list on, and if there is none the first has said so.
+                // The thread that finds these folders goes on without another one.
                 if self.start_one(&mut board).is_err() {
                     break;
                 }

@@ -279,7 +279,7 @@ mod tests {
         unreadable.readable[0] = !2;
         let mut other = old;
         other[4096..8192].fill(7);
-        assert!(unreadable.is_from_heal(&now(other.clone())), "nobody knows what was there");
+        assert!(unreadable.is_from_heal(&now(other.clone())), "what was there is not known");
         other[0] = 7;
         assert!(!unreadable.is_from_heal(&now(other)));
     }
