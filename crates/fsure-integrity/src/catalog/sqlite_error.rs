@@ -56,6 +56,23 @@ pub(super) fn connect(file: &Path, extra: OpenFlags) -> Result<Connection> {
     }
 }
 
+/// Returns the reason why a database file is not as SQLite left it: it ends within a page.
+/// SQLite takes what is missing of its last page for zeros, which is right by chance only.
+pub(super) fn length_objection(
+    connection: &Connection,
+    file: &Path,
+) -> rusqlite::Result<Option<String>> {
+    // A transaction keeps other processes from writing, and takes back what one left half done.
+    let reading = connection.unchecked_transaction()?;
+    let page_size: i64 = reading.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    reading.query_row("SELECT count(*) FROM main.sqlite_master", [], |_| Ok(()))?;
+    // A database without a name has no length.
+    let length = os_path::length(file).unwrap_or(0);
+    reading.commit()?;
+    let why = || format!("its length of {length} bytes is not a whole number of pages");
+    Ok((length % page_size.unsigned_abs() != 0).then(why))
+}
+
 /// A transaction has to be rolled back, but the medium does not permit writing.
 const SQLITE_READONLY_ROLLBACK: i32 = 776;
 

@@ -28,7 +28,9 @@ use super::root_row::{self, FileSystem, MADE_BY, RecordTotals, RootRow, RootSett
 use super::row_checksum::RowChecksum;
 use super::schema::{self, HEAD_BYTES};
 use super::scrub_queue::ScrubQueue;
-use super::sqlite_error::{connect, foreign, lost, map_sqlite_error, not_written, untrusted};
+use super::sqlite_error::{
+    connect, foreign, length_objection, lost, map_sqlite_error, not_written, untrusted,
+};
 use super::table_total::{CountedTable, TableTotals};
 use super::verified_paths::{VerificationDates, VerifiedPaths};
 use super::verified_ranges::VerifiedRanges;
@@ -184,6 +186,9 @@ impl Catalog {
             return Err(Error::RecordTooNew { catalog, version, known: schema::VERSION });
         }
         if let Some(why) = schema::objection(&connection).map_err(|e| blame(&e))? {
+            return Err(untrusted(file, why));
+        }
+        if let Some(why) = length_objection(&connection, file).map_err(|e| blame(&e))? {
             return Err(untrusted(file, why));
         }
         let is_writable = !connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(true);
