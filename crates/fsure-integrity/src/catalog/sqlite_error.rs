@@ -70,7 +70,7 @@ pub(super) fn length_objection(
     let length = os_path::length(file).unwrap_or(0);
     reading.commit()?;
     let why = || format!("its length of {length} bytes is not a whole number of pages");
-    Ok((length % page_size.unsigned_abs() != 0).then(why))
+    Ok((!length.is_multiple_of(page_size.unsigned_abs())).then(why))
 }
 
 /// A transaction has to be rolled back, but the medium does not permit writing.

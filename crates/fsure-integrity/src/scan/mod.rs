@@ -58,6 +58,8 @@ mod size_filter;
 mod stage_tests;
 mod stat_thread;
 mod tombstones;
+#[cfg(test)]
+mod tree_tests;
 mod update_rules;
 mod verified_sequence;
 mod watchdog;
@@ -79,6 +81,8 @@ use fsure_core::{Clock, Result};
 pub use io_options::{DEPTH_MAX, IoOptions, RateLimiter, THREADS_MAX};
 use progress_estimate::Estimate;
 use reader_context::ReadCounters;
+use reader_pool::Pool;
+use scrub_budget::Deadline;
 pub use scrub_budget::{Budget, ScrubRules};
 pub use size_filter::SizeFilter;
 pub use update_rules::{Accept, Forget, TOMBSTONE_AGE, UpdateRules};
@@ -163,7 +167,8 @@ pub fn scan(plan: &ScanPlan, catalog: &mut Catalog, monitor: &dyn ScanMonitor) -
     metadata::warn_unreadable_xattrs(plan.meta, monitor);
     let meter = Arc::new(ReadCounters::default());
     let estimate = Arc::new(Estimate::new(plan, catalog));
-    let driver = ScanDriver::new(plan, catalog, monitor, (&meter, &estimate))?;
+    let pool = Pool::new(plan, Arc::clone(&meter), Deadline::new(plan.scrub.as_ref(), &plan.clock));
+    let driver = ScanDriver::new(plan, catalog, monitor, (&meter, &estimate), pool)?;
     // Ends the count, whether it has begun or not, when it is dropped.
     let (_run, run_is_over) = bounded(0);
     if plan.scrub.is_none() && plan.purpose != Purpose::Status && !estimate.is_final() {

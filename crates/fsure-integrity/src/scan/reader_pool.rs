@@ -109,6 +109,11 @@ impl Pool {
         }
     }
 
+    /// Returns the end of the run that the readers keep to.
+    pub(super) fn ending(&self) -> Deadline {
+        self.shared.ending.clone()
+    }
+
     /// Returns the class of the device of a folder below the root, by which it is read.
     pub(super) fn class(&mut self, folder: &RelPath) -> DeviceClass {
         let stat = self.shared.opener.root().stat(folder.as_bytes());

@@ -33,7 +33,6 @@ use super::reader_context::ReadCounters;
 use super::reader_pool::{AbandonedRead, IN_FLIGHT_MAX, Pool};
 use super::reader_thread::ReaderEvent;
 use super::result_recorder::ResultRecorder;
-use super::scrub_budget::Deadline;
 use super::scrub_queue::{ScrubQueue, ScrubState};
 use super::verified_sequence::SequencePlace;
 use super::{Purpose, ScanPlan};
@@ -98,10 +97,10 @@ impl<'a> ScanDriver<'a> {
         plan: &'a ScanPlan,
         catalog: &'a mut Catalog,
         monitor: &'a dyn ScanMonitor,
-        (meter, estimate): (&'a Arc<ReadCounters>, &'a Estimate),
+        (meter, estimate): (&'a ReadCounters, &'a Estimate),
+        mut pool: Pool,
     ) -> Result<Self> {
-        let ending = Deadline::new(plan.scrub.as_ref(), &plan.clock);
-        let mut pool = Pool::new(plan, Arc::clone(meter), ending.clone());
+        let ending = pool.ending();
         let source = source_of(plan, catalog, &mut pool)?;
         let recorder = ResultRecorder::new(plan, catalog, monitor);
         Ok(Self {
