@@ -410,10 +410,12 @@ impl Run {
 fn recovered(copy: &Path) -> (Tree, Duration) {
     sh(&format!("mount -o loop {} {COPY}", copy.display()));
     let folder = Path::new(COPY).join("work");
-    // As the user who put it into RAM: root does not finish what another user has left.
-    let owner = fs::metadata(&folder).expect("it is there").uid();
+    // As the user who put it into RAM: root does not finish what another user has left. And in
+    // the group of that user, or the owner of a folder that recovery makes could not be set.
+    let owner = fs::metadata(&folder).expect("it is there");
     let mut recover = Command::new(FSURE);
-    let run = recover.args(["ram", "recover", "--json"]).arg(&folder).uid(owner).output();
+    let recover = recover.args(["ram", "recover", "--json"]).arg(&folder);
+    let run = recover.uid(owner.uid()).gid(owner.gid()).output();
     let run = run.expect("start");
     assert!(run.status.success(), "{run:?}");
     let line = String::from_utf8_lossy(&run.stdout);
