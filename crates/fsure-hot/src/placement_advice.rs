@@ -123,7 +123,7 @@ pub fn advise(seen: &FolderUse) -> Recommendation {
                    in it";
         return recommend(Advice::Exclude, why.to_owned());
     }
-    if let Some(why) = no_room(seen) {
+    if let Some(why) = size_objection(seen) {
         return recommend(Advice::Exclude, why);
     }
     if seen.missed > seen.durable {
@@ -140,7 +140,7 @@ pub fn advise(seen: &FolderUse) -> Recommendation {
 
 /// Returns the reason why the folder does not fit into memory; `None` if it fits, or if the
 /// free memory is not known.
-fn no_room(seen: &FolderUse) -> Option<String> {
+fn size_objection(seen: &FolderUse) -> Option<String> {
     let Some(size) = seen.size else {
         return Some("it is too large to be counted in a moment, and so for memory".to_owned());
     };
