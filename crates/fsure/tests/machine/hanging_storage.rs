@@ -101,7 +101,7 @@ impl Setting {
 
 #[test]
 fn what_does_not_answer_is_unreadable_and_the_rest_is_judged() {
-    let _alone = crate::support::serial::alone();
+    let _turn = crate::support::serial::waiting();
     let Some(setting) = setting("what_does_not_answer_is_unreadable") else { return };
     for silent in [&["small/042"][..], &["large"], &["large", "small/007", "small/042"]] {
         let report = setting.verify(silent);
@@ -119,7 +119,7 @@ fn what_does_not_answer_is_unreadable_and_the_rest_is_judged() {
 
 #[test]
 fn a_folder_that_does_not_answer_hides_nothing() {
-    let _alone = crate::support::serial::alone();
+    let _turn = crate::support::serial::waiting();
     let Some(setting) = setting("a_folder_that_does_not_answer_hides_nothing") else { return };
     let report = setting.verify(&["small"]);
     assert_eq!(report.code, 4, "{report:?}");
@@ -130,7 +130,7 @@ fn a_folder_that_does_not_answer_hides_nothing() {
 
 #[test]
 fn storage_that_never_answers_is_given_up() {
-    let _alone = crate::support::serial::alone();
+    let _turn = crate::support::serial::waiting();
     let Some(setting) = setting("storage_that_never_answers_is_given_up") else { return };
     let all: Vec<_> = (0..100).map(|number| format!("small/{number:03}")).collect();
     let report = setting.verify(&all.iter().map(String::as_str).collect::<Vec<_>>());
@@ -140,7 +140,7 @@ fn storage_that_never_answers_is_given_up() {
 
 #[test]
 fn an_interrupt_waits_for_no_answer() {
-    let _alone = crate::support::serial::alone();
+    let _turn = crate::support::serial::waiting();
     let Some(setting) = setting("an_interrupt_waits_for_no_answer") else { return };
     for (silent, command) in
         [("large", "verify"), ("small/042", "verify"), ("small", "verify"), ("small", "status")]
@@ -155,7 +155,7 @@ fn an_interrupt_waits_for_no_answer() {
 
 #[test]
 fn one_inode_that_does_not_answer_is_asked_for_once() {
-    let _alone = crate::support::serial::alone();
+    let _turn = crate::support::serial::waiting();
     let Some(setting) = setting("one_inode_that_does_not_answer") else { return };
     let names: Vec<_> = (0..40).map(|number| format!("other-{number:02}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).chain(["other"]).collect();
@@ -167,7 +167,7 @@ fn one_inode_that_does_not_answer_is_asked_for_once() {
 
 #[test]
 fn an_abandoned_reader_keeps_no_thread_waiting() {
-    let _alone = crate::support::serial::alone();
+    let _turn = crate::support::serial::waiting();
     let Some(setting) = setting("an_abandoned_reader_keeps_no_thread_waiting") else { return };
     let args = ["verify", "--timeout", "3s", "--threads", "1", "--depth", "1"];
     let report = std::thread::scope(|scope| {
@@ -187,7 +187,7 @@ fn an_abandoned_reader_keeps_no_thread_waiting() {
 
 #[test]
 fn what_is_asked_for_between_reads_does_not_keep_ctrl_c_waiting() {
-    let _alone = crate::support::serial::alone();
+    let _turn = crate::support::serial::waiting();
     let Some(setting) = setting("what_is_asked_for_between_reads") else { return };
     let report = setting.run(&["link"], &["verify"], true);
     assert_eq!(report.code, 130, "{report:?}");
@@ -196,7 +196,7 @@ fn what_is_asked_for_between_reads_does_not_keep_ctrl_c_waiting() {
 
 #[test]
 fn few_open_files_are_enough() {
-    let _alone = crate::support::serial::alone();
+    let _turn = crate::support::serial::waiting();
     let tree = Tree::new();
     for number in 0..3000 {
         tree.write(format!("{number}"), content(100, number));

@@ -188,7 +188,11 @@ fn what_a_command_takes_is_taken_of_the_share() {
         let mut command = command.stdin(std::process::Stdio::piped()).spawn().expect("start");
         // The table does not change, so that the share is less by half of what these take.
         let expected = before - 300;
-        support::ram_machine::wait_while(|| planned() > expected);
+        support::ram_machine::wait_while(|| {
+            // Each plan is a process.
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            planned() > expected
+        });
         drop(command.stdin.take());
         command.wait().expect("wait");
         assert_eq!(planned(), before, "the note is gone with the command");

@@ -1,16 +1,23 @@
 //! Tests that take turns: what they look at is one of the whole machine.
 
 use std::fs::File;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+static MACHINE: RwLock<()> = RwLock::new(());
 
 /// A test's turn, until this is dropped.
 pub struct Turn(File);
 
 /// Waits until no other test of this program that asked for it has the machine, and has
 /// it until the answer is dropped. Cargo runs no two test programs at a time.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static MACHINE: Mutex<()> = Mutex::new(());
-    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+pub fn alone() -> RwLockWriteGuard<'static, ()> {
+    MACHINE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The same for a test that waits most of its time, and has the machine together with others of
+/// its kind.
+pub fn waiting() -> RwLockReadGuard<'static, ()> {
+    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Waits for all tests before that have zram devices, in other processes, too: the
