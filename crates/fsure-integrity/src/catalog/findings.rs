@@ -177,7 +177,7 @@ impl<D: Deref<Target = Database>> Findings<D> {
     }
 
     /// Returns true if anything was found of any file that is not as recorded.
-    fn are_any(&self) -> bool {
+    pub fn are_any(&self) -> bool {
         self.database.total(CountedTable::Finding).rows() > 0
     }
 

@@ -51,7 +51,10 @@ impl Catalog {
             last = stored.path().as_bytes();
         }
         for row in page.iter().filter_map(StoredRow::sound) {
-            self.fetched.add(row);
+            // An audit objects to a row of a file system that the catalog does not know.
+            if self.knows_file_system(row.record.entry.file_system) {
+                self.fetched.add(row);
+            }
         }
         for stored in &mut page {
             self.verified_paths.add_to(stored);

@@ -374,9 +374,10 @@ impl Catalog {
         })
     }
 
-    /// Returns true if the number is that of a recorded file system.
+    /// Returns true if the number is that of a recorded file system. One that this run has met
+    /// may have the number of one whose row was lost.
     pub(super) fn knows_file_system(&self, id: FileSystemId) -> bool {
-        self.file_systems.iter().any(|known| known.id == id)
+        self.file_systems.iter().any(|known| known.id == id && known.is_stored)
     }
 
     /// A file system by its number.

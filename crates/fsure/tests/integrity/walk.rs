@@ -138,6 +138,14 @@ fn other_file_systems_are_left_out_unless_asked_for() {
     let report = recorded.verify();
     assert_clean(&report, "update remembers it");
     assert_eq!(report.count("ok"), 2, "{report:?}");
+    let whole = recorded.catalog_bytes();
+    recorded.edit("DELETE FROM file_system WHERE id = (SELECT max(id) FROM file_system)");
+    for (command, options) in [("verify", &[""; 0][..]), ("update", &[]), ("update", &["--full"])] {
+        // A new number would be that of the lost row, and its rows would be believed.
+        let report = recorded.run(command, options);
+        assert_eq!(report.code, 6, "{command} {options:?}, a file system is lost: {report:?}");
+    }
+    std::fs::write(&recorded.catalog, whole).expect("put back");
     let report = recorded.run("verify", &["--cross-file-systems=false"]);
     let seen = (report.code, report.verdict("mounted/inner"));
     assert_eq!(seen, (5, Some("ignored".into())), "what is recorded is not judged: {report:?}");

@@ -138,13 +138,20 @@ impl<'a> ScanDriver<'a> {
     }
 
     fn run(&mut self) -> Result<()> {
-        if self.plan.purpose == Purpose::Verify {
+        // A run that writes checks the record before its first write. Without a lock, another
+        // process may be writing: the earlier, the less.
+        let is_verify = self.plan.purpose == Purpose::Verify;
+        if self.plan.scrub.is_some() || is_verify && !self.plan.may_write {
             self.recorder.precheck_once()?;
         }
         self.begin_scrub()?;
         self.drive_until_idle()?;
         // What is written from here on may be of a path in one of them.
         self.recorder.write_ranges()?;
+        // Names that are gone or damaged in the record are looked for among those that wait.
+        if is_verify && !self.is_halted() && !self.recorder.has_shown_all() {
+            self.recorder.precheck_once()?;
+        }
         if !self.is_halted() && self.finish_walk()? {
             self.are_names_known = true;
             self.drive_until_idle()?;
@@ -158,7 +165,7 @@ impl<'a> ScanDriver<'a> {
         // A run that wrote has checked its record before. One that did not has
         // usually fetched every row by now; a row that no page shows is damaged
         // or outside of the scope, and only the whole check tells which.
-        if !self.is_halted() && !self.recorder.catalog().has_shown_all() {
+        if !self.is_halted() && !self.recorder.has_shown_all() {
             self.recorder.precheck_once()?;
         }
         Ok(())

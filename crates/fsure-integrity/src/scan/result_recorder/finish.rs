@@ -116,7 +116,11 @@ impl ResultRecorder<'_> {
     fn note_verification(&mut self) -> Result<()> {
         let hashed = self.report.outcome().hashed;
         let is_of_use = self.plan.purpose == Purpose::Verify && hashed > 0;
-        if !is_of_use || !self.may_write || self.is_halted || !self.precheck_once()? {
+        if !is_of_use || !self.may_write || self.is_halted {
+            return Ok(());
+        }
+        // It may find that the record cannot be written.
+        if !self.precheck_once()? || !self.may_write {
             return Ok(());
         }
         let noted = self.catalog.history().last_generation().and_then(|generation| {

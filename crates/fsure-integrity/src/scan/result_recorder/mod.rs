@@ -70,6 +70,9 @@ pub(super) struct ResultRecorder<'a> {
     patterns: ObeyedPatterns,
     /// The recorded files in their order, if the run reads all of them.
     sequence: Option<VerifiedSequence>,
+    /// Number of small files that were as recorded, and of which nothing is written but their
+    /// range.
+    intact_files: u64,
     /// The number of the generation that the run makes, once it makes one.
     generation: Option<u64>,
 }
@@ -101,6 +104,7 @@ impl<'a> ResultRecorder<'a> {
             tombstones: TombstoneSweep::new(&plan.purpose, time.now_s()),
             patterns: ObeyedPatterns::default(),
             sequence: VerifiedSequence::of(plan),
+            intact_files: 0,
             generation: None,
             catalog,
         }
@@ -217,6 +221,18 @@ impl<'a> ResultRecorder<'a> {
             result.sequence_place = None;
         }
         is_in_range
+    }
+
+    /// Takes a small file that is as recorded into its range. Returns false if something else
+    /// has to be written of it. Nothing is written here, so that the record need not be checked
+    /// before.
+    fn take_intact(&mut self, result: &mut PathResult, dates: VerificationDates) -> bool {
+        let has_blocks = result.row().is_none_or(Row::has_blocks);
+        let is_intact = result.verdict == Verdict::Ok && !has_blocks;
+        let is_taken =
+            is_intact && !self.catalog.findings().are_any() && self.verify_in_range(result, dates);
+        self.intact_files += u64::from(is_taken);
+        is_taken
     }
 
     /// Marks the record as untrusted if it is trusted for its signature: rows
@@ -352,7 +368,10 @@ impl<'a> ResultRecorder<'a> {
             return Ok(!self.is_halted);
         }
         self.is_prechecked = true;
-        let mut audit = Audit::of(self.catalog)?;
+        let mut audit = match self.is_all_intact() {
+            true => Audit::default(),
+            false => Audit::of(self.catalog)?,
+        };
         let damaged_pages = if self.may_write { check_pages(self.catalog)? } else { None };
         if damaged_pages.is_some() {
             audit.objection = damaged_pages;
@@ -363,7 +382,11 @@ impl<'a> ResultRecorder<'a> {
             self.accept_losses(&audit)?;
         }
         self.has_parts = self.catalog.verified_ranges().are_any()?;
-        let sample = Sample::look(self.plan, self.catalog, &audit.sample);
+        // Storage that does not respond must not keep a run that has given it up.
+        let sample = match self.is_stopped() {
+            true => Sample::default(),
+            false => Sample::look(self.plan, self.catalog, &audit.sample),
+        };
         if !self.is_halted && !self.plan.force {
             let missing = match self.missing.gone() {
                 Some(gone) => gone,
@@ -375,6 +398,19 @@ impl<'a> ResultRecorder<'a> {
         self.mtimes.begin(self.catalog, &self.plan.walk.scope, sample.may_be_redated())?;
         self.bad_rows = audit.bad_rows;
         Ok(!self.is_halted)
+    }
+
+    /// Returns true if all recorded files were read and are as recorded, and all rows were
+    /// fetched and are sound: a check of all rows would find nothing, and no file is gone or
+    /// has another date.
+    fn is_all_intact(&self) -> bool {
+        self.intact_files == self.catalog.files() && self.has_shown_all()
+    }
+
+    /// Returns true if all rows of the catalog were fetched and are sound. Those of a part of the
+    /// tree might fit the totals of an older root row that was put back.
+    pub(super) fn has_shown_all(&self) -> bool {
+        self.plan.walk.scope.is_root() && self.catalog.has_shown_all()
     }
 
     /// The record is not what was written. A run that judges goes on and
@@ -440,24 +476,29 @@ impl<'a> ResultRecorder<'a> {
     /// Notes a verdict of `verify` or of a scrub for the next run: the time at which a
     /// content was last seen to be as recorded, and the files that were checked and were not.
     fn write_verified(&mut self, result: &mut PathResult) -> Result<()> {
-        if result.row().is_none_or(Row::is_gone) || !self.precheck_once()? {
-            return Ok(());
-        }
-        self.note_found(result)?;
-        if !self.may_write {
+        // Of folders and links there is nothing to note.
+        if result.kind() != EntryKind::File || result.row().is_none_or(Row::is_gone) {
             return Ok(());
         }
         let is_seen_well =
             matches!(result.verdict, Verdict::Ok | Verdict::Touched | Verdict::Moved);
-        let Some(content) = result.content.as_ref().filter(|_| is_seen_well) else {
+        let content = result.content.as_ref().filter(|_| is_seen_well);
+        let dates = content.map(|content| VerificationDates {
+            hashed_ns: None,
+            verified_s: result.verified_s.unwrap_or(seconds(content.hashed_ns)),
+        });
+        if dates.is_some_and(|dates| self.take_intact(result, dates)) {
             return Ok(());
-        };
-        let verified_s = result.verified_s.unwrap_or(seconds(content.hashed_ns));
-        let dates = VerificationDates { hashed_ns: None, verified_s };
+        }
+        if !self.precheck_once()? || !self.may_write {
+            return Ok(());
+        }
+        self.note_found(result)?;
+        let Some(dates) = dates.filter(|_| self.may_write) else { return Ok(()) };
         let is_in_range = self.verify_in_range(result, dates);
         let Some(row) = result.row() else { return Ok(()) };
         if !is_in_range {
-            let record = Record { verified_s, ..row.record.clone() };
+            let record = Record { verified_s: dates.verified_s, ..row.record.clone() };
             let written = self.catalog.put_same_content(row, record);
             self.stop_on_write_error(written)?;
         }
@@ -496,12 +537,15 @@ impl<'a> ResultRecorder<'a> {
         let Some(change) = decide(self.catalog, result, self.time) else {
             return Ok(false);
         };
-        if !self.precheck_once()? {
-            return Ok(false);
-        }
         // Of a large file more is written than its row: the parts that were kept of it go.
         let is_small = result.size() < KEEP_PARTS_MIN;
         let seen_again = change.seen_again(result.row()).filter(|_| is_small);
+        if seen_again.is_some_and(|dates| self.take_intact(result, dates)) {
+            return Ok(true);
+        }
+        if !self.precheck_once()? {
+            return Ok(false);
+        }
         let is_in_range = seen_again.is_some_and(|dates| self.verify_in_range(result, dates));
         let before = result.row().map(|row| &row.record);
         let after = change.record().filter(|_| accepts).cloned();
@@ -597,7 +641,10 @@ impl<'a> ResultRecorder<'a> {
         blake3: &[u8],
         parts: &[VerifiedRange],
     ) -> Result<()> {
-        if !self.may_write || !self.precheck_once()? {
+        if !self.may_write {
+            return Ok(());
+        }
+        if !self.precheck_once()? || !self.may_write {
             return Ok(());
         }
         self.has_parts = true;
@@ -645,7 +692,7 @@ impl<'a> ResultRecorder<'a> {
     fn commit(&mut self) -> Result<()> {
         self.catalog.release();
         self.write_ranges()?;
-        if self.catalog.is_writing() && self.may_write {
+        if self.catalog.is_writing() && self.precheck_once()? && self.may_write {
             let kept = self.mtimes.keep(self.catalog, &self.plan.walk.scope);
             self.stop_on_write_error(kept)?;
             let noted = self.note_generation();
@@ -659,9 +706,11 @@ impl<'a> ResultRecorder<'a> {
 
     /// Writes the ranges of paths that were verified since the last commit.
     pub(super) fn write_ranges(&mut self) -> Result<()> {
-        let Some(sequence) = self.sequence.as_mut().filter(|sequence| sequence.has_new()) else {
+        let has_new = self.sequence.as_ref().is_some_and(VerifiedSequence::has_new);
+        if !has_new || !self.may_write || !self.precheck_once()? {
             return Ok(());
-        };
+        }
+        let Some(sequence) = &mut self.sequence else { return Ok(()) };
         for VerifiedPathRange { first, last, dates } in sequence.take_new() {
             if !self.may_write {
                 break;
