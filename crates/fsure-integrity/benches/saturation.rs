@@ -11,22 +11,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use fsure_core::{AlgorithmSet, Clock, NullMonitor, RelPath, Result};
-use fsure_integrity::catalog::{Catalog, OWN_CATALOG, RootSettings};
-use fsure_integrity::model::MetadataFields;
-use fsure_integrity::scan::{
-    Accept, ContentSource, Forget, IoOptions, Purpose, ScanPlan, UpdateRules, scan,
-};
-use fsure_integrity::tree::{Patterns, Walk, WalkBounds, WalkOptions};
+use fsure_core::{AlgorithmSet, Clock, NullMonitor, Result};
+use fsure_integrity::catalog::{Catalog, RootSettings};
+use fsure_integrity::scan::{ContentSource, IoOptions, Purpose, ScanPlan, UpdateRules, scan};
+use fsure_integrity::tree::{Walk, WalkOptions};
 use fsure_os::filesystem_id;
-use fsure_os::physical_order::LocateFiles;
-use fsure_os::read::ReadMode;
+use fsure_os::machine::own_time;
 use fsure_os::root_dir::Root;
 
 const FILES_PER_FOLDER: usize = 1_000;
-const NS_PER_S: f64 = 1e9;
 
 fn main() -> Result<()> {
     // Cargo adds an option of its own.
@@ -85,39 +80,27 @@ fn make_tree(tree: &Path, files: usize, bytes: usize) {
 
 /// Runs `run`, and prints the time that it took per path.
 fn report(name: &str, paths: usize, run: impl FnOnce() -> Result<()>) -> Result<()> {
-    let (started, thread, process) = (Instant::now(), thread_cpu_ns(), process_cpu_ns());
+    let (started, thread, process) = (Instant::now(), thread_time(), own_time());
     run()?;
     let seconds = started.elapsed().as_secs_f64();
-    let control_ns = (thread_cpu_ns() - thread) as f64;
-    let others_ns = (process_cpu_ns() - process) as f64 - control_ns;
-    let per_path = |ns: f64| ns / 1e3 / paths as f64;
+    let control = thread_time() - thread;
+    let others =
+        own_time().zip(process).map(|(now, before)| (now - before).saturating_sub(control));
+    let per_path = |time: Duration| time.as_secs_f64() * 1e6 / paths as f64;
     println!(
         "{name:34} {:10.0} {:8.2} {:8.2}",
         paths as f64 / seconds,
-        per_path(control_ns),
-        per_path(others_ns.max(0.0)),
+        per_path(control),
+        per_path(others.expect("Linux")),
     );
     Ok(())
 }
 
 /// Processor time of this thread, by the scheduler's own statistics.
-fn thread_cpu_ns() -> u64 {
+fn thread_time() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
-    text.split(' ').next().and_then(|ns| ns.parse().ok()).expect("a number")
-}
-
-/// Processor time of this process, ended threads included, to 10 ms.
-fn process_cpu_ns() -> u64 {
-    const TICKS_PER_S: f64 = 100.0;
-    let text = fs::read_to_string("/proc/self/stat").expect("Linux");
-    let after_name = text.rsplit_once(") ").expect("a name").1;
-    let ticks: u64 = after_name
-        .split(' ')
-        .skip(11)
-        .take(2)
-        .map(|ticks| ticks.parse::<u64>().expect("ticks"))
-        .sum();
-    (ticks as f64 / TICKS_PER_S * NS_PER_S) as u64
+    let ns = text.split(' ').next().and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(ns.expect("a number"))
 }
 
 fn peak_memory() -> String {
@@ -126,26 +109,13 @@ fn peak_memory() -> String {
     line.unwrap_or("not known").trim().to_owned()
 }
 
-fn walk_options(listers: usize) -> WalkOptions {
-    WalkOptions {
-        scope: RelPath::root(),
-        patterns: Patterns::new(&[], &[], &[]).expect("no patterns"),
-        borders: WalkBounds {
-            places: LocateFiles::No,
-            catalog_in_root: OWN_CATALOG,
-            ..WalkBounds::default()
-        },
-        listers,
-        timeout: IoOptions::default().timeout,
-    }
-}
-
 fn open(tree: &Path) -> Arc<Root> {
     Arc::new(Root::open(tree).expect("open the tree"))
 }
 
 fn walk(tree: &Path, listers: usize) -> Result<()> {
-    let mut walk = Walk::start(open(tree), walk_options(listers))?;
+    let options = WalkOptions { listers, ..WalkOptions::whole(IoOptions::default().timeout) };
+    let mut walk = Walk::start(open(tree), options)?;
     loop {
         match walk.poll() {
             std::task::Poll::Ready(None) => return Ok(()),
@@ -165,14 +135,8 @@ fn create_catalog(tree: &Path, catalog: &Path) -> Result<()> {
 }
 
 fn update(full: bool) -> Purpose {
-    Purpose::Update(UpdateRules {
-        full,
-        digests: AlgorithmSet::default().recordable(),
-        only_completes: false,
-        accept: Accept::Nothing,
-        forget: Forget::default(),
-        only_sizes: None,
-    })
+    let digests = AlgorithmSet::default().recordable();
+    Purpose::Update(UpdateRules { full, ..UpdateRules::new(digests) })
 }
 
 fn run_scan(
@@ -184,24 +148,10 @@ fn run_scan(
 ) -> Result<()> {
     let lock = Catalog::lock(catalog, |_| Ok(()))?;
     let mut catalog = Catalog::open(catalog, Some(lock))?;
-    let effort = IoOptions { threads: Some(readers), ..IoOptions::default() };
-    let plan = ScanPlan {
-        root: open(tree),
-        walk: walk_options(listers),
-        reads_from: ContentSource::Cache,
-        command: "bench",
-        must_write: matches!(purpose, Purpose::Update(_)),
-        purpose,
-        first_way: ReadMode::Direct,
-        effort,
-        may_write: true,
-        binds_claims: false,
-        is_list: false,
-        meta: MetadataFields::default(),
-        force: false,
-        report_ok: false,
-        clock: Clock::default(),
-        scrub: None,
-    };
+    let mut plan = ScanPlan::new(open(tree), purpose);
+    plan.walk.listers = listers;
+    plan.reads_from = ContentSource::Cache;
+    plan.effort.threads = Some(readers);
+    plan.may_write = true;
     scan(&plan, &mut catalog, &NullMonitor).map(drop)
 }

@@ -12,7 +12,7 @@ use super::Options;
 use crate::catalog::OWN_FOLDER;
 use crate::manifest::{ManifestItem, ManifestSource, Problem, ProblemKind, cshatag};
 use crate::model::ScanMonitor;
-use crate::tree::{LISTERS, Patterns, Walk, WalkBounds, WalkEvent, WalkOptions};
+use crate::tree::{Walk, WalkBounds, WalkEvent, WalkOptions};
 use fsure_core::{Error, IoContext as _, RelPath, Result};
 
 /// More than either attribute has in it.
@@ -27,14 +27,11 @@ pub(super) fn read(
     let folder = &source.folder;
     let root = Arc::new(Root::open(folder).context("open", folder)?);
     let options = WalkOptions {
-        scope: RelPath::root(),
-        patterns: Patterns::new(&[], &[], &[])?,
         borders: WalkBounds {
             own: vec![RelPath::from_bytes(OWN_FOLDER.as_bytes())],
             ..WalkBounds::default()
         },
-        listers: LISTERS,
-        timeout: Options::default().effort.timeout,
+        ..WalkOptions::whole(Options::default().effort.timeout)
     };
     for step in Walk::start(Arc::clone(&root), options)? {
         if let Some(code) = monitor.stop_requested() {

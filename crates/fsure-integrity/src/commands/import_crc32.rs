@@ -15,7 +15,7 @@ use super::open_root::plan;
 use crate::catalog::{Catalog, PageStart, Row, StoredRow};
 use crate::manifest::ManifestSource;
 use crate::model::{FileSystemId, Finding, Progress, Record, ScanMonitor, StopReason, Verdict};
-use crate::scan::{Accept, Forget, Purpose, UpdateRules, scan};
+use crate::scan::{Purpose, UpdateRules, scan};
 use fsure_core::{Algorithm, Digests, Error, ExitCode, Monitor, RelPath, Result, timeout_error};
 
 impl Import<'_> {
@@ -30,14 +30,7 @@ impl Import<'_> {
         let digests = self.catalog.settings().digests;
         let ListCatalog { catalog: mut proven, troubles, .. } =
             expected(self.place, self.open, source, digests, monitor)?;
-        let rules = UpdateRules {
-            full: false,
-            digests,
-            only_completes: true,
-            accept: Accept::Nothing,
-            forget: Forget::Nothing,
-            only_sizes: None,
-        };
+        let rules = UpdateRules { only_completes: true, ..UpdateRules::new(digests) };
         let mut plan = plan(self.place, self.open, &proven, options, Purpose::Update(rules), true)?;
         plan.is_list = true;
         plan.force = true;

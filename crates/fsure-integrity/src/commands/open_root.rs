@@ -8,7 +8,6 @@ use fsure_os::filesystem_id::{self, Volume};
 use fsure_os::lock::Lock;
 use fsure_os::path as os_path;
 use fsure_os::physical_order::LocateFiles;
-use fsure_os::read::ReadMode;
 use fsure_os::root_dir::Root;
 
 use super::Options;
@@ -276,7 +275,6 @@ pub(super) fn plan(
         _ => ContentSource::Medium,
     });
     Ok(ScanPlan {
-        root: Arc::clone(&open.root),
         walk: WalkOptions {
             scope: place.scope.clone(),
             patterns: Patterns::new(
@@ -302,24 +300,13 @@ pub(super) fn plan(
             timeout: options.effort.timeout,
         },
         reads_from,
-        command: match &purpose {
-            Purpose::Status => "status",
-            Purpose::Verify => "verify",
-            Purpose::Update(rules) if rules.only_completes => "export",
-            Purpose::Update(_) => "update",
-        },
-        must_write: matches!(purpose, Purpose::Update(_)),
-        purpose,
-        first_way: ReadMode::Direct,
         effort: options.effort.clone(),
         may_write,
-        binds_claims: false,
-        is_list: false,
         meta: catalog.options().meta,
         force: options.force,
         report_ok: options.report_ok,
         clock: options.clock.clone(),
-        scrub: None,
+        ..ScanPlan::new(Arc::clone(&open.root), purpose)
     })
 }
 

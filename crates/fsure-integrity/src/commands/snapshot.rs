@@ -11,7 +11,7 @@ use super::Options;
 use super::open_root::{OpenRoot, plan};
 use crate::catalog::{Audit, Catalog, RootLocation, RootSettings, temporary_copy};
 use crate::model::{Finding, Progress, ScanMonitor, StopReason, Verdict, VerdictCounts};
-use crate::scan::{Accept, Forget, Purpose, SizeFilter, UpdateRules, scan};
+use crate::scan::{Accept, Purpose, SizeFilter, UpdateRules, scan};
 use fsure_core::{AlgorithmSet, Error, ExitCode, Monitor, RelPath, Result, timeout_error};
 
 /// A tree that was scanned.
@@ -53,14 +53,7 @@ pub(super) fn look(
         let settings = RootSettings { digests, cross_file_systems: false };
         Catalog::temporary(&place.root, settings, (open.volume.clone(), open.inode))?
     };
-    let rules = UpdateRules {
-        full: false,
-        digests,
-        accept: Accept::All,
-        only_completes: false,
-        forget: Forget::Nothing,
-        only_sizes: None,
-    };
+    let rules = UpdateRules { accept: Accept::All, ..UpdateRules::new(digests) };
     let mut plan = plan(place, open, &catalog, options, Purpose::Update(rules.clone()), true)?;
     let mut sizes = None;
     if only_equal_sizes {

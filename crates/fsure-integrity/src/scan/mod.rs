@@ -71,7 +71,7 @@ use crossbeam_channel::bounded;
 use fsure_os::read::ReadMode;
 use fsure_os::root_dir::Root;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, OWN_CATALOG};
 use crate::model::{MetadataFields, Outcome, ScanMonitor};
 use crate::tree::WalkOptions;
 pub use compare_blocks::are_proven;
@@ -149,6 +149,37 @@ pub struct ScanPlan {
 }
 
 impl ScanPlan {
+    /// The plan of a run over a whole root that reads the medium by the best way, obeys no
+    /// signature and writes nothing.
+    pub fn new(root: Arc<Root>, purpose: Purpose) -> Self {
+        let effort = IoOptions::default();
+        let mut walk = WalkOptions::whole(effort.timeout);
+        walk.borders.catalog_in_root = OWN_CATALOG;
+        Self {
+            root,
+            walk,
+            command: match &purpose {
+                Purpose::Status => "status",
+                Purpose::Verify => "verify",
+                Purpose::Update(rules) if rules.only_completes => "export",
+                Purpose::Update(_) => "update",
+            },
+            must_write: matches!(purpose, Purpose::Update(_)),
+            purpose,
+            reads_from: ContentSource::Medium,
+            first_way: ReadMode::Direct,
+            effort,
+            may_write: false,
+            binds_claims: false,
+            is_list: false,
+            meta: MetadataFields::default(),
+            force: false,
+            report_ok: false,
+            clock: Clock::default(),
+            scrub: None,
+        }
+    }
+
     /// Returns true if the scope is a single file, for which "more than half is
     /// gone" would mean nothing.
     fn is_single_file(&self) -> bool {

@@ -13,7 +13,7 @@ use super::path_result::PathResult;
 use super::planner::{PlanLookup, PlanState, Planned, plan_path};
 use super::read_queue::PendingRead;
 use super::read_request::ReadContent;
-use super::{Accept, Forget, Purpose, UpdateRules};
+use super::{Purpose, UpdateRules};
 use crate::catalog::{Row, StoredRow};
 use crate::model::{DateRules, Entry, EntryKind, FileSystemId, Record, Verdict};
 use fsure_core::block_hash::BlockValue;
@@ -221,14 +221,8 @@ proptest! {
         full: bool, names_wait: bool,
     ) {
         let state = PlanState { names_wait, dates_explain_nothing: false };
-        let update = Purpose::Update(UpdateRules {
-            full,
-            digests: AlgorithmSet::of(&[Algorithm::Blake3]),
-            only_completes: false,
-            accept: Accept::Nothing,
-            forget: Forget::Nothing,
-            only_sizes: None,
-        });
+        let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
+        let update = Purpose::Update(UpdateRules { full, ..UpdateRules::new(digests) });
         let same_stat = then.is_some_and(|then| FileState { content: now.content, ..then } == now);
         for (purpose, reads) in [
             (Purpose::Status, false),

@@ -11,7 +11,6 @@ use std::time::{Duration, SystemTime};
 use crossbeam_channel::{Receiver, RecvTimeoutError, unbounded};
 use fsure_os::filesystem_id;
 use fsure_os::physical_order::LocateFiles;
-use fsure_os::read::ReadMode;
 use fsure_os::root_dir::Root;
 use proptest::prelude::*;
 
@@ -21,10 +20,9 @@ use super::reader_context::ReadCounters;
 use super::reader_pool::Pool;
 use super::reader_thread::ReaderEvent;
 use super::scrub_budget::Deadline;
-use super::{Accept, ContentSource, Forget, IoOptions, Purpose, ScanPlan, UpdateRules};
-use crate::catalog::{Catalog, OWN_CATALOG, PageStart, RootSettings, StoredRow};
-use crate::model::{Finding, MetadataFields, Record, ScanMonitor, VerdictCounts};
-use crate::tree::{Patterns, WalkBounds, WalkOptions};
+use super::{ContentSource, IoOptions, Purpose, ScanPlan, UpdateRules};
+use crate::catalog::{Catalog, PageStart, RootSettings, StoredRow};
+use crate::model::{Finding, Record, ScanMonitor, VerdictCounts};
 use fsure_core::{AlgorithmSet, Clock, Monitor, RelPath};
 
 /// Names of files; two of them differ by case only, as after a copy from macOS.
@@ -211,45 +209,23 @@ struct Results {
 fn plan(root: Arc<Root>, purpose: Purpose, now_ns: i64, how: Circumstances) -> ScanPlan {
     let effort =
         IoOptions { threads: Some(how.readers), depth: Some(how.batch), ..IoOptions::default() };
+    let mut plan = ScanPlan::new(root, purpose);
+    plan.walk.listers = how.listers;
+    plan.walk.borders.places = LocateFiles::IfCold;
     ScanPlan {
-        root,
-        walk: WalkOptions {
-            scope: RelPath::root(),
-            patterns: Patterns::new(&[], &[], &[]).expect("no patterns"),
-            borders: WalkBounds {
-                places: LocateFiles::IfCold,
-                catalog_in_root: OWN_CATALOG,
-                ..WalkBounds::default()
-            },
-            listers: how.listers,
-            timeout: effort.timeout,
-        },
         reads_from: ContentSource::Cache,
-        command: "test",
-        must_write: matches!(purpose, Purpose::Update(_)),
-        purpose,
-        first_way: ReadMode::Direct,
         effort,
         may_write: true,
-        binds_claims: false,
-        is_list: false,
-        meta: MetadataFields::default(),
         force: true,
         report_ok: true,
         clock: Clock::from_fn(move || now_ns),
-        scrub: None,
+        ..plan
     }
 }
 
 fn update(full: bool) -> Purpose {
-    Purpose::Update(UpdateRules {
-        full,
-        digests: AlgorithmSet::default().recordable(),
-        only_completes: false,
-        accept: Accept::Nothing,
-        forget: Forget::default(),
-        only_sizes: None,
-    })
+    let digests = AlgorithmSet::default().recordable();
+    Purpose::Update(UpdateRules { full, ..UpdateRules::new(digests) })
 }
 
 fn run(

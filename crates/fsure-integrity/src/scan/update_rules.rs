@@ -24,6 +24,21 @@ pub struct UpdateRules {
     pub only_sizes: Option<Arc<SizeFilter>>,
 }
 
+impl UpdateRules {
+    /// The rules of an update that reads what its stat does not prove, records what is new or has
+    /// changed, and accepts and forgets nothing.
+    pub fn new(digests: AlgorithmSet) -> Self {
+        Self {
+            full: false,
+            digests,
+            only_completes: false,
+            accept: Accept::Nothing,
+            forget: Forget::Nothing,
+            only_sizes: None,
+        }
+    }
+}
+
 /// The findings that the user accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Accept {

@@ -88,7 +88,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use super::super::{LISTERS, Patterns, Walk};
+    use super::super::{Patterns, Walk};
     use super::*;
     use fsure_core::RelPath;
 
@@ -114,8 +114,7 @@ mod tests {
                     catalog_in_root: ".fsure/catalog.db",
                     ..WalkBounds::default()
                 },
-                listers: LISTERS,
-                timeout: Duration::from_secs(60),
+                ..WalkOptions::whole(Duration::from_secs(60))
             };
             let walk = Walk::start(Arc::clone(&root), options.clone()).unwrap();
             let size = |step| match step {

@@ -36,6 +36,19 @@ pub struct WalkOptions {
     pub timeout: Duration,
 }
 
+impl WalkOptions {
+    /// The options of a walk over a whole root on one file system, with nothing left out.
+    pub fn whole(timeout: Duration) -> Self {
+        Self {
+            scope: RelPath::root(),
+            patterns: Patterns::default(),
+            borders: WalkBounds::default(),
+            listers: LISTERS,
+            timeout,
+        }
+    }
+}
+
 /// A walk under way: an iterator over its steps.
 pub struct Walk {
     listers: ListerPool,
@@ -196,8 +209,7 @@ mod tests {
                 catalog_in_root: ".fsure/catalog.db",
                 ..WalkBounds::default()
             },
-            listers: LISTERS,
-            timeout: Duration::from_secs(60),
+            ..WalkOptions::whole(Duration::from_secs(60))
         };
         let walk = Walk::start(Arc::new(Root::open(root).unwrap()), options).unwrap();
         let walk = walk

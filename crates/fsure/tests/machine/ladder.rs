@@ -13,15 +13,11 @@ use crate::support::{
     BTRFS, BTRFS_PACKED, EXT4, EXT4_JOURNALED, Fault, FaultyFs, Format, How, Image, Mounted,
     Recorded, Request, Tree, XFS, content, or_skip, traced,
 };
-use fsure_core::{Algorithm, AlgorithmSet, Clock, NullMonitor, RelPath};
+use fsure_core::{Algorithm, AlgorithmSet, NullMonitor};
 use fsure_integrity::catalog::{Catalog, RootSettings};
 use fsure_integrity::model::BytesByReadMode;
-use fsure_integrity::scan::{
-    Accept, ContentSource, Forget, IoOptions, Purpose, ScanPlan, UpdateRules, scan,
-};
-use fsure_integrity::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
+use fsure_integrity::scan::{ContentSource, Purpose, ScanPlan, UpdateRules, scan};
 use fsure_os::filesystem_id;
-use fsure_os::physical_order::LocateFiles;
 use fsure_os::read::{ReadMode, WAYS};
 use fsure_os::root_dir::Root;
 use rusqlite::types::Value;
@@ -83,42 +79,13 @@ fn record(root: &Path, first_way: ReadMode, reads_from: ContentSource) -> (Sums,
     let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
     let settings = RootSettings { digests, cross_file_systems: false };
     Catalog::create(&catalog, settings, (volume, 1), 0).expect("create a catalog");
+    let update = Purpose::Update(UpdateRules { full: true, ..UpdateRules::new(digests) });
     let plan = ScanPlan {
-        root: opened,
-        walk: WalkOptions {
-            scope: RelPath::root(),
-            patterns: Patterns::new(&[], &[], &[]).expect("no patterns"),
-            borders: WalkBounds {
-                cross_file_systems: false,
-                mounted_over: Vec::new(),
-                own: Vec::new(),
-                places: LocateFiles::No,
-                catalog_in_root: ".fsure/catalog.db",
-            },
-            listers: LISTERS,
-            timeout: IoOptions::default().timeout,
-        },
-        purpose: Purpose::Update(UpdateRules {
-            full: true,
-            digests,
-            only_completes: false,
-            forget: Forget::Nothing,
-            only_sizes: None,
-            accept: Accept::Nothing,
-        }),
         reads_from,
         first_way,
-        effort: IoOptions::default(),
-        command: "update",
-        binds_claims: false,
         may_write: true,
-        is_list: false,
-        meta: Default::default(),
-        force: false,
-        report_ok: false,
-        clock: Clock::default(),
         must_write: false,
-        scrub: None,
+        ..ScanPlan::new(opened, update)
     };
     let mut open = Catalog::open(&catalog, None).expect("open the catalog");
     let outcome = scan(&plan, &mut open, &NullMonitor).expect("scan");

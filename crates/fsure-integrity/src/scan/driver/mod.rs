@@ -148,7 +148,7 @@ impl<'a> ScanDriver<'a> {
         self.drive_until_idle()?;
         // What is written from here on may be of a path in one of them.
         self.recorder.write_ranges()?;
-        // Names that are gone or damaged in the record are looked for among those that wait.
+        // Before a name that waits is reported as new: its row may be the one that is lost.
         if is_verify && !self.is_halted() && !self.recorder.has_shown_all() {
             self.recorder.precheck_once()?;
         }

@@ -104,7 +104,7 @@ impl ResultRecorder<'_> {
     /// Drops the tombstones that are due, at the end of a run.
     fn forget_tombstones(&mut self) -> Result<()> {
         let Some(until_s) = self.tombstones.due_until_s(self.catalog) else { return Ok(()) };
-        if self.is_stopped() || !self.may_write || !self.precheck_once()? {
+        if self.is_stopped() || !self.may_write_now()? {
             return Ok(());
         }
         let forgotten = forget_tombstones(self.catalog, &self.plan.walk.scope, until_s);
@@ -116,11 +116,7 @@ impl ResultRecorder<'_> {
     fn note_verification(&mut self) -> Result<()> {
         let hashed = self.report.outcome().hashed;
         let is_of_use = self.plan.purpose == Purpose::Verify && hashed > 0;
-        if !is_of_use || !self.may_write || self.is_halted {
-            return Ok(());
-        }
-        // It may find that the record cannot be written.
-        if !self.precheck_once()? || !self.may_write {
+        if !is_of_use || !self.may_write_now()? {
             return Ok(());
         }
         let noted = self.catalog.history().last_generation().and_then(|generation| {

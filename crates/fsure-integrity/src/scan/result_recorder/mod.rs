@@ -400,6 +400,15 @@ impl<'a> ResultRecorder<'a> {
         Ok(!self.is_halted)
     }
 
+    /// Returns true if the run may write now, after the check that comes before its first write:
+    /// the check may take the right away.
+    fn may_write_now(&mut self) -> Result<bool> {
+        if !self.may_write {
+            return Ok(false);
+        }
+        Ok(self.precheck_once()? && self.may_write)
+    }
+
     /// Returns true if all recorded files were read and are as recorded, and all rows were
     /// fetched and are sound: a check of all rows would find nothing, and no file is gone or
     /// has another date.
@@ -490,7 +499,7 @@ impl<'a> ResultRecorder<'a> {
         if dates.is_some_and(|dates| self.take_intact(result, dates)) {
             return Ok(());
         }
-        if !self.precheck_once()? || !self.may_write {
+        if !self.may_write_now()? {
             return Ok(());
         }
         self.note_found(result)?;
@@ -516,7 +525,7 @@ impl<'a> ResultRecorder<'a> {
 
     /// Notes damage that an update found, which it does not record.
     fn write_not_accepted(&mut self, result: &PathResult) -> Result<()> {
-        if !result.verdict.is_damage() || result.basis != Basis::Content || !self.precheck_once()? {
+        if !result.verdict.is_damage() || result.basis != Basis::Content || !self.may_write_now()? {
             return Ok(());
         }
         self.note_found(result)?;
@@ -543,7 +552,7 @@ impl<'a> ResultRecorder<'a> {
         if seen_again.is_some_and(|dates| self.take_intact(result, dates)) {
             return Ok(true);
         }
-        if !self.precheck_once()? {
+        if !self.may_write_now()? {
             return Ok(false);
         }
         let is_in_range = seen_again.is_some_and(|dates| self.verify_in_range(result, dates));
@@ -585,7 +594,7 @@ impl<'a> ResultRecorder<'a> {
             self.catalog.metadata().of(&result.path)?,
             Some(StoredMetadata::Sound(was)) if was == now
         );
-        if is_as_recorded || !self.precheck_once()? {
+        if is_as_recorded || !self.may_write_now()? {
             return Ok(false);
         }
         let written = self.catalog.metadata_mut().put(&result.path, &now);
@@ -626,7 +635,7 @@ impl<'a> ResultRecorder<'a> {
         blocks: &UnfinishedBlocks,
     ) -> Result<()> {
         let is_update = matches!(self.plan.purpose, Purpose::Update(_));
-        if !is_update || !self.may_write || !self.precheck_once()? {
+        if !is_update || !self.may_write_now()? {
             return Ok(());
         }
         let kept = self.catalog.unfinished_files_mut().put(path, entry, blocks);
@@ -641,10 +650,7 @@ impl<'a> ResultRecorder<'a> {
         blake3: &[u8],
         parts: &[VerifiedRange],
     ) -> Result<()> {
-        if !self.may_write {
-            return Ok(());
-        }
-        if !self.precheck_once()? || !self.may_write {
+        if !self.may_write_now()? {
             return Ok(());
         }
         self.has_parts = true;
@@ -692,7 +698,7 @@ impl<'a> ResultRecorder<'a> {
     fn commit(&mut self) -> Result<()> {
         self.catalog.release();
         self.write_ranges()?;
-        if self.catalog.is_writing() && self.precheck_once()? && self.may_write {
+        if self.catalog.is_writing() && self.may_write_now()? {
             let kept = self.mtimes.keep(self.catalog, &self.plan.walk.scope);
             self.stop_on_write_error(kept)?;
             let noted = self.note_generation();
@@ -707,7 +713,7 @@ impl<'a> ResultRecorder<'a> {
     /// Writes the ranges of paths that were verified since the last commit.
     pub(super) fn write_ranges(&mut self) -> Result<()> {
         let has_new = self.sequence.as_ref().is_some_and(VerifiedSequence::has_new);
-        if !has_new || !self.may_write || !self.precheck_once()? {
+        if !has_new || !self.may_write_now()? {
             return Ok(());
         }
         let Some(sequence) = &mut self.sequence else { return Ok(()) };
