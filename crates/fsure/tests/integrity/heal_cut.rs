@@ -125,7 +125,7 @@ const EXPECTED: [&str; 3] = ["altered", "damaged-copy", "missing"];
 /// Kills one heal after the other until they have come to the end several
 /// times; `look` sees what each has left.
 fn kill_heals(set: &Setting, signal: Signal, more: &[&str], look: &dyn Fn(&str)) {
-    let kills = campaign(14);
+    let kills = campaign(9);
     let dice = content(8 * kills as usize, 99);
     let (mut cut_off, mut ends) = (0_u32, 0_u32);
     set.damage();

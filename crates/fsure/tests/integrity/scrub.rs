@@ -13,7 +13,7 @@ use crate::support::{
     flip_byte, fsure_json, or_skip, path_verdicts,
 };
 use rusqlite::types::Value;
-use rustix::mount::{MountFlags, mount_remount};
+use rustix::mount::MountFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -353,7 +353,7 @@ fn an_unwritable_record_is_reported_and_begun_anew() {
     }
     let recorded = Recorded::inside(image.root());
     recorded.record();
-    mount_remount(image.root(), MountFlags::RDONLY, c"").expect("remount");
+    image.remount(MountFlags::RDONLY);
     let before = recorded.catalog_bytes();
     for _ in 0..2 {
         let report = scrub(&recorded, &["--budget", "1MiB", "--all"]);

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use crate::support::{
     EXT4, Image, Mounted, Recorded, Report, Run, Tree, code, content, or_skip, path_verdicts,
 };
-use rustix::mount::{MountFlags, mount_remount};
+use rustix::mount::MountFlags;
 
 fn assert_clean(report: &Report, case: &str) {
     assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{case}: {report:?}");
@@ -28,8 +28,8 @@ fn a_read_only_medium_is_verified_and_not_recorded_to() {
     }
     let fresh = Recorded::inside(image.root());
     // A first record is refused, too, and nothing is left of the attempt.
-    let read_only = || mount_remount(image.root(), MountFlags::RDONLY, c"").expect("remount");
-    let writable = || mount_remount(image.root(), MountFlags::empty(), c"").expect("remount");
+    let read_only = || image.remount(MountFlags::RDONLY);
+    let writable = || image.remount(MountFlags::empty());
     read_only();
     for (report, what) in [(fresh.update(), "first"), (fresh.update(), "again")] {
         assert_eq!(report.code, 5, "{what}: {report:?}");

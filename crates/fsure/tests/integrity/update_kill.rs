@@ -20,10 +20,10 @@ use crate::support::{
 use rustix::process::{Pid, Signal, kill_process};
 
 const MIB: u64 = 1 << 20;
-const FILES: u64 = 3000;
+const FILES: u64 = 1500;
 
 /// Kills of an update at random moments.
-const KILLS: u32 = 8;
+const KILLS: u32 = 6;
 
 /// Returns small files, a large one with data, and a sparse one that costs seconds of
 /// hashing: there is always something to be killed in.
@@ -308,13 +308,14 @@ fn is_at_work(child: &Child) -> bool {
 
 #[test]
 fn a_signal_ends_the_update_with_its_code_and_the_state_saved() {
+    let (_tree, recorded) = tree(20);
     for (signals, expected) in [
         (&[Signal::INT][..], 130),
         (&[Signal::TERM], 143),
         (&[Signal::INT, Signal::INT], 130),
         (&[Signal::TERM, Signal::INT], 130),
     ] {
-        let (_tree, recorded) = tree(20);
+        recorded.forget();
         let child = start(&recorded);
         while saved(&recorded).0 == 0 && is_at_work(&child) {
             sleep(Duration::from_millis(5));

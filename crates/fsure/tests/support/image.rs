@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use fsure_os::loop_device::LoopDevice;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
-use rustix::mount::{UnmountFlags, unmount};
+use rustix::mount::{MountFlags, UnmountFlags, mount_remount, unmount};
 use tempfile::TempDir;
 
 /// Timeout for other processes to close files: a child of another test holds all
@@ -129,6 +129,17 @@ impl Image {
     /// Returns its mount point. Empty at first: no lost+found.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Mounts it again with other flags.
+    ///
+    /// # Panics
+    /// If the kernel refuses for another reason than a file that is open for writing.
+    pub fn remount(&self, flags: MountFlags) {
+        wait_until("no process writes to it", || match mount_remount(&self.root, flags, c"") {
+            Err(Errno::BUSY) => false,
+            result => result.map(|()| true).expect("remount"),
+        });
     }
 
     /// Returns the name of its device, such as `loop3`.
