@@ -6,7 +6,7 @@
 use crate::support;
 use std::path::Path;
 
-use crate::support::{fsure, fsure_with, is_torn_superblock, skip};
+use crate::support::{campaign, fsure, fsure_with, is_torn_superblock, skip};
 use serde_json::Value;
 
 /// The lines of `fsure crash --json`; `None`, and said so, where this machine
@@ -26,14 +26,15 @@ fn of_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
 
 #[test]
 fn what_is_committed_survives_every_kind_of_cut_on_each_file_system() {
+    let cuts = campaign(5).to_string();
     for fs in ["ext4", "xfs", "btrfs"] {
         let folder = tempfile::tempdir().expect("a folder");
-        let args = ["--workload", "catalog", "--fs", fs, "--cuts", "12"];
+        let args = ["--workload", "catalog", "--fs", fs, "--cuts", &cuts];
         let name = format!("our record on {fs}");
         let Some((code, lines)) = crash(&name, folder.path(), &args) else { continue };
         let (twin, own): (Vec<_>, Vec<_>) =
             of_type(&lines, "cut").into_iter().partition(|cut| cut["twin"] == true);
-        assert_eq!(own.len(), 12);
+        assert_eq!(own.len().to_string(), cuts);
         let (torn, own): (Vec<_>, Vec<_>) =
             own.into_iter().partition(|cut| is_torn_superblock(fs, cut));
         assert!(code == 0 || !torn.is_empty(), "{fs}: {lines:?}");

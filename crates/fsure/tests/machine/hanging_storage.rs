@@ -102,18 +102,25 @@ impl Setting {
 #[test]
 fn what_does_not_answer_is_unreadable_and_the_rest_is_judged() {
     let _turn = crate::support::serial::waiting();
+    let all = [&["small/042"][..], &["large"], &["large", "small/007", "small/042"]];
+    std::thread::scope(|scope| {
+        for silent in all {
+            scope.spawn(move || assert_only_these_are_unreadable(silent));
+        }
+    });
+}
+
+fn assert_only_these_are_unreadable(silent: &[&str]) {
     let Some(setting) = setting("what_does_not_answer_is_unreadable") else { return };
-    for silent in [&["small/042"][..], &["large"], &["large", "small/007", "small/042"]] {
-        let report = setting.verify(silent);
-        assert_eq!(report.code, 4, "{report:?}");
-        let mut expected: Vec<_> =
-            silent.iter().map(|path| ((*path).to_owned(), "unreadable".to_owned())).collect();
-        expected.sort();
-        assert_eq!(report.path_verdicts(), expected, "{report:?}");
-        assert_eq!(report.count("ok"), FILES - silent.len() as u64);
-        let reason = report.finding(silent[0]).expect("a finding")["reason"].to_string();
-        assert!(reason.contains("did not answer for 3 s"), "{reason}");
-    }
+    let report = setting.verify(silent);
+    assert_eq!(report.code, 4, "{report:?}");
+    let mut expected: Vec<_> =
+        silent.iter().map(|path| ((*path).to_owned(), "unreadable".to_owned())).collect();
+    expected.sort();
+    assert_eq!(report.path_verdicts(), expected, "{report:?}");
+    assert_eq!(report.count("ok"), FILES - silent.len() as u64);
+    let reason = report.finding(silent[0]).expect("a finding")["reason"].to_string();
+    assert!(reason.contains("did not answer for 3 s"), "{reason}");
     assert_eq!(setting.verify(&[]).code, 0);
 }
 

@@ -109,6 +109,11 @@ pub fn campaign(few: u32) -> u32 {
     few * factor.map_or(1, |factor| factor.parse().expect("FSURE_CAMPAIGN is a number"))
 }
 
+/// Returns true if all cases are asked for, and not only some of them.
+pub fn is_campaign() -> bool {
+    std::env::var_os("FSURE_CAMPAIGN").is_some()
+}
+
 /// Returns the name that a test program knows a test by: `module` is `module_path!()`.
 ///
 /// # Panics

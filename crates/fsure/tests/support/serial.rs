@@ -14,8 +14,8 @@ pub fn alone() -> RwLockWriteGuard<'static, ()> {
     MACHINE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The same for a test that waits most of its time, and has the machine together with others of
-/// its kind.
+/// The same for a test that waits most of its time or whose times mean nothing: it shares the
+/// machine with others of its kind.
 pub fn waiting() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
