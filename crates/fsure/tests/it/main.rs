@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod licences;
 mod readme;
 mod report_page;
 mod structure;

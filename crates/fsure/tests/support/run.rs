@@ -74,7 +74,11 @@ const DISTURBED_MAX: u32 = 5;
 /// machine cannot. Where another process has changed loop devices all the time, it is run
 /// once more.
 pub fn crash(test: &str, folder: &Path, args: &[&str]) -> Option<Report> {
-    let all: Vec<_> = ["crash", "--json"].iter().chain(args).collect();
+    let mut all = [&["crash", "--json"], args].concat();
+    if args.contains(&"--cuts") && !args.contains(&"--pause") {
+        // Until a cut the program writes as fast as it can. A shorter time shows the same.
+        all.splice(2..2, ["--pause", "0.15s"]);
+    }
     let mut runs = 0;
     loop {
         let run = fsure_with(("TMPDIR", folder.as_os_str()), &all);
