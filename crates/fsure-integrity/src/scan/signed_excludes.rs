@@ -23,6 +23,10 @@ impl ObeyedPatterns {
     /// by. Any verdict but `Ok` and `Touched` changes the exit code by itself. Returns the
     /// reason not to trust the record, if there is one.
     pub(super) fn check(&mut self, result: &PathResult) -> Option<String> {
+        // Asked for every path: the hash of one costs more than all that is counted of it.
+        if self.0.is_empty() {
+            return None;
+        }
         let text = self.0.remove(&result.path)?;
         let is_well = matches!(result.verdict, Verdict::Ok | Verdict::Touched);
         let is_signed = result.row().is_some_and(|row| is_of(&text, &row.record.digests));

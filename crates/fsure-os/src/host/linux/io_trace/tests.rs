@@ -80,8 +80,10 @@ fn every_call_is_counted_and_nothing_else() {
     }
     let Some(tracer) = begin(test, &path, TraceSource::Ebpf) else { return };
     let (id, seen) = watched(tracer, &path);
-    // A machine that does much else fills the ring of names, and each is reported again.
-    assert!(seen.lost.iter().all(|(what, _)| what.starts_with("names")), "{:?}", seen.lost);
+    // What other processes do may fill the ring of names, each of which is reported again, and
+    // be in folders with long paths.
+    let is_of_others = |what: &str| what.starts_with("names") || what.starts_with("folders whose");
+    assert!(seen.lost.iter().all(|(what, _)| is_of_others(what)), "{:?}", seen.lost);
     assert!(!seen.blind.iter().any(|what| what.contains("io_uring")), "{:?}", seen.blind);
     let page = PAGE as u64;
     for (name, reads, bytes_read, writes, bytes_written, fsyncs) in [
