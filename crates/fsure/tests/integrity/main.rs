@@ -38,6 +38,7 @@ mod minisign;
 mod model_based;
 mod mounted_over;
 mod moves;
+mod mutated_lists;
 mod name_mismatch;
 mod names;
 mod offline;
