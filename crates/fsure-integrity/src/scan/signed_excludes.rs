@@ -23,7 +23,7 @@ impl ObeyedPatterns {
     /// by. Any verdict but `Ok` and `Touched` changes the exit code by itself. Returns the
     /// reason not to trust the record, if there is one.
     pub(super) fn check(&mut self, result: &PathResult) -> Option<String> {
-        // Asked for every path: the hash of one costs more than all that is counted of it.
+        // The rule, and it is asked for every path: no need to hash that.
         if self.0.is_empty() {
             return None;
         }

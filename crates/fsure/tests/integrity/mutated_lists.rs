@@ -10,7 +10,8 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use crate::support::{campaign, content};
+use crate::support::campaign;
+use fsure_core::Random;
 use fsure_integrity::manifest::ManifestFormat;
 
 /// Changed texts of each form.
@@ -31,34 +32,30 @@ const FORMATS: &[(&str, ManifestFormat)] = &[
     ("sums", ManifestFormat::Sha256sums),
 ];
 
-/// Random numbers, the same in every run.
-struct Dice(Vec<u8>);
+/// Bytes that mean something in some form.
+const SPECIAL: &[u8] = b"/\\.\n\r\0 \t*\"<>&-\xff:";
 
-impl Dice {
-    /// Returns a number below `end`; 0 if there is none.
-    fn below(&mut self, end: usize) -> usize {
-        let bytes = self.0.split_off(self.0.len() - 4);
-        let number = u32::from_le_bytes(bytes.try_into().expect("four bytes"));
-        number as usize % end.max(1)
-    }
+fn below(random: &mut Random, end: usize) -> usize {
+    random.below(end as u64) as usize
+}
 
-    fn change(&mut self, text: &mut Vec<u8>, all: &[Vec<u8>]) {
-        let start = self.below(text.len());
-        let end = (start + self.below(40)).min(text.len());
-        match self.below(5) {
-            0 if start < text.len() => text[start] ^= 1 << self.below(8),
-            1 if start < text.len() => text[start] = b"/\\.\n\r\0 \t*\"<>&-\xff:"[self.below(16)],
-            2 => drop(text.drain(start..end)),
-            3 => {
-                let part = text[start..end].to_vec();
-                drop(text.splice(start..start, part));
-            }
-            _ => {
-                let other = &all[self.below(all.len())];
-                let from = self.below(other.len());
-                let part = other[from..(from + self.below(80)).min(other.len())].to_vec();
-                drop(text.splice(start..end, part));
-            }
+/// Makes one change to a text; `all` are the texts of the same form.
+fn change(random: &mut Random, text: &mut Vec<u8>, all: &[Vec<u8>]) {
+    let start = below(random, text.len());
+    let end = (start + below(random, 40)).min(text.len());
+    match below(random, 5) {
+        0 if start < text.len() => text[start] ^= 1 << below(random, 8),
+        1 if start < text.len() => text[start] = SPECIAL[below(random, SPECIAL.len())],
+        2 => drop(text.drain(start..end)),
+        3 => {
+            let part = text[start..end].to_vec();
+            drop(text.splice(start..start, part));
+        }
+        _ => {
+            let other = &all[below(random, all.len())];
+            let from = below(random, other.len());
+            let part = other[from..(from + below(random, 80)).min(other.len())].to_vec();
+            drop(text.splice(start..end, part));
         }
     }
 }
@@ -80,13 +77,11 @@ fn a_reader_keeps_its_promises_whatever_it_is_given() {
         for text in &all {
             assert_promises_kept(name, *format, text);
         }
-        let mutations = campaign(MUTATIONS) as usize;
-        // A change takes five numbers at most.
-        let mut dice = Dice(content(mutations * (2 + CHANGES_MAX * 6) * 4, seed));
-        for _ in 0..mutations {
-            let mut text = all[dice.below(all.len())].clone();
-            for _ in 0..=dice.below(CHANGES_MAX) {
-                dice.change(&mut text, &all);
+        let mut random = Random::new(seed);
+        for _ in 0..campaign(MUTATIONS) {
+            let mut text = all[below(&mut random, all.len())].clone();
+            for _ in 0..=below(&mut random, CHANGES_MAX) {
+                change(&mut random, &mut text, &all);
             }
             assert_promises_kept(name, *format, &text);
         }

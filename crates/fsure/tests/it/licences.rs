@@ -3,10 +3,11 @@
 //! file and checks more (`cargo deny check`), but takes longer to build than fsure itself.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 
 use serde_json::Value;
 use spdx::{Expression, ParseMode};
+
+use crate::tidy::crate_graph::cargo;
 
 /// The rules of `deny.toml`, as far as they are checked here.
 struct Policy {
@@ -66,15 +67,11 @@ fn any_version_faults(name: &str, package: &Value) -> Vec<String> {
         .collect()
 }
 
+/// Returns the packages of the lock file, those for other systems, too: cargo fetches what it
+/// lacks of them.
 fn packages() -> Vec<Value> {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--locked", "--all-features", "--format-version", "1"])
-        .current_dir(root)
-        .output()
-        .expect("run cargo metadata");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let metadata = cargo(&["metadata", "--all-features", "--format-version", "1"]);
+    let metadata: Value = serde_json::from_str(&metadata).expect("JSON");
     metadata["packages"].as_array().expect("packages").clone()
 }
 

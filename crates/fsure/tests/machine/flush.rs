@@ -41,7 +41,7 @@ fn text(path: &Path) -> &str {
 
 #[test]
 fn lines_for_programs_have_the_fields_agreed() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     undisturbed("lines for programs", || {
         let test = "lines_for_programs_have_the_fields_agreed";
         let Some(image) = or_skip(test, Image::new(&EXT4, 256)) else { return };
@@ -78,7 +78,7 @@ fn lines_for_programs_have_the_fields_agreed() {
 
 #[test]
 fn memory_is_not_measured_and_the_reason_is_reported() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let test = "memory_is_not_measured_and_the_reason_is_reported";
     let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };
     let file = folder.path().join("a file");
@@ -104,7 +104,7 @@ fn memory_is_not_measured_and_the_reason_is_reported() {
 
 #[test]
 fn the_summary_is_the_last_line_whatever_ends_the_run() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let run = flush(&["--json", "/a folder that is not there"]);
     let lines = lines(&run.stdout);
     let last = lines.last().expect("a line");
@@ -117,7 +117,7 @@ fn the_summary_is_the_last_line_whatever_ends_the_run() {
 
 #[test]
 fn what_is_saved_is_what_is_printed_and_never_written_over() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let test = "what_is_saved_is_what_is_printed_and_never_written_over";
     let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };
     let saved = tempfile::tempdir().expect("make a folder");
@@ -136,7 +136,7 @@ fn what_is_saved_is_what_is_printed_and_never_written_over() {
 
 #[test]
 fn a_result_that_can_no_longer_be_saved_is_still_measured() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let test = "a_result_that_can_no_longer_be_saved_is_still_measured";
     let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };
     let Some((small, _small)) = memory(test, 4) else { return };
@@ -149,7 +149,7 @@ fn a_result_that_can_no_longer_be_saved_is_still_measured() {
 
 #[test]
 fn the_reason_is_reported_if_nothing_can_be_measured() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let test = "the_reason_is_reported_if_nothing_can_be_measured";
     for (arguments, code, message) in [
         (&["/no/such/place"][..], 5, "cannot open the folder /no/such/place: No such file"),
@@ -182,7 +182,7 @@ fn the_reason_is_reported_if_nothing_can_be_measured() {
 /// file: nothing is said of what that lies on, and the device is not taken for a drive.
 #[test]
 fn a_loop_device_that_sends_no_flush_is_reported_with_its_setting() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let test = "a loop device that sends no flush";
     undisturbed(test, || {
         let Some(image) = or_skip(test, Image::new(&EXT4, 256)) else { return };
@@ -207,7 +207,7 @@ fn a_loop_device_that_sends_no_flush_is_reported_with_its_setting() {
 /// By a mount option, and by a library that is loaded before the system's.
 #[test]
 fn a_flush_that_is_never_sent_is_bad() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     undisturbed("a flush that is never sent", || {
         let test = "a_flush_that_is_never_sent_is_bad";
         let Some(image) = or_skip(test, Image::new(&EXT4, 128)) else { return };
@@ -240,7 +240,7 @@ fn a_flush_that_is_never_sent_is_bad() {
 
 #[test]
 fn an_interrupted_run_reports_what_it_had() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let test = "an_interrupted_run_reports_what_it_had";
     let Some((folder, _mounted)) = memory(test, 400 << 10) else { return };
     let mut run = Command::new(env!("CARGO_BIN_EXE_fsure"))
@@ -269,7 +269,7 @@ fn an_interrupted_run_reports_what_it_had() {
 /// FUSE keeps what is removed while it is open, under another name.
 #[test]
 fn on_fuse_nothing_is_left_behind() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let test = "on_fuse_nothing_is_left_behind";
     let [below, above] = [(); 2].map(|()| tempfile::tempdir().expect("make a folder"));
     let mounted = Command::new("bindfs").args([below.path(), above.path()]).status();

@@ -199,7 +199,7 @@ fn batches_share_their_flush(run: &Run, flushes: f64) {
 
 #[test]
 fn on_ext4_the_counters_move_by_what_each_method_claims() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     undisturbed("on ext4 the counters move by what each method claims", || {
         let Some((_image, run)) = measured("flush on ext4", &EXT4, 128) else { return };
         holds_everywhere(&run, 12.0, 1.6);
@@ -223,7 +223,7 @@ fn on_ext4_the_counters_move_by_what_each_method_claims() {
 
 #[test]
 fn on_xfs_the_counters_move_by_what_each_method_claims() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     undisturbed("on xfs the counters move by what each method claims", || {
         let Some((_image, run)) = measured("flush on xfs", &XFS, 320) else { return };
         holds_everywhere(&run, 12.0, 1.6);
@@ -237,7 +237,7 @@ fn on_xfs_the_counters_move_by_what_each_method_claims() {
 /// before and behind the superblock.
 #[test]
 fn on_btrfs_the_counters_move_by_what_each_method_claims() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     undisturbed("on btrfs the counters move by what each method claims", || {
         let Some((_image, run)) = measured("flush on btrfs", &BTRFS, 256) else { return };
         holds_everywhere(&run, 400.0, 2.6);
@@ -248,7 +248,7 @@ fn on_btrfs_the_counters_move_by_what_each_method_claims() {
 
 #[test]
 fn profiles_are_measured_and_only_etcd_s_has_a_mark() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     undisturbed("profiles are measured and only etcd s has a mark", || {
         let image = or_skip("flush profiles", Image::new(&EXT4, 128));
         let Some(image) = image else { return };
@@ -272,7 +272,7 @@ fn profiles_are_measured_and_only_etcd_s_has_a_mark() {
 
 #[test]
 fn memory_has_no_counters_and_the_report_says_so() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
         return support::skip("flush in memory", "there is no /dev/shm");
     };
@@ -292,7 +292,7 @@ fn memory_has_no_counters_and_the_report_says_so() {
 
 #[test]
 fn a_wish_to_stop_is_obeyed_and_leaves_nothing() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("mine"), "precious").expect("write");
     // At its fourth turn it has had a warm-up and two that count.
@@ -334,7 +334,7 @@ fn a_wish_to_stop_is_obeyed_and_leaves_nothing() {
 
 #[test]
 fn nothing_is_begun_without_enough_space() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let image = or_skip("flush without room", Image::new(&EXT4, 8));
     let Some(image) = image else { return };
     let error = failed(&options(image.root()), &Ear::default());
@@ -356,7 +356,7 @@ fn nothing_is_begun_without_enough_space() {
 /// Fills the disk while it is measured, as another process would.
 #[test]
 fn a_disk_that_fills_up_ends_the_run_with_its_place_and_leaves_nothing() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let image = or_skip("flush on a disk that fills up", Image::new(&EXT4, 64));
     let Some(image) = image else { return };
     let other = image.root().join("other");

@@ -101,7 +101,7 @@ impl Setting {
 
 #[test]
 fn what_does_not_answer_is_unreadable_and_the_rest_is_judged() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let all = [&["small/042"][..], &["large"], &["large", "small/007", "small/042"]];
     std::thread::scope(|scope| {
         for silent in all {
@@ -126,7 +126,7 @@ fn assert_only_these_are_unreadable(silent: &[&str]) {
 
 #[test]
 fn a_folder_that_does_not_answer_hides_nothing() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let Some(setting) = setting("a_folder_that_does_not_answer_hides_nothing") else { return };
     let report = setting.verify(&["small"]);
     assert_eq!(report.code, 4, "{report:?}");
@@ -137,7 +137,7 @@ fn a_folder_that_does_not_answer_hides_nothing() {
 
 #[test]
 fn storage_that_never_answers_is_given_up() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let Some(setting) = setting("storage_that_never_answers_is_given_up") else { return };
     let all: Vec<_> = (0..100).map(|number| format!("small/{number:03}")).collect();
     let report = setting.verify(&all.iter().map(String::as_str).collect::<Vec<_>>());
@@ -147,7 +147,7 @@ fn storage_that_never_answers_is_given_up() {
 
 #[test]
 fn an_interrupt_waits_for_no_answer() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let Some(setting) = setting("an_interrupt_waits_for_no_answer") else { return };
     for (silent, command) in
         [("large", "verify"), ("small/042", "verify"), ("small", "verify"), ("small", "status")]
@@ -162,7 +162,7 @@ fn an_interrupt_waits_for_no_answer() {
 
 #[test]
 fn one_inode_that_does_not_answer_is_asked_for_once() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let Some(setting) = setting("one_inode_that_does_not_answer") else { return };
     let names: Vec<_> = (0..40).map(|number| format!("other-{number:02}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).chain(["other"]).collect();
@@ -174,7 +174,7 @@ fn one_inode_that_does_not_answer_is_asked_for_once() {
 
 #[test]
 fn an_abandoned_reader_keeps_no_thread_waiting() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let Some(setting) = setting("an_abandoned_reader_keeps_no_thread_waiting") else { return };
     let args = ["verify", "--timeout", "3s", "--threads", "1", "--depth", "1"];
     let report = std::thread::scope(|scope| {
@@ -194,7 +194,7 @@ fn an_abandoned_reader_keeps_no_thread_waiting() {
 
 #[test]
 fn what_is_asked_for_between_reads_does_not_keep_ctrl_c_waiting() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let Some(setting) = setting("what_is_asked_for_between_reads") else { return };
     let report = setting.run(&["link"], &["verify"], true);
     assert_eq!(report.code, 130, "{report:?}");
@@ -203,7 +203,7 @@ fn what_is_asked_for_between_reads_does_not_keep_ctrl_c_waiting() {
 
 #[test]
 fn few_open_files_are_enough() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let tree = Tree::new();
     for number in 0..3000 {
         tree.write(format!("{number}"), content(100, number));

@@ -26,7 +26,7 @@ fn tree() -> Tree {
 
 #[test]
 fn it_never_changes_what_is_found() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let tree = tree();
     let beside = Tree::new();
     let recorded = Recorded::outside(tree.root(), &beside.path("c.db"));
@@ -62,7 +62,7 @@ fn a_rate_is_kept() {
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     for bad in [
         ["--threads", "0"],
         ["--threads", "257"],
@@ -136,7 +136,7 @@ impl ScanMonitor for ProgressMonitor {
 
 #[test]
 fn what_is_gone_is_not_among_what_is_left_to_do() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     const FILES: usize = 12;
     let (tree, beside) = (Tree::new(), Tree::new());
     for number in 0..FILES {

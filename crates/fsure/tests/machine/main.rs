@@ -1,5 +1,6 @@
 //! Tests that must be alone on the machine: they measure, freeze, fill the memory or count
-//! what the whole machine does. Each waits for its turn (`support::serial::alone`).
+//! what the whole machine does. Each waits for its turn (`support::serial::alone`), or shares
+//! the machine with those that only wait (`support::serial::shared`).
 
 #[path = "../support/mod.rs"]
 mod support;

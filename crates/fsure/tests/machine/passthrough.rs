@@ -55,7 +55,7 @@ fn facts(path: &Path) -> impl PartialEq + std::fmt::Debug {
 
 #[test]
 fn content_and_stat_are_equal_through_it() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     for server in [Server::Plain, Server::Kernel, Server::Bindfs] {
         let Some(seen) = Seen::new("content_and_stat_are_equal", server) else { continue };
         let (above, below) = (seen.through.path(), seen.ram.path());
@@ -101,7 +101,7 @@ fn names(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_tree_is_copied_into_it() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let Some(seen) = Seen::new("a_tree_is_copied_into_it", Server::Plain) else { return };
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/workload");
     let copied = Command::new("cp").arg("-rp").arg(&source).arg(seen.through.path()).output();
@@ -125,7 +125,7 @@ fn a_tree_is_copied_into_it() {
 
 #[test]
 fn what_comes_to_the_server_is_counted_and_a_flush_arrives() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let test = "what_comes_to_the_server_is_counted";
     let Some(mut seen) = Seen::new(test, Server::Plain) else { return };
     let file = seen.through.path().join("file");
@@ -141,7 +141,7 @@ fn what_comes_to_the_server_is_counted_and_a_flush_arrives() {
 
 #[test]
 fn a_takeover_by_the_kernel_is_reported_truly() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let test = "a_takeover_by_the_kernel_is_reported_truly";
     let Some(mut seen) = Seen::new(test, Server::Kernel) else { return };
     let file = seen.through.path().join("file");

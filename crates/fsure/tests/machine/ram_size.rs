@@ -94,7 +94,7 @@ fn beside_another_folder_the_limit_moves_on_with_use() {
 
 #[test]
 fn names_at_full_speed_find_space() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     on_own_machine(module_path!(), "names_at_full_speed_find_space", 64, |disk| {
         beside_reserve(600);
         let folder = bound(disk, "auto");
@@ -111,7 +111,7 @@ fn names_at_full_speed_find_space() {
 
 #[test]
 fn a_size_that_was_stated_is_kept() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     on_own_machine(module_path!(), "a_size_that_was_stated_is_kept", 64, |disk| {
         let folder = bound(disk, "32M");
         assert_eq!(limit_mib(&folder), 32);
@@ -124,7 +124,7 @@ fn a_size_that_was_stated_is_kept() {
 
 #[test]
 fn a_nearly_full_folder_is_reported_once() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     on_own_machine(module_path!(), "a_nearly_full_folder_is_reported_once", 64, |disk| {
         let folder = bound(disk, "32M");
         let reported = || fs::read_to_string("/var/lib/fsure/ram/told").unwrap_or_default();

@@ -28,7 +28,7 @@ fn of_type<'a>(lines: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Va
 
 #[test]
 fn each_runs_or_reports_why_not_and_leaves_nothing() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let _turn = serial::zram();
     let test = "each_runs_or_reports_why_not";
     let folder = tempfile::tempdir().unwrap();
@@ -63,7 +63,7 @@ fn each_runs_or_reports_why_not_and_leaves_nothing() {
 
 #[test]
 fn without_root_memory_is_measured_and_the_rest_names_what_is_missing() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let test = "without_root_memory_is_measured";
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new("setpriv")
@@ -92,7 +92,7 @@ fn without_root_memory_is_measured_and_the_rest_names_what_is_missing() {
 
 #[test]
 fn nothing_is_left_of_a_run_that_was_killed() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let _turn = serial::zram();
     let folder = tempfile::tempdir().unwrap();
     let mut run = Command::new(PROGRAM)
@@ -130,7 +130,7 @@ fn nothing_is_left_of_a_run_that_was_killed() {
 
 #[test]
 fn the_founders_line_is_run_ten_times() {
-    let _turn = crate::support::serial::waiting();
+    let _shared = crate::support::serial::shared();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().to_str().unwrap();
     let report = fsure_json(&["speed", path, "--pv", "--rungs", "pv", "--size", "1M"]);

@@ -16,7 +16,7 @@ pub fn alone() -> RwLockWriteGuard<'static, ()> {
 
 /// The same for a test that waits most of its time or whose times mean nothing: it shares the
 /// machine with others of its kind.
-pub fn waiting() -> RwLockReadGuard<'static, ()> {
+pub fn shared() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 

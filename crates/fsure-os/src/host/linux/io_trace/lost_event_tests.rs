@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::tests::{begin, on_a_disk};
+use super::tests::{begin, on_a_disk, turn};
 use super::*;
 
 /// Returns what was seen of a shell's work in a folder; `None` if there is no tracer. While
 /// the shell works, the names are not taken from the ring.
 fn seen(test: &str, path: &Path, script: &str) -> Option<TraceReport> {
+    let _turn = turn();
     let mut tracer = begin(test, path, TraceSource::Ebpf)?;
     let done = Command::new("sh").args(["-euc", script]).current_dir(path).status().unwrap();
     assert!(done.success(), "{script}");
@@ -66,6 +67,7 @@ fn calls_of_programs_of_32_bits_are_counted_as_lost() {
         return;
     }
     let Some((_folder, path)) = on_a_disk(test) else { return };
+    let _turn = turn();
     let Some(tracer) = begin(test, &path, TraceSource::Ebpf) else { return };
     let mut command = Command::new(std::env::current_exe().unwrap());
     let name = format!("host::linux::io_trace::lost_event_tests::{test}");
