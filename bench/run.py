@@ -112,9 +112,10 @@ def main():
     given = arguments()
     try:
         functions, names = chosen(given)
-        bench = prepare(given, names)
+        # Before the build and the data, whose own load would hide that of other work.
         before = host.load()
         provisional = os.getloadavg()[0] > QUIET
+        bench = prepare(given, names)
         found, works = measure(bench, functions)
     except (host.Unfit, subprocess.CalledProcessError, OSError) as error:
         print(f"\n!!! {error}\n", file=sys.stderr)
