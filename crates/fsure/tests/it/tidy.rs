@@ -76,8 +76,8 @@ fn oversteps(file: &str, found: &Found<'_>) -> Option<&'static str> {
     let in_cfg = before[1] == "(" && ["cfg", "!", "not", "any", "all"].contains(&before[0]);
     let is_free_call =
         found.path.len() == 1 && found.after == "(" && !["fn", "."].contains(&before[1]);
-    let is_screen = ["bin/fsure/main.rs", "bin/fsure/screen.rs"].contains(&file);
-    let is_library = !file.starts_with("bin/");
+    let is_screen = ["cli/mod.rs", "cli/screen.rs"].contains(&file);
+    let is_library = !file.starts_with("cli/");
     if within(SYSTEM)
         || path.starts_with("File::open")
         || path.contains("::File::open")
@@ -143,7 +143,7 @@ fn question_docs(source: &str) -> impl Iterator<Item = usize> {
 fn check(floors: &BTreeMap<&str, u8>, file: &str, source: &str) -> Vec<String> {
     let mut faults = shape(source);
     for found in rust_paths::paths(source) {
-        let in_house = !floors.is_empty() && !file.starts_with("bin/") && file != "lib.rs";
+        let in_house = !floors.is_empty() && !file.starts_with("cli/") && file != "lib.rs";
         let climbs = in_house.then(|| climbs(floors, file, &found)).flatten();
         let oversteps = oversteps(file, &found).filter(|_| !found.is_test);
         let oversteps = oversteps.map(|why| format!("{} {why}", found.path.join("::")));

@@ -1,0 +1,83 @@
+//! `fsure compare`.
+
+use std::path::PathBuf;
+
+use crate::report::{RootPaths, compare as report, last_word};
+use clap::Args;
+use fsure_core::ExitCode;
+use fsure_integrity::manifest::ManifestFormat;
+use fsure_integrity::{CompareSide, Options, compare};
+
+use super::OutputArgs;
+use super::export::any_format;
+use super::io_args::EffortArgs;
+use super::user_dirs::ACCEPT_UNSIGNED;
+
+/// Compare two trees by content: the same, different, only here or there, moved
+///
+/// Files without a current record are read, with the digest that the other side has;
+/// nothing is recorded and nothing written. Dates do not matter, and neither does
+/// what was recorded before a file changed. A list contains no folders and no links,
+/// so these do not matter either if one side is a list.
+#[derive(Args)]
+pub(crate) struct CompareArgs {
+    /// A folder, the catalog of one, or a list by another program ('-' is standard
+    /// input)
+    #[arg(value_name = "HERE")]
+    here: PathBuf,
+    /// Another folder, catalog or list, to compare it with
+    #[arg(value_name = "THERE")]
+    there: PathBuf,
+    /// Compare the records only; read neither of the trees
+    #[arg(long)]
+    records: bool,
+    /// Format of a list, if its content does not show it
+    #[arg(long, value_name = "FORMAT", value_parser = any_format)]
+    format: Option<ManifestFormat>,
+    #[command(flatten)]
+    effort: EffortArgs,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(false, &[]);
+    let options = Options {
+        effort: args.effort.effort(&output.user),
+        exclude_always: output.user.exclude.clone(),
+        ..Options::default()
+    };
+    if output.user.signed_by.as_ref().is_some_and(|key| key != ACCEPT_UNSIGNED) {
+        screen.warn(
+            "compare checks no signature, whatever signed_by in your config.toml says; 'fsure \
+             verify' does",
+        );
+    }
+    let task = screen.begin(RootPaths::at(&args.here), false);
+    let side = |path: &PathBuf| CompareSide { path: path.clone(), format: args.format };
+    let compared =
+        compare(&side(&args.here), &side(&args.there), args.records, &options, &task, &mut |one| {
+            screen.print(&if output.json {
+                report::json_line(one)
+            } else {
+                report::text_line(one)
+            });
+        });
+    drop(task);
+    let code = match compared {
+        Ok(found) => {
+            let code = found.exit_code();
+            if output.json {
+                screen.print(&report::json_summary(&found, code.number()));
+            } else if !output.quiet {
+                screen.print(&report::text_summary(&found));
+                screen.print(&last_word::exit_code(code));
+            }
+            code
+        }
+        Err(error) => {
+            screen.error(&error);
+            error.exit_code()
+        }
+    };
+    screen.end(code)
+}

@@ -1,0 +1,124 @@
+//! `fsure flush`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::report::flush as report;
+use clap::{Args, ValueEnum};
+use fsure_core::{ExitCode, Result, units};
+use fsure_measure::{FlushOptions, Pattern, flush};
+
+use super::measurement_screen::Measuring;
+use super::screen::Screen;
+use super::{OutputArgs, user_dirs};
+
+/// Measure what a durable write costs, and whether the drive can be believed
+///
+/// Writes small files of its own into each PATH, by every method that this system has
+/// to make a write durable, and removes them again; counts what the device was really
+/// sent; and reports what to believe of it. Only cutting the power proves anything.
+/// Exit codes: 0 nothing speaks against it, 1 suspicious, 3 bad, 5 not measured.
+#[derive(Args)]
+pub(crate) struct FlushArgs {
+    /// Folders to measure in; a file stands for the folder that it is in
+    /// [default: the current folder]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Time to measure each method [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    time: Option<Duration>,
+    /// A fifth of the time: a first impression, too short for a slow drive
+    #[arg(long, conflicts_with = "time")]
+    quick: bool,
+    /// Also commit as these databases do
+    #[arg(long, value_enum, value_name = "DATABASE", value_delimiter = ',')]
+    profile: Vec<Database>,
+    /// Threads that commit at the same time, at most
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    /// Save the result in FILE, which must not be there yet, line by line as it
+    /// comes; '-' is standard output, as '--json'
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+}
+
+/// A database with a way of its own to commit.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Database {
+    Etcd,
+    Postgres,
+    Sqlite,
+}
+
+const TRIAL_TIME: Duration = Duration::from_millis(200);
+
+fn time(text: &str) -> std::result::Result<Duration, String> {
+    units::parse_span(text).ok_or_else(|| "a time such as 1s or 0.5s".to_owned())
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &FlushArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.patient_screen();
+    let code = measure(args, output, &screen).unwrap_or_else(|error| {
+        screen.error(&error);
+        error.exit_code()
+    });
+    screen.end(code)
+}
+
+fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let options = args.options();
+    let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
+    let prints_lines = measuring.prints_lines;
+    let ended = flush(&options, &measuring);
+    let code = ended.as_ref().map_or_else(fsure_core::Error::exit_code, |done| done.exit_code);
+    let (lines, code) = measuring.end(code);
+    if !prints_lines {
+        let report = if output.quiet { report::verdicts } else { report::text };
+        let report = report(&lines);
+        if !report.is_empty() {
+            screen.print(&report);
+        }
+    }
+    match ended?.ended_by {
+        // It is among the lines, of which the summary is the last.
+        Some(error) if output.json => screen.warn(&error.to_string()),
+        Some(error) => screen.error(&error),
+        None => {}
+    }
+    Ok(code)
+}
+
+impl FlushArgs {
+    fn options(&self) -> FlushOptions {
+        let defaults = FlushOptions::default();
+        let here = [PathBuf::from(".")];
+        let paths = if self.paths.is_empty() { &here[..] } else { &self.paths };
+        let pattern = |database: &Database| match database {
+            Database::Etcd => Pattern::Etcd,
+            Database::Postgres => Pattern::Postgres,
+            Database::Sqlite => Pattern::Sqlite,
+        };
+        FlushOptions {
+            paths: paths.iter().map(|path| folder_of(path)).collect(),
+            span: self.time.unwrap_or(if self.quick { TRIAL_TIME } else { defaults.span }),
+            threads: usize::from(self.threads),
+            profiles: self.profile.iter().map(pattern).collect(),
+            guard: std::env::current_exe().ok(),
+            cuts: user_dirs::cuts_if_any(),
+            ..defaults
+        }
+    }
+}
+
+/// Returns the folder that a file is in; any other path is returned as it is.
+fn folder_of(path: &Path) -> PathBuf {
+    if fsure_os::path::is_folder(path) || !fsure_os::path::exists(path) {
+        return path.to_owned();
+    }
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}

@@ -1,0 +1,162 @@
+//! `fsure heal`.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use crate::report::json;
+use crate::report::last_word::RootEnd;
+use clap::Args;
+use fsure_core::{Error, ExitCode, Result};
+use fsure_integrity::catalog::{RootLocation, locate};
+use fsure_integrity::model::{Outcome, Verdict};
+use fsure_integrity::{HealOptions, Options, heal, nested_place};
+
+use super::OutputArgs;
+use super::io_args::EffortArgs;
+use super::root_runner::{print_last_word, report};
+use super::screen::Screen;
+use super::signed_by_args::SignedByArgs;
+
+/// Put back what is damaged or missing from copies that the record proves
+///
+/// Judges everything below PATH as verify does, and searches for a proven copy of
+/// each damaged block and each lost file. Copies may be damaged, too: block by block,
+/// only what the record proves is taken, from whichever copy has it. A file is healed
+/// as a whole or left as it is. Edits, which have another date than recorded, are
+/// never touched. A 'damaged-copy', which may be an edit, is replaced only if what is
+/// there is kept. What is replaced is kept in '.fsure/replaced'. Without '--yes' it
+/// reports what it would do.
+#[derive(Args)]
+pub(crate) struct HealArgs {
+    /// A folder or file; it belongs to the nearest root above it that has a
+    /// record
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// A copy of PATH, which may be damaged elsewhere; can be repeated, and the first
+    /// that has the wanted content is taken
+    #[arg(long, value_name = "REPLICA")]
+    from: Vec<PathBuf>,
+    /// Heal, rather than report what would be done
+    #[arg(long)]
+    yes: bool,
+    /// Write into damaged files, with a journal, rather than put new ones in
+    /// their place: keeps hard links, inodes and flags
+    #[arg(long)]
+    in_place: bool,
+    /// Do not keep what is replaced in '.fsure/replaced': it is gone then. A
+    /// 'damaged-copy', which may be an edit, is left alone
+    #[arg(long, alias = "altered")]
+    no_keep: bool,
+    /// Use the record in FILE instead of PATH/.fsure/catalog.db
+    #[arg(long, value_name = "FILE")]
+    catalog: Option<PathBuf>,
+    /// Leave out what fits GLOB, as in .gitignore; can be repeated
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+    /// Go on although the root is another file system, empty or mostly missing
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    effort: EffortArgs,
+    #[command(flatten)]
+    signed_by: SignedByArgs,
+}
+
+/// A missing file is named once, with what was done about it.
+const HIDDEN: &[Verdict] = &[Verdict::Ignored, Verdict::New, Verdict::Touched, Verdict::Missing];
+
+/// Runs the command.
+pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(false, HIDDEN);
+    let signed_by = match args.signed_by.signed_by(&output.user) {
+        Ok(signed_by) => signed_by,
+        Err(error) => {
+            screen.error(&error);
+            return error.exit_code();
+        }
+    };
+    let options = HealOptions {
+        common: Options {
+            signed_by,
+            exclude: args.exclude.clone(),
+            force: args.force,
+            effort: args.effort.effort(&output.user),
+            backup_folders: output.user.backup.clone(),
+            ..Options::default()
+        },
+        replicas: args.from.clone(),
+        does: args.yes,
+        in_place: args.in_place,
+        discards_replaced: args.no_keep,
+    };
+    let first = match locate(&args.path, args.catalog.as_deref()) {
+        Ok(place) => place,
+        Err(error) => {
+            screen.error(&error);
+            return error.exit_code();
+        }
+    };
+    let (mut code, mut outcomes, mut ends) = (ExitCode::Clean, Vec::new(), Vec::new());
+    let mut left = VecDeque::from([(first, options)]);
+    while let Some((place, options)) = left.pop_front() {
+        let root = place.root.to_string_lossy().into_owned();
+        let paths = screen.paths(&place);
+        match heal_one(&place, &options, !ends.is_empty(), &screen) {
+            Ok(outcome) => {
+                code = code.worse(outcome.exit_code());
+                report("heal", &paths, &outcome, output, &screen);
+                ends.push(RootEnd::of(&paths, &outcome));
+                left.extend(nested(&place, &options, &outcome));
+                outcomes.push((root, Outcome { grave: Vec::new(), ..outcome }));
+            }
+            Err(error) => {
+                // Of a root below, nothing was asked by name.
+                let is_first = outcomes.is_empty();
+                let missed = if is_first { error.exit_code() } else { ExitCode::Incomplete };
+                code = code.worse(missed);
+                screen.error(&error);
+                ends.push(RootEnd::failed(&paths, &error));
+            }
+        }
+        if screen.stop_requested().is_some() {
+            break;
+        }
+    }
+    let code = screen.stop_requested().unwrap_or(code);
+    if output.json && !outcomes.is_empty() {
+        screen.print(&json::summary("heal", &outcomes, code));
+    }
+    ends.extend(left.iter().map(|(place, _)| RootEnd::not_reached(&screen.paths(place))));
+    print_last_word(ends, code, output, &screen);
+    screen.end(code)
+}
+
+fn heal_one(
+    place: &RootLocation,
+    options: &HealOptions,
+    is_one_of_several: bool,
+    screen: &Screen,
+) -> Result<Outcome> {
+    let task = screen.begin(screen.paths(place), is_one_of_several);
+    let job = std::panic::AssertUnwindSafe(|| heal(place, options, &task));
+    // A fault must not take the report of what was done before with it.
+    std::panic::catch_unwind(job)
+        .unwrap_or_else(|_| Err(Error::Internal("the run ended early".to_owned())))
+}
+
+/// Roots found below this one, each with what corresponds to it in the copies.
+fn nested(
+    place: &RootLocation,
+    options: &HealOptions,
+    outcome: &Outcome,
+) -> Vec<(RootLocation, HealOptions)> {
+    let corresponding = |path: &fsure_core::RelPath| {
+        let rest = path.as_bytes().strip_prefix(place.scope.as_bytes()).unwrap_or_default();
+        let rest = rest.strip_prefix(b"/").unwrap_or(rest);
+        let replicas = options.replicas.iter();
+        let replicas = replicas.map(|replica| replica.join(fsure_os::path::from_bytes(rest)));
+        HealOptions { replicas: replicas.collect(), ..options.clone() }
+    };
+    let roots = outcome.nested_roots.iter();
+    roots.map(|path| (nested_place(place, path), corresponding(path))).collect()
+}

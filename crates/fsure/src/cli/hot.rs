@@ -1,0 +1,168 @@
+//! `fsure hot`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::report::hot as report;
+use clap::{Args, Subcommand, ValueEnum};
+use fsure_core::{ExitCode, Monitor, Result, units};
+use fsure_core::{Step, StepMonitor};
+use fsure_hot::{Hot, HotOptions, hot};
+use fsure_os::io_trace;
+
+use super::OutputArgs;
+use super::screen::progress::step_line;
+use super::screen::{Live, Screen};
+
+/// Find the folders that programs wait for, and what memory would save them
+///
+/// Watches all programs for a while: which folders they read, write and flush, and
+/// how long that takes. The hottest folder is the one where memory would save most
+/// time: flushes, and reads of what is not in memory yet; everything else comes from
+/// the page cache anyway. Ctrl-C ends it early and shows what was seen. Root uses
+/// eBPF; other users can watch only folders that are named, and without times. Exit
+/// codes: 0 seen, 2 not allowed or no sense, 5 it cannot be watched here, 130 ended
+/// early.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct HotArgs {
+    #[command(subcommand)]
+    command: Option<HotCommand>,
+    #[command(flatten)]
+    watch: WatchArgs,
+    /// Measure by which folders are ranked
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "saved")]
+    by: By,
+}
+
+#[derive(Subcommand)]
+enum HotCommand {
+    /// Advise what to do with the hottest folders: bind, pin, leave or exclude, and
+    /// why
+    Advise(WatchArgs),
+}
+
+#[derive(Args)]
+struct WatchArgs {
+    /// Folders to watch, with all below them [default: all there are]
+    #[arg(value_name = "DIR")]
+    paths: Vec<PathBuf>,
+    /// Time to watch
+    #[arg(long = "for", value_name = "TIME", value_parser = time, default_value = "30s")]
+    span: Duration,
+    /// Source of the events [default: ebpf, or fanotify if ebpf is not available]
+    #[arg(long, value_enum, value_name = "SOURCE")]
+    source: Option<SourceArg>,
+}
+
+/// A measure by which folders are ranked.
+#[derive(Clone, Copy, ValueEnum)]
+enum By {
+    /// The time that memory would save
+    Saved,
+    /// Bytes written, which wear out a medium
+    Written,
+    /// Bytes read
+    Read,
+    /// Calls
+    Calls,
+}
+
+/// A source of events.
+#[derive(Clone, Copy, ValueEnum)]
+enum SourceArg {
+    /// Programs in the kernel: every call, its bytes and its time; for root
+    Ebpf,
+    /// Notifications: merged, without bytes and times
+    Fanotify,
+}
+
+fn time(text: &str) -> std::result::Result<Duration, String> {
+    let span = units::parse_span(text).filter(|span| !span.is_zero());
+    span.ok_or_else(|| "a time such as 30s or 5m".to_owned())
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &HotArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.patient_screen();
+    let code = watch(args, output, &screen).unwrap_or_else(|error| {
+        screen.error(&error);
+        error.exit_code()
+    });
+    screen.end(code)
+}
+
+fn watch(args: &HotArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let watch = match &args.command {
+        Some(HotCommand::Advise(watch)) => watch,
+        None => &args.watch,
+    };
+    let watching = Watching { screen, live: screen.live_line() };
+    let seen = hot(&watch.options(), &watching)?;
+    drop(watching);
+    let code = seen.ended_by.unwrap_or(ExitCode::Clean);
+    let is_advice = args.command.is_some();
+    if output.json {
+        let by = args.by.report();
+        let lines =
+            if is_advice { report::advice_lines(&seen) } else { report::folder_lines(&seen, by) };
+        lines.iter().for_each(|line| screen.print(line));
+        screen.print(&report::summary_line(&seen, code));
+    } else {
+        screen.print(&text(args, &seen));
+    }
+    Ok(code)
+}
+
+fn text(args: &HotArgs, seen: &Hot) -> String {
+    match args.command {
+        Some(HotCommand::Advise(_)) => report::advice_text(seen),
+        None => report::text(seen, args.by.report()),
+    }
+}
+
+impl WatchArgs {
+    fn options(&self) -> HotOptions {
+        let source = self.source.map(|source| match source {
+            SourceArg::Ebpf => io_trace::TraceSource::Ebpf,
+            SourceArg::Fanotify => io_trace::TraceSource::Fanotify,
+        });
+        let (below, span) = (self.paths.clone(), self.span);
+        HotOptions { below, span, source, ..HotOptions::default() }
+    }
+}
+
+impl By {
+    fn report(self) -> report::By {
+        match self {
+            Self::Saved => report::By::Saved,
+            Self::Written => report::By::Written,
+            Self::Read => report::By::Read,
+            Self::Calls => report::By::Calls,
+        }
+    }
+}
+
+/// The terminal, while it is watched.
+struct Watching<'a> {
+    screen: &'a Screen,
+    live: Option<Live<'a>>,
+}
+
+impl Monitor for Watching<'_> {
+    fn warn(&self, message: &str) {
+        self.screen.warn(message);
+    }
+
+    fn stop_requested(&self) -> Option<ExitCode> {
+        self.screen.stop_requested()
+    }
+}
+
+impl StepMonitor for Watching<'_> {
+    fn under_way(&self, step: &Step<'_>) {
+        if let Some(live) = &self.live {
+            live.set_text(step_line(step.what, step.share));
+        }
+    }
+}

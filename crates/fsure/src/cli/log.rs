@@ -1,0 +1,62 @@
+//! `fsure log`.
+
+use std::path::PathBuf;
+
+use crate::report::log as report;
+use clap::Args;
+use fsure_core::{ExitCode, Result};
+use fsure_integrity::catalog::{RootLocation, locate};
+use fsure_integrity::{History, log};
+
+use super::OutputArgs;
+use super::signed_by_args::public_key;
+
+/// Show how a record came to be: what changed when, what was verified, who
+/// signed
+///
+/// Lines after the last signature, and those of runs of verify, could have been
+/// written by any other user. With --signed-by the newest has to be signed with that
+/// key.
+#[derive(Args)]
+pub(crate) struct LogArgs {
+    /// A folder that has a record [default: the current folder]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
+    path: PathBuf,
+    /// Use the record in FILE instead of PATH/.fsure/catalog.db
+    #[arg(long, value_name = "FILE")]
+    catalog: Option<PathBuf>,
+    /// Check that the newest generation is signed with this key: a public key
+    /// of minisign, as a file or as text
+    #[arg(long, value_name = "KEY")]
+    signed_by: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &LogArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(false, &[]);
+    match args.run() {
+        Ok((place, history)) => {
+            let root = place.root.to_string_lossy();
+            let code = history.exit_code();
+            if output.json {
+                report::json(&root, &history).iter().for_each(|line| screen.print(line));
+            } else {
+                screen.print(&report::text(&screen.paths(&place), &history));
+            }
+            screen.end(code)
+        }
+        Err(error) => {
+            screen.error(&error);
+            error.exit_code()
+        }
+    }
+}
+
+impl LogArgs {
+    fn run(&self) -> Result<(RootLocation, History)> {
+        let key = self.signed_by.as_deref().map(public_key).transpose()?;
+        let place = locate(&self.path, self.catalog.as_deref())?;
+        let history = log(&place, key.as_ref())?;
+        Ok((place, history))
+    }
+}

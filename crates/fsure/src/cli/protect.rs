@@ -1,0 +1,96 @@
+//! `fsure protect`.
+
+use std::path::PathBuf;
+
+use crate::report::{RootPaths, protect as report};
+use clap::Args;
+use fsure_core::{ExitCode, Result, escape};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::model::ProtectOutcome;
+use fsure_integrity::{Options, ProtectOptions, protect};
+
+use super::OutputArgs;
+use super::screen::Screen;
+
+/// Keep recovery data beside the record, for heal to repair damage without a copy
+///
+/// Reed-Solomon code over what is recorded, in groups of up to 64 MiB; update
+/// keeps it in step from then on. It lies on the same disk: it repairs bad
+/// sectors and flipped bits, and replaces no backup. Run again, it checks all
+/// recovery data and makes anew what is damaged of them.
+#[derive(Args)]
+pub(crate) struct ProtectArgs {
+    /// The root folder of a record
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// Share of each group that can be repaired, 0.1% to 100% in steps of 0.1%
+    /// [default: 5%, or as it was]
+    #[arg(long, value_name = "PERCENT", value_parser = per_mille)]
+    redundancy: Option<u32>,
+    /// Use the record in FILE, and keep the recovery data beside it
+    #[arg(long, value_name = "FILE")]
+    catalog: Option<PathBuf>,
+    /// Go on although the root is another file system or empty
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ProtectArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(false, &[]);
+    let root = args.path.to_string_lossy().into_owned();
+    let code = match protected(args, &screen) {
+        Ok((paths, done)) => {
+            if output.json {
+                screen.print(&report::json_summary(&root, &done));
+            } else if !output.quiet {
+                let shown = escape(&fsure_os::path::bytes(&args.path));
+                screen.print(&report::text_summary(&shown, &paths, &done));
+            }
+            done.exit_code()
+        }
+        Err(error) => {
+            screen.error(&error);
+            error.exit_code()
+        }
+    };
+    screen.end(code)
+}
+
+fn protected(args: &ProtectArgs, screen: &Screen) -> Result<(RootPaths, ProtectOutcome)> {
+    let place = locate(&args.path, args.catalog.as_deref())?;
+    let task = screen.begin(screen.paths(&place), false);
+    let common = Options { force: args.force, ..Options::default() };
+    let done = protect(&place, &ProtectOptions { common, per_mille: args.redundancy }, &task)?;
+    drop(task);
+    Ok((screen.paths(&place), done))
+}
+
+/// A share in steps of a thousandth: what would have to be rounded is refused, so that no
+/// user has another redundancy than the one asked for.
+fn per_mille(text: &str) -> std::result::Result<u32, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    let number = percent.map(|percent| (percent * 10.0, (percent * 10.0).round()));
+    let is_step = |(exact, number): &(f64, f64)| {
+        (exact - number).abs() < 1e-6 && (1.0..=1000.0).contains(number)
+    };
+    let number = number.filter(is_step).map(|(_, number)| number as u32);
+    number.ok_or_else(|| "a share such as 5%, from 0.1% to 100% in steps of 0.1%".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_taken_as_it_is_or_not_at_all() {
+        for (text, share) in
+            [("5%", 50), ("5", 50), ("0.1%", 1), ("0.3 %", 3), ("100%", 1000), ("29.9%", 299)]
+        {
+            assert_eq!(per_mille(text), Ok(share), "{text}");
+        }
+        for text in ["0%", "0.05%", "0.15%", "5.01%", "100.1%", "-5%", "5%%", "nan", "inf", ""] {
+            assert!(per_mille(text).is_err(), "{text}");
+        }
+    }
+}

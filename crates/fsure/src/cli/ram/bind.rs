@@ -1,0 +1,213 @@
+//! `fsure ram bind`, and the two processes of its daemon.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use crate::report::ram as report;
+use clap::Args;
+use fsure_core::{ExitCode, Result, units};
+use fsure_os::detached_process;
+use fsure_ram::service::{
+    Backend, Bind, BindPlan, CallerContext, DaemonEvent, FolderStatus, Registry, SelfExec,
+    SupervisorConfig, WorkerConfig, keep, prepare, status, work,
+};
+
+use super::super::OutputArgs;
+use super::super::screen::Screen;
+
+/// Show a folder to all programs from memory, until it is unbound
+///
+/// Needs root. Refused if anything in the folder would be lost or would not work;
+/// 'fsure ram unbind' ends it.
+#[derive(Args)]
+pub(super) struct BindArgs {
+    /// The folder
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Maximum age of the oldest change that a crash loses: from 100ms to 1h
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
+    max_loss: Duration,
+    /// Memory that it takes at most: 2G, or auto, which follows what is in it up to half of
+    /// the memory that is available to all RAM folders (tmpfs)
+    #[arg(long, value_name = "SIZE", default_value = "auto", value_parser = size)]
+    size: Size,
+    /// File system in memory: tmpfs, or zram-xfs, which is compressed and frozen for
+    /// every generation, so that each is one moment whatever is written
+    #[arg(long, value_name = "NAME", default_value = "tmpfs", value_parser = backend)]
+    backend: Backend,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    plan: bool,
+    /// Stay in the foreground and notify systemd; a signal unbinds the folder
+    #[arg(long, conflicts_with = "plan")]
+    foreground: bool,
+}
+
+/// A process of a RAM folder's daemon
+#[derive(Args)]
+pub(super) struct DaemonArgs {
+    /// Id of the folder
+    id: String,
+    /// No other process starts a keeper that was killed
+    #[arg(long, conflicts_with = "supervised")]
+    alone: bool,
+    /// Another process starts a keeper that was killed
+    #[arg(long)]
+    supervised: bool,
+}
+
+/// A limit on the memory of a RAM folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    Auto,
+    Bytes(u64),
+}
+
+pub(super) fn size(text: &str) -> std::result::Result<Size, String> {
+    match text {
+        "auto" => Ok(Size::Auto),
+        _ => units::parse_size(text)
+            .map(Size::Bytes)
+            .ok_or_else(|| "a size such as 500M or 2G, or auto".to_owned()),
+    }
+}
+
+fn backend(text: &str) -> std::result::Result<Backend, String> {
+    Backend::named(text).ok_or_else(|| "tmpfs or zram-xfs".to_owned())
+}
+
+pub(super) fn time(text: &str) -> std::result::Result<Duration, String> {
+    units::parse_span(text).ok_or_else(|| "a time such as 1s or 200ms".to_owned())
+}
+
+/// Runs the command.
+pub(super) fn run(args: &BindArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let registry = super::registry();
+    let bind = Bind {
+        folder: args.folder.clone(),
+        max_loss: args.max_loss,
+        size: match args.size {
+            Size::Auto => None,
+            Size::Bytes(bytes) => Some(bytes),
+        },
+        backend: args.backend,
+        plan: args.plan,
+    };
+    let max_loss_ms = u64::try_from(args.max_loss.as_millis()).unwrap_or(u64::MAX);
+    let (entry, adopted) = match prepare(&registry, &bind)? {
+        BindPlan::New(plan, _) if args.plan => {
+            let form = if output.json { report::plan_json } else { report::plan };
+            screen.print(&form(&plan, max_loss_ms));
+            let is_fine = plan.refusals.is_empty();
+            return Ok(if is_fine { ExitCode::Clean } else { ExitCode::Usage });
+        }
+        BindPlan::New(plan, entry) => {
+            plan.warnings.iter().for_each(|warning| screen.warn(warning));
+            (entry, false)
+        }
+        BindPlan::Orphan(entry) => (entry, true),
+    };
+    if args.foreground {
+        return foreground(&registry, &entry.id, screen);
+    }
+    let call = CallerContext {
+        stop: &super::signals(),
+        report: &|reported| super::report(screen, reported),
+    };
+    super::program()?.keep(&entry.id, &call)?;
+    let known = status(&registry, Some(&entry.path))?;
+    show(&known, adopted, output, screen);
+    Ok(ExitCode::Clean)
+}
+
+fn show(known: &[FolderStatus], adopted: bool, output: &OutputArgs, screen: &Screen) {
+    let Some(known) = known.first() else { return };
+    if output.json {
+        screen.print(&report::json("bound", &known.entry.path, &known.state));
+    } else {
+        screen.print(&report::bound(known, adopted));
+    }
+}
+
+/// The keeper in the foreground, under systemd.
+fn foreground(registry: &Registry, id: &str, screen: &Screen) -> Result<ExitCode> {
+    let stop = super::signals();
+    let socket = std::env::var_os("NOTIFY_SOCKET");
+    let notify = |words: &str| {
+        if let Some(socket) = &socket {
+            // If systemd does not listen, there is no process to notify.
+            let _ = detached_process::notify(socket, words);
+        }
+    };
+    let report = |reported: &DaemonEvent| match reported {
+        DaemonEvent::Ready { adopted } => {
+            notify("READY=1\nSTATUS=in RAM, and kept\n");
+            let known =
+                registry.read(id).and_then(|entry| status(registry, Some(&entry.path)).ok());
+            let known = known.as_deref().and_then(<[FolderStatus]>::first);
+            screen.print_now(&known.map_or(String::new(), |known| report::bound(known, *adopted)));
+        }
+        DaemonEvent::Failed(failed) => notify(&format!("STATUS={}\n", failed.message)),
+        DaemonEvent::Warning { words } => {
+            notify(&format!("STATUS={words}\n"));
+            screen.warn(words);
+        }
+        DaemonEvent::Ended(ended) => {
+            notify("STOPPING=1\nSTATUS=out of RAM\n");
+            super::warnings(screen, ended);
+        }
+    };
+    let program = SelfExec { is_alone: false, ..super::program()? };
+    let keep_it = SupervisorConfig {
+        registry,
+        id,
+        program,
+        stop: &stop,
+        report: &report,
+        beat: &|| notify("WATCHDOG=1\n"),
+    };
+    keep(&keep_it)?;
+    Ok(ExitCode::Clean)
+}
+
+/// Runs a keeper that was started by another process.
+pub(super) fn keep_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
+    let (registry, stop) = (super::registry(), super::signals());
+    keep(&SupervisorConfig {
+        registry: &registry,
+        id: &args.id,
+        program: args.program()?,
+        stop: &stop,
+        report: &|reported| print_event(screen, reported),
+        beat: &|| {},
+    })?;
+    Ok(ExitCode::Clean)
+}
+
+/// Runs a worker.
+pub(super) fn work_on(args: &DaemonArgs, screen: &Screen) -> Result<ExitCode> {
+    let (registry, stop): (_, Arc<AtomicUsize>) = (super::registry(), super::signals());
+    work(&WorkerConfig {
+        registry: &registry,
+        id: &args.id,
+        program: args.program()?,
+        stop: &stop,
+        report: &|reported| print_event(screen, reported),
+    })?;
+    Ok(ExitCode::Clean)
+}
+
+/// A line for the process that started this one.
+fn print_event(screen: &Screen, reported: &DaemonEvent) {
+    if let Ok(line) = serde_json::to_string(reported) {
+        screen.print_now(&line);
+    }
+}
+
+impl DaemonArgs {
+    fn program(&self) -> Result<SelfExec> {
+        Ok(SelfExec { is_alone: self.alone, ..super::program()? })
+    }
+}

@@ -1,0 +1,81 @@
+//! `fsure recover`.
+
+use std::path::PathBuf;
+
+use crate::report::recover as report;
+use clap::Args;
+use fsure_core::{ExitCode, Result};
+use fsure_integrity::catalog::{RootLocation, locate};
+use fsure_integrity::{CatalogRepair, RecoverOptions, locate_backup, recover};
+
+use super::OutputArgs;
+
+/// Put a damaged record together from what is sound of it and from its backup
+///
+/// Takes only rows that a checksum proves: from the pages of the damaged record that
+/// can still be read, from the backup beside it, from backups kept elsewhere
+/// ('--from') and from what travels with the data. Reports whether anything is
+/// lacking. The damaged record is kept beside the new one. A record that is sound is
+/// left alone.
+#[derive(Args)]
+pub(crate) struct RecoverArgs {
+    /// A folder or file; it belongs to the nearest root above it that has a record
+    /// or a backup of one [default: the current folder]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
+    path: PathBuf,
+    /// Take rows from the backup in FILE, too; can be repeated
+    #[arg(long, value_name = "FILE")]
+    from: Vec<PathBuf>,
+    /// Report what could be put together, and change nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Recover the record in FILE instead of PATH/.fsure/catalog.db
+    #[arg(long, value_name = "FILE")]
+    catalog: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &RecoverArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(false, &[]);
+    let place = match args.place() {
+        Ok(place) => place,
+        Err(error) => {
+            screen.error(&error);
+            return error.exit_code();
+        }
+    };
+    let options = RecoverOptions {
+        from: args.from.clone(),
+        is_dry_run: args.dry_run,
+        backup_folders: output.user.backup.clone(),
+    };
+    let root = place.root.to_string_lossy().into_owned();
+    let task = screen.begin(screen.paths(&place), false);
+    let recovered: Result<CatalogRepair> = recover(&place, &options, &task);
+    drop(task);
+    match recovered {
+        Ok(recovery) => {
+            if output.json {
+                screen.print(&report::json(&root, &recovery));
+            } else if !output.quiet {
+                screen.print(&report::text(&screen.paths(&place), &recovery));
+            }
+            screen.end(recovery.exit_code())
+        }
+        Err(error) => {
+            screen.error(&error);
+            screen.end(error.exit_code())
+        }
+    }
+}
+
+impl RecoverArgs {
+    fn place(&self) -> Result<RootLocation> {
+        if self.catalog.is_none()
+            && let Some(place) = locate_backup(&self.path)?
+        {
+            return Ok(place);
+        }
+        locate(&self.path, self.catalog.as_deref())
+    }
+}

@@ -1,0 +1,433 @@
+//! The parts that all commands over roots share: the paths given, each root's run and
+//! report, and one exit code for all of them.
+
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::report::last_word;
+use crate::report::last_word::RootEnd;
+use crate::report::metrics::{RootMetrics, metrics};
+use crate::report::{RootPaths, json, text};
+use clap::{Args, ValueEnum};
+use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result};
+use fsure_core::{unless_reader_left, write_output};
+use fsure_integrity::catalog::{RootLocation, locate, locate_folder};
+use fsure_integrity::model::{Outcome, ScanMonitor};
+use fsure_integrity::scan::{ContentSource, IoOptions};
+use fsure_integrity::{Options, UserConfig, age, nested_place};
+use fsure_os::device::StorageDevice;
+use fsure_os::output::Destination;
+use fsure_os::root_dir::Root;
+
+use super::OutputArgs;
+use super::screen::Screen;
+
+/// Paths, and how to walk them.
+#[derive(Clone, Args)]
+pub(crate) struct RootArgs {
+    /// Folders or files; each belongs to the nearest root above it that has a
+    /// record [default: the current folder]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Keep the record in FILE instead of PATH/.fsure/catalog.db
+    #[arg(long, value_name = "FILE")]
+    catalog: Option<PathBuf>,
+    /// Leave out what fits GLOB, as in .gitignore; can be repeated, and is not
+    /// remembered: to exclude it permanently, put it into .fsureignore or
+    /// .fsure/config.toml
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+    /// Include other file systems mounted below the root; `update` remembers it
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+          default_missing_value = "true")]
+    cross_file_systems: Option<bool>,
+    /// Read from the medium, or from memory what is there [default: verify
+    /// reads from the medium, update from memory what is there]
+    #[arg(long, value_enum, value_name = "WHERE")]
+    from: Option<ReadFrom>,
+    /// Go on although the root is another file system, empty or mostly missing
+    #[arg(long)]
+    force: bool,
+    /// Report paths that are ok, too
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// True if the paths are folders whose records play no part.
+    #[arg(skip)]
+    are_folders: bool,
+}
+
+/// A source that content is read from.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ReadFrom {
+    Medium,
+    Cache,
+}
+
+impl RootArgs {
+    /// The same paths as folders whose records play no part.
+    pub(crate) fn of_folders(&self) -> Self {
+        Self { are_folders: true, ..self.clone() }
+    }
+
+    /// Returns true if the user has named any.
+    pub(crate) fn has_paths(&self) -> bool {
+        !self.paths.is_empty()
+    }
+
+    /// The same, or the roots that hold these paths if no other path is given.
+    pub(crate) fn or_those_that_hold(&self, held: &[PathBuf]) -> Self {
+        let mut args = self.clone();
+        if self.paths.is_empty() && self.catalog.is_none() {
+            let root = |path: &PathBuf| locate(path, None).map(|place| place.root).ok();
+            let mut roots: Vec<_> =
+                held.iter().map(|path| root(path).unwrap_or_else(|| path.clone())).collect();
+            roots.sort_unstable();
+            roots.dedup();
+            args.paths = roots;
+        }
+        args
+    }
+
+    /// The options all jobs share.
+    pub(crate) fn options(&self, effort: IoOptions, user: &UserConfig) -> Options {
+        Options {
+            effort,
+            signed_by: None,
+            exclude: self.exclude.clone(),
+            exclude_always: user.exclude.clone(),
+            cross_file_systems: self.cross_file_systems,
+            reads_from: self.from.map(|from| match from {
+                ReadFrom::Medium => ContentSource::Medium,
+                ReadFrom::Cache => ContentSource::Cache,
+            }),
+            backup_folders: user.backup.clone(),
+            force: self.force,
+            report_ok: self.all,
+            clock: Clock::default(),
+        }
+    }
+}
+
+/// A command over roots.
+pub(crate) struct RootRunner<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) args: &'a RootArgs,
+    pub(crate) output: &'a OutputArgs,
+    pub(crate) screen: &'a Screen,
+    /// Also gets the number of roots that its disk still has to serve, this one
+    /// included.
+    pub(crate) job: &'a Job<'a>,
+    /// Options for the metrics of the run.
+    pub(crate) metrics: &'a MetricsArgs,
+}
+
+/// Metrics, on the command line.
+#[derive(Args)]
+pub(crate) struct MetricsArgs {
+    /// Write what was found to FILE, in the text format of Prometheus, for the
+    /// textfile collector of its node exporter (FILE should end in .prom); '-' is
+    /// standard output, behind the report
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
+}
+
+impl MetricsArgs {
+    /// No metrics.
+    pub(crate) const NONE: Self = Self { metrics: None };
+
+    /// Returns true if they go to standard output, as the report does.
+    fn are_behind_the_report(&self) -> bool {
+        self.metrics.as_deref().is_some_and(Destination::is_standard_output)
+    }
+
+    /// Refuses metrics among lines of JSON.
+    fn refuse_with_json(&self, json: bool) -> Result<()> {
+        if !json || !self.are_behind_the_report() {
+            return Ok(());
+        }
+        Err(Error::Usage {
+            message: "'--json' and '--metrics -' cannot share standard output".to_owned(),
+            hint: Some("write the metrics to a file: '--metrics FILE'".to_owned()),
+        })
+    }
+}
+
+/// The work of a command on one root; its second argument is the number of roots that
+/// the disk still has to serve.
+pub(crate) type Job<'a> =
+    dyn Fn(&RootLocation, usize, &dyn ScanMonitor) -> Result<Outcome> + Sync + 'a;
+
+/// The roots that are done, each with the order it was asked for in.
+struct FinishedRoots {
+    code: ExitCode,
+    outcomes: Vec<(usize, String, Outcome)>,
+    metrics: Vec<(usize, RootMetrics)>,
+    ends: Vec<(usize, RootEnd)>,
+}
+
+impl RootRunner<'_> {
+    /// Runs the job over every root that was asked for, and the roots found
+    /// below them, and reports each. Roots on different disks are run at the
+    /// same time. A root that fails does not keep the others from their turn.
+    pub(crate) fn run(&self, check: &dyn Fn(&[RootLocation]) -> Result<()>) -> ExitCode {
+        let screen = self.screen;
+        if let Err(error) = self.metrics.refuse_with_json(self.output.json) {
+            screen.error(&error);
+            return screen.end(error.exit_code());
+        }
+        let found = find(self.args).and_then(|places| check(&places).map(|()| places));
+        let places = match found {
+            Ok(places) => places,
+            Err(error) => {
+                screen.error(&error);
+                let code = error.exit_code();
+                return code.worse(self.write_metrics(self.args.not_run(code)));
+            }
+        };
+        let is_one_of_several = places.len() > 1;
+        let done = Mutex::new(FinishedRoots::default());
+        match &mut by_disk(places)[..] {
+            [group] => self.run_group(std::mem::take(group), is_one_of_several, &done),
+            groups => std::thread::scope(|scope| {
+                for group in groups {
+                    let (group, done) = (std::mem::take(group), &done);
+                    scope.spawn(move || self.run_group(group, true, done));
+                }
+            }),
+        }
+        let FinishedRoots { code, mut outcomes, metrics, mut ends } =
+            done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        ends.sort_by_key(|(number, _)| *number);
+        let ends = ends.into_iter().map(|(_, end)| end).collect();
+        let stopped = |code| screen.stop_requested().unwrap_or(code);
+        // Metrics come after the report if both go to standard output.
+        let code = if self.metrics.are_behind_the_report() {
+            print_last_word(ends, stopped(code), self.output, screen);
+            stopped(code.worse(self.write_metrics(metrics)))
+        } else {
+            let code = stopped(code.worse(self.write_metrics(metrics)));
+            print_last_word(ends, code, self.output, screen);
+            code
+        };
+        if self.output.json && !outcomes.is_empty() {
+            outcomes.sort_by_key(|(number, ..)| *number);
+            let outcomes: Vec<_> =
+                outcomes.into_iter().map(|(_, root, outcome)| (root, outcome)).collect();
+            screen.print(&json::summary(self.command, &outcomes, code));
+        }
+        screen.end(code)
+    }
+
+    /// Runs roots one after the other.
+    fn run_group(
+        &self,
+        group: SameDiskRoots,
+        mut is_one_of_several: bool,
+        done: &Mutex<FinishedRoots>,
+    ) {
+        let mut places = VecDeque::from(group);
+        while let Some((number, place)) = places.pop_front() {
+            let root = place.root.to_string_lossy().into_owned();
+            let paths = self.screen.paths(&place);
+            let task = self.screen.begin(paths.clone(), is_one_of_several);
+            // A fault in one must not take the report of the others with it.
+            let job = AssertUnwindSafe(|| (self.job)(&place, places.len() + 1, &task));
+            let result = catch_unwind(job)
+                .unwrap_or_else(|_| Err(Error::Internal("the run ended early".to_owned())));
+            let metrics = self.metrics(&place, &root, &result, &task);
+            drop(task);
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.metrics.extend(metrics.map(|metrics| (number, metrics)));
+            match result {
+                Ok(outcome) => {
+                    done.code = done.code.worse(outcome.exit_code());
+                    let nested = outcome.nested_roots.iter().map(|path| nested_place(&place, path));
+                    for nested in nested.rev().filter(|nested| !self.args.names(nested)) {
+                        places.push_front((number, nested));
+                    }
+                    report(self.command, &paths, &outcome, self.output, self.screen);
+                    done.ends.push((number, RootEnd::of(&paths, &outcome)));
+                    done.outcomes.push((number, root, Outcome { grave: Vec::new(), ..outcome }));
+                }
+                Err(error) => {
+                    done.code = done.code.worse(error.exit_code());
+                    self.screen.error(&error);
+                    done.ends.push((number, RootEnd::failed(&paths, &error)));
+                }
+            }
+            if self.screen.stop_requested().is_some() {
+                let left = places.iter();
+                let not_reached = left.map(|(number, place)| {
+                    (*number, RootEnd::not_reached(&self.screen.paths(place)))
+                });
+                done.ends.extend(not_reached);
+                break;
+            }
+            is_one_of_several |= !places.is_empty();
+        }
+    }
+
+    /// Returns the metrics of one root; `None` if no metrics are wanted.
+    fn metrics(
+        &self,
+        place: &RootLocation,
+        root: &str,
+        result: &Result<Outcome>,
+        monitor: &dyn ScanMonitor,
+    ) -> Option<RootMetrics> {
+        self.metrics.metrics.as_ref()?;
+        let code = match result {
+            Ok(outcome) => outcome.exit_code(),
+            Err(error) => error.exit_code(),
+        };
+        // The ages of the recorded files are reported as far as the record can be
+        // read.
+        let ages = age(place, &Clock::default(), monitor).ok();
+        let outcome = result.as_ref().ok().cloned();
+        // A part of a root has samples of its own.
+        let path = place.root.join(fsure_os::path::from_bytes(place.scope.as_bytes()));
+        let root = if place.scope.is_root() { root.into() } else { path.to_string_lossy().into() };
+        Some(RootMetrics { root, outcome, ages, code })
+    }
+
+    /// Writes the metrics so that no reader ever finds half of them. A failed write
+    /// is an error like any other.
+    fn write_metrics(&self, mut roots: Vec<(usize, RootMetrics)>) -> ExitCode {
+        let Some(file) = &self.metrics.metrics else { return ExitCode::Clean };
+        roots.sort_by_key(|(number, _)| *number);
+        // A sample that comes twice would cost the reader the whole file.
+        let mut once: Vec<RootMetrics> = Vec::new();
+        for (_, root) in roots {
+            match once.iter_mut().find(|other| other.root == root.root) {
+                Some(same) => same.code = same.code.worse(root.code),
+                None => once.push(root),
+            }
+        }
+        let text = metrics(self.command, Clock::default().now_s(), &once);
+        let written = if Destination::is_standard_output(file) {
+            let written = self.screen.results().write_all(text.as_bytes());
+            let written = written.context("write", Path::new("standard output"));
+            unless_reader_left(written, self.screen)
+        } else {
+            write_output(file, &text, self.screen)
+        };
+        match written {
+            Ok(()) => ExitCode::Clean,
+            Err(error) => {
+                self.screen.error(&error);
+                error.exit_code()
+            }
+        }
+    }
+}
+
+impl Default for FinishedRoots {
+    fn default() -> Self {
+        Self { code: ExitCode::Clean, outcomes: Vec::new(), metrics: Vec::new(), ends: Vec::new() }
+    }
+}
+
+/// Reports on one root.
+pub(crate) fn report(
+    command: &str,
+    paths: &RootPaths,
+    outcome: &Outcome,
+    output: &OutputArgs,
+    screen: &Screen,
+) {
+    if output.json {
+        let root = paths.root().to_string_lossy();
+        screen.print(&json::root_summary(&root, command, outcome));
+    } else if output.quiet {
+        for sentence in text::beyond_findings(paths, outcome) {
+            screen.warn(&format!("{}: {sentence}", paths.root().to_string_lossy()));
+        }
+    } else {
+        screen.print(&text::summary(paths, command, outcome));
+    }
+}
+
+/// Ends the report for a person on all roots of a command.
+pub(crate) fn print_last_word(
+    ends: Vec<RootEnd>,
+    code: ExitCode,
+    output: &OutputArgs,
+    screen: &Screen,
+) {
+    if !output.json && !output.quiet {
+        screen.print(&last_word::text(ends, code));
+    }
+}
+
+/// Roots that are run one after the other, by their numbers.
+type SameDiskRoots = Vec<(usize, RootLocation)>;
+
+/// Roots with their numbers, those that share a disk together: to read two of
+/// them at once would slow down both.
+fn by_disk(places: Vec<RootLocation>) -> Vec<SameDiskRoots> {
+    let mut groups: Vec<(Vec<StorageDevice>, SameDiskRoots)> = Vec::new();
+    for (number, place) in places.into_iter().enumerate() {
+        let device = Root::open(&place.root).map(|root| StorageDevice::of(&root, b""));
+        // A root that cannot be opened is reported in its turn.
+        let device = device.unwrap_or_else(|_| StorageDevice::unknown());
+        let group = groups
+            .iter_mut()
+            .find(|(devices, _)| devices.iter().any(|other| other.shares_a_disk_with(&device)));
+        match group {
+            Some((devices, places)) => {
+                devices.push(device);
+                places.push((number, place));
+            }
+            None => groups.push((vec![device], vec![(number, place)])),
+        }
+    }
+    groups.into_iter().map(|(_, places)| places).collect()
+}
+
+/// The paths that were asked for.
+fn asked_for(args: &RootArgs) -> Vec<PathBuf> {
+    if args.paths.is_empty() { vec![PathBuf::from(".")] } else { args.paths.clone() }
+}
+
+/// The roots that were asked for.
+pub(crate) fn find(args: &RootArgs) -> Result<Vec<RootLocation>> {
+    let paths = asked_for(args);
+    if args.catalog.is_some() && paths.len() > 1 {
+        return Err(Error::Usage {
+            message: "one catalog cannot hold several roots".to_owned(),
+            hint: Some("with '--catalog FILE', give one PATH".to_owned()),
+        });
+    }
+    if args.are_folders && paths.len() > 1 {
+        return Err(Error::Usage {
+            message: "one list cannot be of several folders".to_owned(),
+            hint: Some("with '--against LIST', give one PATH".to_owned()),
+        });
+    }
+    let find = |path: &PathBuf| match args.are_folders {
+        true => locate_folder(path),
+        false => locate(path, args.catalog.as_deref()),
+    };
+    paths.iter().map(find).collect()
+}
+
+impl RootArgs {
+    /// The metrics of a call that ran nothing: older metrics in the file must not
+    /// pass for those of this call.
+    fn not_run(&self, code: ExitCode) -> Vec<(usize, RootMetrics)> {
+        let root = |path: &PathBuf| {
+            let path = fsure_os::path::resolve(path).unwrap_or_else(|_| path.clone());
+            RootMetrics { root: path.to_string_lossy().into(), outcome: None, ages: None, code }
+        };
+        asked_for(self).iter().map(root).enumerate().collect()
+    }
+
+    /// Returns true if a root found below another was also asked for by name.
+    pub(crate) fn names(&self, nested: &RootLocation) -> bool {
+        let named = self.paths.iter().filter_map(|path| fsure_os::path::resolve(path).ok());
+        named.into_iter().any(|path| path == nested.root)
+    }
+}

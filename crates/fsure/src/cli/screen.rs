@@ -1,0 +1,453 @@
+//! The terminal as a listener, and the only place besides `main.rs` that
+//! prints: results to standard output, progress and warnings to standard error.
+//!
+//! A reader who goes away (`fsure verify | head`) ends the output and not the
+//! run: the record matters more than the listing. Nothing here panics on a
+//! failed write, as `println!` would.
+
+pub(crate) mod progress;
+mod results;
+mod task;
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::report::{RootPaths, json};
+use fsure_core::safe;
+use fsure_core::{Error, ExitCode};
+use fsure_integrity::catalog::RootLocation;
+use fsure_integrity::model::{Finding, Verdict};
+use fsure_os::output::standard_output;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+pub(crate) use task::Task;
+
+/// A setting for the colour of the verdict's word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Settings for the content and the form of the output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScreenSettings {
+    /// JSON lines in place of text.
+    pub(crate) json: bool,
+    /// No progress.
+    pub(crate) quiet: bool,
+    /// Colours.
+    pub(crate) color: Color,
+    /// Every finding, also those that are ok or hidden.
+    pub(crate) all: bool,
+    /// Verdicts that are counted in the summary but get no line of text,
+    /// because there may be a million of them.
+    pub(crate) hide: &'static [Verdict],
+}
+
+/// The terminal.
+///
+/// Locks are taken in one order: the live lines' own, then `output`.
+pub(crate) struct Screen {
+    settings: ScreenSettings,
+    colored: bool,
+    /// True if standard output is a terminal: then every line is shown at once, and
+    /// the live lines make way for it.
+    attended: bool,
+    /// 0, or the number of the signal that asks the run to stop.
+    stop: Arc<AtomicUsize>,
+    /// The folder that the command was called in, if it is known.
+    working_folder: Option<PathBuf>,
+    output: Mutex<Output>,
+    errors: Mutex<Box<dyn Write + Send>>,
+    /// The live lines; `None` unless standard error is a terminal.
+    live: Option<MultiProgress>,
+}
+
+/// A line that is drawn over and over, until it is dropped.
+pub(crate) struct Live<'a> {
+    all: &'a MultiProgress,
+    line: ProgressBar,
+}
+
+impl Screen {
+    /// The screen on this process's standard output and error. `stop` holds 0
+    /// or the number of the signal that asks the run to end.
+    pub(crate) fn new(settings: ScreenSettings, stop: Arc<AtomicUsize>) -> Self {
+        let attended = io::stdout().is_terminal();
+        let live = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        let live = (!settings.quiet && !live.is_hidden()).then_some(live);
+        let colored = match settings.color {
+            Color::Auto => attended && terminal_wants_color(),
+            Color::Always => true,
+            Color::Never => false,
+        };
+        let (output, errors) = (standard_output(), Box::new(io::stderr()));
+        let working_folder = std::env::current_dir().ok();
+        let screen = Self::on(settings, colored, stop, output, errors);
+        Self { attended, live, working_folder, ..screen }
+    }
+
+    fn on(
+        settings: ScreenSettings,
+        colored: bool,
+        stop: Arc<AtomicUsize>,
+        output: Box<dyn Write + Send>,
+        errors: Box<dyn Write + Send>,
+    ) -> Self {
+        Self {
+            settings,
+            colored,
+            attended: false,
+            stop,
+            working_folder: None,
+            output: Mutex::new(Output::on(output)),
+            errors: Mutex::new(errors),
+            live: None,
+        }
+    }
+
+    /// Returns a root's paths as they are shown to the user who called the command.
+    pub(crate) fn paths(&self, place: &RootLocation) -> RootPaths {
+        RootPaths::of(place, self.working_folder.as_deref())
+    }
+
+    /// A root whose run begins now.
+    pub(crate) fn begin(&self, paths: RootPaths, is_one_of_several: bool) -> Task<'_> {
+        Task::new(self, paths, is_one_of_several)
+    }
+
+    /// Returns a live line; `None` without a terminal for it.
+    pub(crate) fn live_line(&self) -> Option<Live<'_>> {
+        let all = self.live.as_ref()?;
+        Some(Live { all, line: all.add(live_line_on_stderr()) })
+    }
+
+    /// Prints a report: one line or several, with or without a line end; no line
+    /// if it is empty.
+    pub(crate) fn print(&self, report: &str) {
+        if !report.is_empty() {
+            self.put(report.trim_end_matches('\n'));
+        }
+    }
+
+    /// Prints a line of which the reader is not to wait for the next one.
+    pub(crate) fn print_now(&self, line: &str) {
+        self.print(line);
+        locked(&self.output).flush();
+    }
+
+    /// Reports what ended the run and what to do now; with `--json` on standard
+    /// output as well.
+    pub(crate) fn error(&self, error: &Error) {
+        self.complain("fsure", &error.to_string());
+        if let Some(hint) = error.hint() {
+            self.complain("fsure: hint", &hint);
+        }
+        if self.settings.json {
+            self.put(&json::error_line(error));
+        }
+    }
+
+    /// Writes out what is left. After an error, a reader lacks results that it wanted.
+    fn finish(&self) -> io::Result<()> {
+        let mut output = locked(&self.output);
+        output.flush();
+        match output.failure.take() {
+            Some(failure) if failure.kind() != io::ErrorKind::BrokenPipe => Err(failure),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes out what is left, and returns the exit code: that of the command,
+    /// unless results were lost.
+    pub(crate) fn end(&self, code: ExitCode) -> ExitCode {
+        match self.finish() {
+            Ok(()) => code,
+            Err(error) => {
+                self.warn(&format!("standard output failed, results were lost: {error}"));
+                code.worse(ExitCode::Incomplete)
+            }
+        }
+    }
+
+    fn put(&self, line: &str) {
+        if !self.attended {
+            return locked(&self.output).line(line);
+        }
+        self.beside_the_live_lines(|| {
+            let mut output = locked(&self.output);
+            output.line(line);
+            output.flush();
+        });
+    }
+
+    fn complain(&self, who: &str, message: &str) {
+        self.beside_the_live_lines(|| {
+            // If standard error fails, there is no output left to report it on.
+            let _ = writeln!(locked(&self.errors), "{who}: {}", safe(message));
+        });
+    }
+
+    fn beside_the_live_lines(&self, print: impl FnOnce()) {
+        match &self.live {
+            Some(live) => live.suspend(print),
+            None => print(),
+        }
+    }
+
+    /// Prints a note beside the output of another program.
+    pub(crate) fn note(&self, message: &str) {
+        self.complain("fsure", message);
+    }
+
+    /// Prints a warning that a person should see and that is not a verdict.
+    pub(crate) fn warn(&self, message: &str) {
+        self.complain("fsure: warning", message);
+    }
+
+    /// The exit code to end with, once a signal has asked for that.
+    pub(crate) fn stop_requested(&self) -> Option<ExitCode> {
+        const SIGINT: usize = 2;
+        match self.stop.load(Ordering::Relaxed) {
+            0 => None,
+            SIGINT => Some(ExitCode::Interrupted),
+            _ => Some(ExitCode::Terminated),
+        }
+    }
+
+    fn is_shown(&self, finding: &Finding) -> bool {
+        let verdict = finding.verdict;
+        let hidden = !self.settings.json && self.settings.hide.contains(&verdict);
+        self.settings.all || finding.is_flagged() || (verdict != Verdict::Ok && !hidden)
+    }
+
+    fn paint(&self, line: String, verdict: Verdict) -> String {
+        let word = verdict.name();
+        match (color_of(verdict), line.strip_prefix(word)) {
+            (Some(code), Some(rest)) if self.colored => format!("\x1b[{code}m{word}\x1b[0m{rest}"),
+            _ => line,
+        }
+    }
+}
+
+impl Live<'_> {
+    /// Draws this in its place.
+    pub(crate) fn set_text(&self, text: String) {
+        self.line.set_message(text);
+    }
+}
+
+impl Drop for Live<'_> {
+    fn drop(&mut self) {
+        self.line.finish_and_clear();
+        self.all.remove(&self.line);
+    }
+}
+
+/// Standard output, until a write to it fails.
+struct Output {
+    writer: BufWriter<Box<dyn Write + Send>>,
+    failure: Option<io::Error>,
+}
+
+impl Output {
+    fn on(writer: Box<dyn Write + Send>) -> Self {
+        Self { writer: BufWriter::with_capacity(1 << 16, writer), failure: None }
+    }
+
+    fn line(&mut self, line: &str) {
+        if self.failure.is_none() {
+            self.failure = writeln!(self.writer, "{line}").err();
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.failure.is_none() {
+            self.failure = self.writer.flush().err();
+        }
+    }
+}
+
+/// A line that is drawn over and over, cut to the width of the terminal.
+fn live_line_on_stderr() -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_msg}").expect("a fixed template");
+    ProgressBar::no_length().with_style(style)
+}
+
+fn terminal_wants_color() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Red for lost or doubtful content, yellow for what could not be judged or needs
+/// attention, green for ok.
+fn color_of(verdict: Verdict) -> Option<&'static str> {
+    match verdict {
+        Verdict::Ok => Some("32"),
+        Verdict::Rotten
+        | Verdict::Altered
+        | Verdict::DamagedCopy
+        | Verdict::Mismatch
+        | Verdict::Unreadable
+        | Verdict::RecordBad => Some("31"),
+        Verdict::Flaky
+        | Verdict::Denied
+        | Verdict::Busy
+        | Verdict::Reverted
+        | Verdict::TypeChanged
+        | Verdict::Missing => Some("33"),
+        Verdict::Touched | Verdict::Modified | Verdict::Moved | Verdict::New | Verdict::Ignored => {
+            None
+        }
+    }
+}
+
+/// Locks a mutex; a panic elsewhere is not a reason to lose the rest of the output.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fsure_core::{Monitor as _, RelPath};
+    use fsure_integrity::model::{EntryKind, Progress, ScanMonitor as _};
+
+    const PLAIN: ScreenSettings = ScreenSettings {
+        json: false,
+        quiet: false,
+        color: Color::Never,
+        all: false,
+        hide: &[Verdict::New],
+    };
+
+    /// Keeps what is written, and fails with the given error once there is one.
+    #[derive(Clone, Default)]
+    struct Paper(Arc<Mutex<(Vec<u8>, Option<io::ErrorKind>)>>);
+
+    impl Paper {
+        fn text(&self) -> String {
+            String::from_utf8(locked(&self.0).0.clone()).unwrap()
+        }
+    }
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut paper = locked(&self.0);
+            if let Some(kind) = paper.1 {
+                return Err(kind.into());
+            }
+            paper.0.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn screen(settings: ScreenSettings, colored: bool) -> (Screen, Paper, Paper) {
+        let (output, errors) = (Paper::default(), Paper::default());
+        let boxed = |paper: &Paper| Box::new(paper.clone());
+        let screen = Screen::on(settings, colored, Arc::default(), boxed(&output), boxed(&errors));
+        (screen, output, errors)
+    }
+
+    fn finding(path: &[u8], verdict: Verdict) -> Finding {
+        Finding::bare(RelPath::from_bytes(path), EntryKind::Folder, verdict, None)
+    }
+
+    fn printed(settings: ScreenSettings, colored: bool) -> String {
+        let (screen, output, _) = screen(settings, colored);
+        let task = screen.begin(RootPaths::at("/r".as_ref()), false);
+        for verdict in [Verdict::Ok, Verdict::New, Verdict::Rotten] {
+            task.finding(&finding(b"a\n\x1b[31mb", verdict));
+        }
+        screen.finish().unwrap();
+        output.text()
+    }
+
+    #[test]
+    fn findings_are_chosen_and_escaped() {
+        let name = "/r/a\\n\\x1b[31mb  folder\n";
+        let rotten = format!("rotten       {name}");
+        assert_eq!(printed(PLAIN, false), rotten);
+        let all = format!("ok           {name}new          {name}{rotten}");
+        assert_eq!(printed(ScreenSettings { all: true, ..PLAIN }, false), all);
+        let colored = format!("\x1b[31mrotten\x1b[0m       {name}");
+        assert_eq!(printed(PLAIN, true), colored);
+        let json = printed(ScreenSettings { json: true, ..PLAIN }, true);
+        let verdicts: Vec<_> = json.lines().map(|line| line.contains("\"new\"")).collect();
+        assert_eq!(verdicts, [true, false], "hiding is for text only: {json}");
+        assert!(json.contains(r#""root":"/r","path":"a\n\u001b[31mb""#), "{json}");
+    }
+
+    #[test]
+    fn a_reader_that_left_is_not_an_error_and_a_full_disk_is() {
+        for (kind, is_error) in
+            [(io::ErrorKind::BrokenPipe, false), (io::ErrorKind::StorageFull, true)]
+        {
+            let (screen, output, _) = screen(PLAIN, false);
+            screen.print("before\n");
+            let task = screen.begin(RootPaths::at("/r".as_ref()), false);
+            task.progress(&Progress::default(), None);
+            locked(&output.0).1 = Some(kind);
+            for _ in 0..10_000 {
+                task.finding(&finding(b"x", Verdict::Rotten));
+            }
+            locked(&output.0).1 = None;
+            screen.print("after");
+            assert_eq!(screen.finish().is_err(), is_error, "{kind}");
+            drop(task);
+            drop(screen);
+            assert_eq!(output.text().lines().next(), Some("before"));
+            assert!(!output.text().contains("after"), "quiet after a failure");
+        }
+    }
+
+    #[test]
+    fn a_warning_names_its_root_if_there_are_several() {
+        let (screen, output, errors) = screen(PLAIN, false);
+        let task = screen.begin(RootPaths::at("/r\x1b".as_ref()), true);
+        task.finding(&finding(b"a", Verdict::Rotten));
+        task.warn("odd");
+        drop(task);
+        screen.finish().unwrap();
+        assert_eq!(output.text(), "rotten       /r\\x1b/a  folder\n");
+        assert_eq!(errors.text(), "fsure: warning: /r\\x1b: odd\n");
+    }
+
+    #[test]
+    fn warnings_and_errors_cannot_break_out_either() {
+        let (screen, output, errors) = screen(ScreenSettings { json: true, ..PLAIN }, false);
+        screen.warn("odd\x1b[2J name a\\nb");
+        screen.error(&Error::NoRecord { path: "/x\n".into(), folder: "/x\n".into() });
+        screen.finish().unwrap();
+        let errors = errors.text();
+        let lines: Vec<_> = errors.lines().collect();
+        assert_eq!(lines[0], "fsure: warning: odd\\x1b[2J name a\\nb");
+        assert_eq!(lines[1], "fsure: no record of /x\\n");
+        assert!(lines[2].ends_with(r"fsure update $'/x\x0a'"), "{errors}");
+        assert!(output.text().starts_with(r#"{"type":"error","#));
+    }
+
+    #[test]
+    fn a_signal_asks_to_stop() {
+        let stop = Arc::new(AtomicUsize::new(0));
+        let sink = || Box::new(io::sink());
+        let screen = Screen::on(PLAIN, false, stop.clone(), sink(), sink());
+        for (signal, code) in
+            [(0, None), (2, Some(ExitCode::Interrupted)), (15, Some(ExitCode::Terminated))]
+        {
+            stop.store(signal, Ordering::Relaxed);
+            assert_eq!(screen.stop_requested(), code);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `fsure seal`.
+
+use std::path::PathBuf;
+
+use crate::report::log as report;
+use clap::Args;
+use fsure_core::{Error, ExitCode, Result};
+use fsure_integrity::catalog::locate;
+use fsure_integrity::trust::{LockedKey, Signer};
+use fsure_integrity::{SealOptions, seal};
+
+use super::screen::Screen;
+use super::{OutputArgs, user_dirs};
+
+/// Sign what the record contains, so that no one else can change it unnoticed
+///
+/// Reads no data: 'fsure verify' first, then 'update', then this. The next
+/// update that changes the record leaves it unsigned until the next seal.
+#[derive(Args)]
+pub(crate) struct SealArgs {
+    /// A folder that has a record [default: the current folder]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
+    path: PathBuf,
+    /// The secret key, made by 'minisign -G'
+    #[arg(long, value_name = "KEY")]
+    sign: PathBuf,
+    /// Take the key's password from the first line of FILE [default: ask]
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    /// Use the record in FILE instead of PATH/.fsure/catalog.db
+    #[arg(long, value_name = "FILE")]
+    catalog: Option<PathBuf>,
+    /// Begin a new chain of generations, whatever was signed before
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &SealArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(false, &[]);
+    match args.run(output, &screen) {
+        Ok(()) => screen.end(ExitCode::Clean),
+        Err(error) => {
+            screen.error(&error);
+            error.exit_code()
+        }
+    }
+}
+
+impl SealArgs {
+    fn run(&self, output: &OutputArgs, screen: &Screen) -> Result<()> {
+        let (signer, memory) = (self.signer()?, user_dirs::memory()?);
+        let options = SealOptions {
+            signer,
+            memory,
+            force: self.force,
+            backup_folders: output.user.backup.clone(),
+        };
+        let place = locate(&self.path, self.catalog.as_deref())?;
+        let root = place.root.to_string_lossy().into_owned();
+        let task = screen.begin(screen.paths(&place), false);
+        let sealed = seal(&place, &options, &task)?;
+        drop(task);
+        for nested in &sealed.nested {
+            screen.warn(&format!(
+                "{root}/{} has a record of its own, which is to be signed by itself",
+                nested.display()
+            ));
+        }
+        if output.json {
+            screen.print(&report::sealed_json(&root, &sealed));
+        } else if !output.quiet {
+            screen.print(&report::sealed_text(&root, &sealed));
+        }
+        Ok(())
+    }
+
+    fn signer(&self) -> Result<Signer> {
+        let shown = self.sign.display();
+        let bad = |why: &str| Error::Usage { message: format!("{shown}: {why}"), hint: None };
+        let key = LockedKey::read(user_dirs::text(&self.sign)?);
+        let key = key.ok_or_else(|| bad("no secret key of minisign"))?;
+        let password = match &self.password_file {
+            _ if !key.needs_password => None,
+            Some(file) => {
+                Some(user_dirs::text(file)?.lines().next().unwrap_or_default().to_owned())
+            }
+            None => Some(
+                rpassword::prompt_password(format!("Password of {shown}: "))
+                    .map_err(|error| bad(&format!("its password cannot be asked for: {error}")))?,
+            ),
+        };
+        key.open(password).map_err(|why| bad(&why))
+    }
+}

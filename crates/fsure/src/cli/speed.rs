@@ -1,0 +1,163 @@
+//! `fsure speed`.
+
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::report::speed as report;
+use crate::verify_rung::OwnVerifier;
+use clap::{Args, Subcommand, ValueEnum};
+use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result, units};
+use fsure_measure::results;
+use fsure_measure::results::StoredResult;
+use fsure_measure::{Data, SpeedOptions, Verifier, compare_speed, speed};
+
+use super::OutputArgs;
+use super::measurement_screen::Measuring;
+use super::screen::Screen;
+
+/// Measure how fast storage is, step by step, and how far verify is from it
+///
+/// Each rung is measured in turn, round after round, and reports what it truly
+/// measured: memory, the hash, and for each DIR what a write costs as far as the page
+/// cache, the device and the medium, and what a read gives from memory and from the
+/// device. All files are new ones in a folder of their own in DIR, take no more than
+/// a quarter of its free space, and are gone afterwards.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct SpeedArgs {
+    #[command(subcommand)]
+    command: Option<Sub>,
+    /// Folders to measure the storage of [default: the current folder]
+    #[arg(value_name = "DIR")]
+    folders: Vec<PathBuf>,
+    /// Bytes of each stream; less if space or memory are short
+    #[arg(long, value_name = "SIZE", default_value = "450M", value_parser = size)]
+    size: u64,
+    /// Runs of each rung [default: until each is sure to 5 %]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    runs: Option<u16>,
+    /// Time for all of it, preparations included
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = budget)]
+    budget: Duration,
+    /// Content that is written and hashed
+    #[arg(long, value_enum, value_name = "KIND", default_value = "random")]
+    data: DataArg,
+    /// Only these rungs, by the first words of their names: 'disk,hash blake3'
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    rungs: Vec<String>,
+    /// Also read a set twice this size through the page cache and past it, with only
+    /// so much memory to cache it, and report what each way cost
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    cache: Option<u64>,
+    /// Also run 'pv -faSs450m < /dev/zero > FILE' in each DIR, ten times
+    #[arg(long)]
+    pv: bool,
+    /// Save the result in FILE, which must not be there yet, line by line as it
+    /// comes; '-' is standard output, as '--json'
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Sub {
+    /// Report which rungs have changed between two results that were saved
+    ///
+    /// By ranks, corrected for the number of rungs, and only what differs by 5 %
+    /// or more. Exit codes: 0 nothing has changed, 1 something has, 5 the two have no
+    /// rung in common.
+    Compare(CompareArgs),
+}
+
+#[derive(Args)]
+struct CompareArgs {
+    /// The first result, of 'fsure speed --save'
+    #[arg(value_name = "A")]
+    before: PathBuf,
+    /// The second
+    #[arg(value_name = "B")]
+    after: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DataArg {
+    /// Random bytes, which cannot be compressed
+    Random,
+    /// Zeros, which flatter storage that compresses
+    Zeros,
+    /// Words of a common text
+    Text,
+}
+
+fn size(text: &str) -> std::result::Result<u64, String> {
+    let size = units::parse_size(text).filter(|size| *size >= units::MIB);
+    size.ok_or_else(|| "a size of at least 1M, such as 450M or 2GiB".to_owned())
+}
+
+fn budget(text: &str) -> std::result::Result<Duration, String> {
+    let time = units::parse_span(text).filter(|time| *time >= Duration::from_secs(1));
+    time.ok_or_else(|| "a time of at least 1s, such as 60s or 5m".to_owned())
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &SpeedArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.patient_screen();
+    let done = match &args.command {
+        Some(Sub::Compare(files)) => compare(files, output, &screen),
+        None => measure(args, output, &screen),
+    };
+    let code = done.unwrap_or_else(|error| {
+        screen.error(&error);
+        error.exit_code()
+    });
+    screen.end(code)
+}
+
+fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let here = vec![PathBuf::from(".")];
+    let options = SpeedOptions {
+        program: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
+        targets: if args.folders.is_empty() { here } else { args.folders.clone() },
+        size: args.size,
+        runs: args.runs.map(usize::from),
+        budget: args.budget,
+        data: match args.data {
+            DataArg::Random => Data::Random,
+            DataArg::Zeros => Data::Zeros,
+            DataArg::Text => Data::Text,
+        },
+        rungs: args.rungs.iter().map(|name| name.trim().to_owned()).collect(),
+        cache: args.cache,
+        guard: std::env::current_exe().ok(),
+        pv: args.pv,
+        clock: Clock::default(),
+    };
+    let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
+    let prints_lines = measuring.prints_lines;
+    let verifier: Arc<dyn Verifier> = Arc::new(OwnVerifier);
+    let ended = speed(&options, &verifier, &measuring);
+    let code = ended.as_ref().map_or_else(fsure_core::Error::exit_code, |code| *code);
+    let (lines, code) = measuring.end(code);
+    if !prints_lines {
+        screen.print(&report::text(&lines));
+    }
+    ended.map(|_| code)
+}
+
+fn compare(files: &CompareArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let changes = compare_speed(&read(&files.before)?, &read(&files.after)?)?;
+    screen.print(&match output.json {
+        true => report::changes_json(&changes),
+        false => report::changes(&changes),
+    });
+    Ok(changes.exit_code())
+}
+
+fn read(file: &Path) -> Result<StoredResult> {
+    let open = fsure_os::user_file::open(file).context("read", file)?;
+    results::read(BufReader::new(open)).map_err(|error| Error::Usage {
+        message: format!("{}: {error}", file.display()),
+        hint: Some("'fsure speed --save FILE' makes a result that can be compared".to_owned()),
+    })
+}

@@ -1,0 +1,104 @@
+//! `fsure status`.
+
+use std::collections::VecDeque;
+
+use crate::report::age as report;
+use crate::report::last_word::RootEnd;
+use clap::Args;
+use fsure_core::{Clock, ExitCode};
+use fsure_integrity::catalog::RootLocation;
+use fsure_integrity::model::{AgeHistogram, ScanMonitor, Verdict};
+use fsure_integrity::scan::IoOptions;
+use fsure_integrity::{age, nested_place, status};
+
+use super::OutputArgs;
+use super::root_runner::{MetricsArgs, RootArgs, RootRunner, find, print_last_word};
+use super::screen::Screen;
+use super::signed_by_args::SignedByArgs;
+
+/// Compare names, sizes and dates only; no data is read
+///
+/// A file whose size and date are as recorded counts as ok here, whatever its content
+/// has become: only verify can detect that.
+#[derive(Args)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    roots: RootArgs,
+    /// Show how much was verified when, by the record alone
+    #[arg(long, conflicts_with_all = ["signed_by", "at_least", "head"])]
+    age: bool,
+    #[command(flatten)]
+    signed_by: SignedByArgs,
+}
+
+const HIDDEN: &[Verdict] = &[Verdict::Ignored];
+
+/// Runs the command.
+pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
+    let screen = output.screen(args.roots.all, HIDDEN);
+    if args.age {
+        return show_ages(args, output, &screen);
+    }
+    let mut options = args.roots.options(IoOptions::default(), &output.user);
+    options.signed_by = match args.signed_by.signed_by(&output.user) {
+        Ok(signed_by) => signed_by,
+        Err(error) => {
+            screen.error(&error);
+            return error.exit_code();
+        }
+    };
+    let job = |place: &RootLocation, _, monitor: &dyn ScanMonitor| status(place, &options, monitor);
+    let (command, metrics) = ("status", &MetricsArgs::NONE);
+    let run =
+        RootRunner { command, args: &args.roots, output, screen: &screen, job: &job, metrics };
+    run.run(&|_| Ok(()))
+}
+
+fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCode {
+    let mut places = match find(&args.roots) {
+        Ok(places) => VecDeque::from(places),
+        Err(error) => {
+            screen.error(&error);
+            return error.exit_code();
+        }
+    };
+    let (mut all, mut code, mut ends) = (AgeHistogram::default(), ExitCode::Clean, Vec::new());
+    while let Some(place) = places.pop_front() {
+        let root = place.root.to_string_lossy().into_owned();
+        let paths = screen.paths(&place);
+        let task = screen.begin(paths.clone(), !ends.is_empty() || !places.is_empty());
+        let ages = age(&place, &Clock::default(), &task);
+        drop(task);
+        match ages {
+            Ok(ages) => {
+                if output.json {
+                    screen.print(&report::json_line(&root, &ages));
+                } else {
+                    screen.print(&report::text(&paths, &ages));
+                }
+                ends.push(RootEnd::of_ages(&paths, &ages));
+                code = code.worse(ages.exit_code());
+                let nested = ages.nested_roots.iter().map(|path| nested_place(&place, path));
+                for nested in nested.rev().filter(|nested| !args.roots.names(nested)) {
+                    places.push_front(nested);
+                }
+                all.join(&ages);
+            }
+            Err(error) => {
+                screen.error(&error);
+                ends.push(RootEnd::failed(&paths, &error));
+                code = code.worse(error.exit_code());
+            }
+        }
+        if screen.stop_requested().is_some() {
+            break;
+        }
+    }
+    let code = screen.stop_requested().unwrap_or(code);
+    if output.json {
+        screen.print(&report::json_summary(&all, code));
+    }
+    ends.extend(places.iter().map(|place| RootEnd::not_reached(&screen.paths(place))));
+    print_last_word(ends, code, output, screen);
+    screen.end(code)
+}
