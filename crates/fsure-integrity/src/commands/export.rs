@@ -19,7 +19,9 @@ use crate::catalog::{Audit, Catalog, PageStart, RootLocation, StoredRow};
 use crate::manifest::{
     ListedMtime, ManifestEntry, ManifestFormat, ManifestHeader, bag_files, mhl_chain, writer,
 };
-use crate::model::{Finding, Outcome, Progress, Record, ScanMonitor, Verdict, VerdictCounts};
+use crate::model::{
+    CurrentFile, Finding, Outcome, Progress, Record, ScanMonitor, Verdict, VerdictCounts,
+};
 use fsure_core::{Error, ExitCode, IoContext as _, Monitor, RelPath, Result};
 use fsure_core::{is_reader_gone, open_output, unless_reader_left, unless_stopped};
 
@@ -200,7 +202,7 @@ impl Monitor for CompletionMonitor<'_> {
 }
 
 impl ScanMonitor for CompletionMonitor<'_> {
-    fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
+    fn progress(&self, progress: &Progress, current: Option<CurrentFile<'_>>) {
         self.0.progress(progress, current);
     }
 

@@ -14,7 +14,9 @@ use super::list_records::ListProblem;
 use super::open_root::plan;
 use crate::catalog::{Catalog, PageStart, Row, StoredRow};
 use crate::manifest::ManifestSource;
-use crate::model::{FileSystemId, Finding, Progress, Record, ScanMonitor, StopReason, Verdict};
+use crate::model::{
+    CurrentFile, FileSystemId, Finding, Progress, Record, ScanMonitor, StopReason, Verdict,
+};
 use crate::scan::{Purpose, UpdateRules, scan};
 use fsure_core::{Algorithm, Digests, Error, ExitCode, Monitor, RelPath, Result, timeout_error};
 
@@ -135,7 +137,7 @@ impl Monitor for ListedFilesMonitor<'_> {
 }
 
 impl ScanMonitor for ListedFilesMonitor<'_> {
-    fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
+    fn progress(&self, progress: &Progress, current: Option<CurrentFile<'_>>) {
         self.0.progress(progress, current);
     }
 

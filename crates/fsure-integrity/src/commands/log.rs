@@ -82,6 +82,14 @@ pub fn log(place: &RootLocation, key: Option<&Verifier>) -> Result<History> {
     })
 }
 
+/// Returns the number of the newest generation of a record, 0 before the first; `None` without
+/// a record that can be read.
+pub fn last_generation(place: &RootLocation) -> Option<u64> {
+    require_record(place).ok()?;
+    let catalog = Catalog::open(&place.catalog, None).ok()?;
+    catalog.history().last_generation().ok()
+}
+
 /// Returns the first [`GRAVE_FINDINGS_MAX`] files below a path that are known to be
 /// damaged, and the number of all such files by verdict.
 fn known_damage(

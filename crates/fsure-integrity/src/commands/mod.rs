@@ -37,7 +37,7 @@ pub use dupes::dupes;
 pub use export::{ExportTarget, Exported, export};
 pub use heal::{HealOptions, ProtectOptions, heal, protect};
 pub use import::{Imported, import};
-pub use log::{History, SignedGeneration, log};
+pub use log::{History, SignedGeneration, last_generation, log};
 pub use options::{Options, nested_place};
 pub use recover::{CatalogRepair, RecoverOptions, locate_backup, recover};
 pub use scrub::{ScrubOptions, scrub};

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Options;
 use super::open_root::{OpenRoot, plan};
 use crate::catalog::{Audit, Catalog, RootLocation, RootSettings, temporary_copy};
-use crate::model::{Finding, Progress, ScanMonitor, StopReason, Verdict, VerdictCounts};
+use crate::model::{
+    CurrentFile, Finding, Progress, ScanMonitor, StopReason, Verdict, VerdictCounts,
+};
 use crate::scan::{Accept, Purpose, SizeFilter, UpdateRules, scan};
 use fsure_core::{AlgorithmSet, Error, ExitCode, Monitor, RelPath, Result, timeout_error};
 
@@ -134,7 +136,7 @@ impl Monitor for SnapshotMonitor<'_> {
 }
 
 impl ScanMonitor for SnapshotMonitor<'_> {
-    fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
+    fn progress(&self, progress: &Progress, current: Option<CurrentFile<'_>>) {
         self.inner.progress(progress, current);
     }
 

@@ -36,7 +36,7 @@ pub use outcome::{
 };
 pub use parity_outcome::{ParityUpdate, ProtectOutcome};
 pub use record::{Record, is_in_the_future};
-pub use scan_monitor::{Progress, ScanMonitor};
+pub use scan_monitor::{CurrentFile, OWN_PROGRESS_MIN, Progress, ScanMonitor, percent};
 pub use scrub_summary::ScrubSummary;
 pub use sidecar::{
     FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, SidecarCounts, SidecarKind, SidecarKinds,

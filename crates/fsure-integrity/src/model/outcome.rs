@@ -297,11 +297,7 @@ impl Outcome {
         if !finding.recorded_now {
             self.to_accept.add(&finding);
         }
-        let grave = verdict.is_suspicious()
-            || verdict.is_unread()
-            || matches!(verdict, Verdict::Flaky | Verdict::RecordBad)
-            || known.is_some();
-        let grave = grave && !is_accepted;
+        let grave = (verdict.is_grave() || known.is_some()) && !is_accepted;
         if grave && self.grave.len() < GRAVE_FINDINGS_MAX {
             self.grave.push(finding);
         } else if grave {

@@ -22,11 +22,32 @@ pub struct Progress {
     pub time_left: Option<Duration>,
 }
 
+/// Files from this size on have a progress of their own. A disk reads a smaller one within
+/// seconds.
+pub const OWN_PROGRESS_MIN: u64 = 1 << 30;
+
+/// The file that a run is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CurrentFile<'a> {
+    /// Its path in the root.
+    pub path: &'a RelPath,
+    /// The share of it that is read, in percent; `None` of a file that takes seconds.
+    pub percent: Option<u8>,
+}
+
+/// Returns the share of a whole that is done, in percent: never more than 100.
+pub fn percent(done: u64, whole: u64) -> u8 {
+    match whole {
+        0 => 100,
+        _ => (u128::from(done) * 100 / u128::from(whole)).min(100) as u8,
+    }
+}
+
 /// A listener to a run over a root. Calls come from several threads; none must
 /// block for long.
 pub trait ScanMonitor: Monitor {
-    /// Receives the progress of a run and the current path; called several times a second.
-    fn progress(&self, _progress: &Progress, _current: Option<&RelPath>) {}
+    /// Receives the progress of a run and the current file; called several times a second.
+    fn progress(&self, _progress: &Progress, _current: Option<CurrentFile<'_>>) {}
 
     /// Receives a verdict. Verdicts come in the order in which they are reached.
     fn finding(&self, _finding: &Finding) {}

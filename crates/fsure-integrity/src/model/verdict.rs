@@ -109,6 +109,11 @@ impl Verdict {
         self.is_suspicious() || matches!(self, Self::Flaky | Self::Unreadable)
     }
 
+    /// Returns true if it must not be overlooked: damage, or what was not judged.
+    pub fn is_grave(self) -> bool {
+        self.is_damage() || self.is_unread() || self == Self::RecordBad
+    }
+
     /// Returns true if the content could not be read.
     pub fn is_unread(self) -> bool {
         matches!(self, Self::Unreadable | Self::Denied | Self::Busy)

@@ -235,6 +235,9 @@ impl FileRead {
             has_holes: self.stat.allocated < size,
         };
         let done = span.read(context, &mut report, &mut |block, content| {
+            if let Some(read) = &self.order.blocks_read {
+                read.fetch_add(1, Ordering::Relaxed);
+            }
             if let (Some(in_order), Some(content)) = (&mut in_order, content) {
                 in_order.update(content);
             }

@@ -1,6 +1,8 @@
 //! The files that are being read: ordered, and not come back yet.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::candidate::Candidate;
@@ -12,7 +14,9 @@ use super::retries::Retries;
 use super::scrub_budget::{BudgetTracker, Deadline};
 use super::{ContentSource, Purpose, ScanPlan};
 use crate::catalog::UnfinishedBlocks;
-use fsure_core::{AlgorithmSet, Error, RelPath, Result};
+use crate::model::{CurrentFile, OWN_PROGRESS_MIN, percent};
+use fsure_core::block_hash::BLOCK;
+use fsure_core::{AlgorithmSet, Error, Result};
 
 /// A file that is being read.
 pub(super) struct PendingRead {
@@ -34,6 +38,8 @@ pub(super) struct PendingRead {
     pub(super) is_again: bool,
     /// Bytes that the budget was charged for its last order.
     charged: u64,
+    /// Blocks read so far of a large file.
+    blocks_read: Option<Arc<AtomicU64>>,
 }
 
 impl PendingRead {
@@ -50,7 +56,14 @@ impl PendingRead {
             part: None,
             is_again: false,
             charged: 0,
+            blocks_read: None,
         }
+    }
+
+    /// Returns the share of a large file that is read, in percent.
+    fn percent_read(&self) -> Option<u8> {
+        let bytes = self.blocks_read.as_ref()?.load(Ordering::Relaxed).saturating_mul(BLOCK);
+        Some(percent(bytes, self.charged))
     }
 
     /// Returns the numbers of the blocks that its last order was for; empty for all.
@@ -115,11 +128,14 @@ impl<'a> ReadQueue<'a> {
         self.pending.len() > self.orders.len() + self.retries.len()
     }
 
-    /// Returns the path to show as the one that is being read.
-    pub(super) fn current(&self) -> Option<&RelPath> {
+    /// Returns the file to show as the one that is being read: the largest with a progress of
+    /// its own, which the reader of the screen waits for, or else the one ordered last.
+    pub(super) fn current(&self) -> Option<CurrentFile<'_>> {
+        let large = self.pending.values().filter(|pending| pending.blocks_read.is_some());
+        let large = large.max_by_key(|pending| pending.charged);
         let ordered = self.current.and_then(|id| self.pending.get(&id));
-        let pending = ordered.or_else(|| self.pending.values().next());
-        pending.map(|pending| &pending.file.path)
+        let pending = large.or(ordered).or_else(|| self.pending.values().next())?;
+        Some(CurrentFile { path: &pending.file.path, percent: pending.percent_read() })
     }
 
     /// Bytes of the files under way.
@@ -160,6 +176,9 @@ impl<'a> ReadQueue<'a> {
         pending.charged = if blocks.is_empty() { size } else { bytes_of(&blocks, size) };
         self.budget.spend(pending.charged, pending.is_again);
         self.current = Some(id);
+        let kept_blocks: usize = kept.iter().map(|part| part.values.len()).sum();
+        pending.blocks_read = (pending.charged >= OWN_PROGRESS_MIN)
+            .then(|| Arc::new(AtomicU64::new(kept_blocks as u64)));
         let order = ReadRequest {
             id,
             path: pending.file.path.clone(),
@@ -175,6 +194,7 @@ impl<'a> ReadQueue<'a> {
             keeps_parts: self.keeps_parts(&pending),
             // The less is read with it, the less can change meanwhile.
             alone: pending.alone || pending.attempt > 0,
+            blocks_read: pending.blocks_read.clone(),
         };
         match std::mem::take(&mut pending.is_retry) {
             true => self.retries.put(order, pending.attempt),

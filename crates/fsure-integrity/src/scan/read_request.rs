@@ -2,6 +2,8 @@
 //! file, and what came of it.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use fsure_os::Stat;
 
@@ -34,6 +36,8 @@ pub(super) struct ReadRequest {
     /// Not together with others: one of them may be the one that got stuck, or
     /// it changes all the time.
     pub(super) alone: bool,
+    /// Blocks read so far, if the file is large enough for its own progress to be shown.
+    pub(super) blocks_read: Option<Arc<AtomicU64>>,
 }
 
 impl ReadRequest {

@@ -12,9 +12,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::support::{EXT4, Image, Recorded, Tree, content, mtime_ns, or_skip, set_mtime_ns};
-use fsure_core::{ExitCode, Monitor, RelPath};
+use fsure_core::{ExitCode, Monitor};
 use fsure_integrity::catalog::locate;
-use fsure_integrity::model::{Finding, Progress, ScanMonitor, Verdict};
+use fsure_integrity::model::{CurrentFile, Finding, Progress, ScanMonitor, Verdict};
 use fsure_integrity::{Options, UpdateOptions, update, verify};
 use proptest::prelude::*;
 
@@ -307,7 +307,7 @@ impl Monitor for Ear {
 }
 
 impl ScanMonitor for Ear {
-    fn progress(&self, _: &Progress, _: Option<&RelPath>) {}
+    fn progress(&self, _: &Progress, _: Option<CurrentFile<'_>>) {}
 
     fn finding(&self, finding: &Finding) {
         self.findings_count.fetch_add(1, Ordering::Relaxed);

@@ -5,9 +5,9 @@ use crate::support;
 use std::sync::{Arc, Mutex};
 
 use crate::support::{Recorded, Tree, content, fsure, path_verdicts};
-use fsure_core::{Monitor, RelPath};
+use fsure_core::Monitor;
 use fsure_integrity::catalog::locate;
-use fsure_integrity::model::{Progress, ScanMonitor};
+use fsure_integrity::model::{CurrentFile, Progress, ScanMonitor};
 use fsure_integrity::scan::{IoOptions, RateLimiter};
 use fsure_integrity::{Options, scrub, verify};
 
@@ -129,7 +129,7 @@ struct ProgressMonitor(Mutex<Vec<Progress>>);
 impl Monitor for ProgressMonitor {}
 
 impl ScanMonitor for ProgressMonitor {
-    fn progress(&self, progress: &Progress, _: Option<&RelPath>) {
+    fn progress(&self, progress: &Progress, _: Option<CurrentFile<'_>>) {
         self.0.lock().expect("lock").push(*progress);
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::model::{Finding, HealResult, Progress, ScanMonitor, Verdict};
-use fsure_core::{ExitCode, Monitor, RelPath};
+use crate::model::{CurrentFile, Finding, HealResult, Progress, ScanMonitor, Verdict};
+use fsure_core::{ExitCode, Monitor};
 
 /// A monitor that passes on everything, and keeps the findings that may be healed.
 pub(super) struct FindingFilter<'a> {
@@ -41,7 +41,7 @@ impl Monitor for FindingFilter<'_> {
 }
 
 impl ScanMonitor for FindingFilter<'_> {
-    fn progress(&self, progress: &Progress, current: Option<&RelPath>) {
+    fn progress(&self, progress: &Progress, current: Option<CurrentFile<'_>>) {
         self.monitor.progress(progress, current);
     }
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::model::{Progress, ScanMonitor};
+use crate::model::{CurrentFile, OWN_PROGRESS_MIN, Progress, ScanMonitor, percent};
 use fsure_core::RelPath;
 
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
@@ -58,7 +58,10 @@ impl<'a> HealProgress<'a> {
     fn report(&mut self) {
         if self.reported.elapsed() >= REPORT_INTERVAL {
             self.progress.bytes_judged = self.done + self.read.min(self.size);
-            self.monitor.progress(&self.progress, Some(&self.current));
+            let share = percent(self.read, self.size);
+            let percent = (self.size >= OWN_PROGRESS_MIN).then_some(share);
+            let current = CurrentFile { path: &self.current, percent };
+            self.monitor.progress(&self.progress, Some(current));
             self.reported = Instant::now();
         }
     }
