@@ -67,6 +67,7 @@ fn run_one(
     screen: &Screen,
 ) -> Result<Duplicates> {
     let place = locate(path, args.catalog.as_deref())?;
+    screen.starts_on(std::slice::from_ref(&place));
     let root = place.root.to_string_lossy().into_owned();
     let paths = screen.paths(&place);
     let task = screen.begin(paths.clone(), false);

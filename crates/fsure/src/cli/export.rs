@@ -70,6 +70,7 @@ impl ExportArgs {
             backup_folders: output.user.backup.clone(),
             ..Options::default()
         };
+        screen.starts_on(std::slice::from_ref(&place));
         let task = screen.begin(screen.paths(&place), false);
         match self.file() {
             Some(path) => export(&place, self.format, &options, ExportTarget::Path(path), &task),

@@ -96,15 +96,16 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
             return error.exit_code();
         }
     };
+    screen.starts_on(std::slice::from_ref(&first));
     let (mut code, mut outcomes, mut ends) = (ExitCode::Clean, Vec::new(), Vec::new());
     let mut left = VecDeque::from([(first, options)]);
     while let Some((place, options)) = left.pop_front() {
         let root = place.root.to_string_lossy().into_owned();
         let paths = screen.paths(&place);
         match heal_one(&place, &options, !ends.is_empty(), &screen) {
-            Ok(outcome) => {
+            Ok((outcome, repeats_findings)) => {
                 code = code.worse(outcome.exit_code());
-                report("heal", &paths, &outcome, output, &screen);
+                report(("heal", &paths), &outcome, repeats_findings, output, &screen);
                 ends.push(RootEnd::of(&paths, &outcome));
                 left.extend(nested(&place, &options, &outcome));
                 outcomes.push((root, Outcome { grave: Vec::new(), ..outcome }));
@@ -131,17 +132,20 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
     screen.end(code)
 }
 
+/// Heals one root. Returns true beside the outcome if its first grave finding cannot be seen
+/// any more.
 fn heal_one(
     place: &RootLocation,
     options: &HealOptions,
     is_one_of_several: bool,
     screen: &Screen,
-) -> Result<Outcome> {
+) -> Result<(Outcome, bool)> {
     let task = screen.begin(screen.paths(place), is_one_of_several);
     let job = std::panic::AssertUnwindSafe(|| heal(place, options, &task));
     // A fault must not take the report of what was done before with it.
-    std::panic::catch_unwind(job)
-        .unwrap_or_else(|_| Err(Error::Internal("the run ended early".to_owned())))
+    let outcome = std::panic::catch_unwind(job)
+        .unwrap_or_else(|_| Err(Error::Internal("the run ended early".to_owned())));
+    outcome.map(|outcome| (outcome, task.has_lost_findings()))
 }
 
 /// Roots found below this one, each with what corresponds to it in the copies.

@@ -62,6 +62,7 @@ impl ImportArgs {
         let source = ManifestSource::open(&self.list, self.format, screen)?;
         let root = self.root.as_deref().unwrap_or(&source.folder);
         let place = locate(root, self.catalog.as_deref())?;
+        screen.starts_on(std::slice::from_ref(&place));
         let task = screen.begin(screen.paths(&place), false);
         let options = Options { backup_folders: output.user.backup.clone(), ..Options::default() };
         let imported = import(&place, &source, &options, &task)?;

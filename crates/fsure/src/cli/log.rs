@@ -36,6 +36,7 @@ pub(crate) fn run(args: &LogArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
     match args.run() {
         Ok((place, history)) => {
+            screen.starts_on(std::slice::from_ref(&place));
             let root = place.root.to_string_lossy();
             let code = history.exit_code();
             if output.json {

@@ -177,6 +177,13 @@ fn run() -> ExitCode {
             return error.exit_code();
         }
     }
+    if let Some(name) = name_in_json(&cli.command) {
+        cli.output.set_command(name.to_owned());
+    }
+    if let Err(error) = cli.output.prepare() {
+        cli.output.screen(false, &[]).error(&error);
+        return error.exit_code();
+    }
     match &cli.command {
         Command::Update(args) => update::run(args, &cli.output),
         Command::Verify(args) => verify::run(args, &cli.output),
@@ -208,6 +215,32 @@ fn run() -> ExitCode {
         Command::Sweep(args) => scratch_guard::run(args),
         Command::Workload(args) => workload::run(args),
     }
+}
+
+/// Returns the name of a command whose lines of JSON begin with one that names it. The results
+/// of measurements begin with a line of their own, and internal commands print none.
+fn name_in_json(command: &Command) -> Option<&'static str> {
+    Some(match command {
+        Command::Update(_) => "update",
+        Command::Verify(_) => "verify",
+        Command::Status(_) => "status",
+        Command::Scrub(_) => "scrub",
+        Command::Seal(_) => "seal",
+        Command::Log(_) => "log",
+        Command::Export(_) => "export",
+        Command::Import(_) => "import",
+        Command::Compare(_) => "compare",
+        Command::Dupes(_) => "dupes",
+        Command::Heal(_) => "heal",
+        Command::Protect(_) => "protect",
+        Command::Recover(_) => "recover",
+        Command::Powercut(_) => "powercut",
+        Command::Crash(_) => "crash",
+        Command::Defer(_) => "defer",
+        Command::Ram(_) => "ram",
+        Command::Hot(_) => "hot",
+        _ => return None,
+    })
 }
 
 /// Gives a command that has something to clear away more time to end after a signal.

@@ -1,29 +1,74 @@
 //! The options for the output that every command has, and the screen they make.
 
-use std::sync::Arc;
+use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use clap::{Args, ValueEnum};
+use clap::builder::FalseyValueParser;
+use clap::{ArgAction, Args, ValueEnum};
+use fsure_core::{Error, NullMonitor, Result, open_output};
 use fsure_integrity::UserConfig;
 use fsure_integrity::model::Verdict;
 
-use super::screen::{Color, Screen, ScreenSettings};
+use super::screen::{Color, ProgressMode, Screen, ScreenSettings};
+use crate::report::text::SummaryForm;
 
 /// Options for the output of results.
 #[derive(Args)]
+#[command(next_help_heading = "Output")]
 pub(super) struct OutputArgs {
-    /// Print one JSON object per line; the last has "type":"summary"
-    #[arg(long, global = true)]
+    /// Print one JSON object per line; the first has "type":"start", the last "summary"
+    #[arg(long, global = true, env = "FSURE_JSON", hide_env = true,
+          value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
     pub(super) json: bool,
+    /// Write the lines of JSON to the open descriptor N instead of standard output
+    #[arg(long, global = true, value_name = "N")]
+    json_fd: Option<u32>,
     /// Print findings only: no progress and no summary
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, env = "FSURE_QUIET", hide_env = true,
+          value_parser = FalseyValueParser::new(), action = ArgAction::SetTrue)]
     pub(super) quiet: bool,
+    /// Show the progress: on a terminal always, else once a minute; never; or as
+    /// lines of JSON, with warnings [default: auto]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORM",
+        env = "FSURE_PROGRESS",
+        hide_env = true
+    )]
+    progress: Option<ProgressForm>,
+    /// Count by verdict, or show all counts, zeros included [default: short]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORM",
+        env = "FSURE_SUMMARY",
+        hide_env = true
+    )]
+    summary: Option<SummaryChoice>,
     /// Colour the verdicts [default: auto]
-    #[arg(long, global = true, value_enum, value_name = "WHEN")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        env = "FSURE_COLOR",
+        hide_env = true
+    )]
     color: Option<When>,
     /// The user's own defaults for all of the command line.
     #[arg(skip)]
     pub(super) user: UserConfig,
+    /// The command that the first line of JSON names; none for one with a form of its own.
+    #[arg(skip)]
+    command: Option<String>,
+    /// The output for lines of JSON, if it is not standard output.
+    #[arg(skip)]
+    json_output: Mutex<Option<Box<dyn Write + Send>>>,
 }
 
 /// A setting for coloured output.
@@ -34,10 +79,50 @@ enum When {
     Never,
 }
 
+/// A form of the progress.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ProgressForm {
+    Auto,
+    Never,
+    Json,
+}
+
+/// A form of the counts.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SummaryChoice {
+    Short,
+    Full,
+}
+
 impl OutputArgs {
     /// Sets the user's own defaults.
     pub(super) fn set_user(&mut self, user: UserConfig) {
         self.user = user;
+    }
+
+    /// Sets the name of the command for its first line of JSON.
+    pub(super) fn set_command(&mut self, command: String) {
+        self.command = Some(command);
+    }
+
+    /// Opens the descriptor for lines of JSON, if one is given, and refuses what makes no
+    /// sense together.
+    pub(super) fn prepare(&mut self) -> Result<()> {
+        if let Some(number) = self.json_fd {
+            self.json = true;
+            // The descriptor that is open already, whatever is behind it.
+            let path = format!("/dev/fd/{number}");
+            let output = open_output(Path::new(&path), &NullMonitor)?;
+            self.json_output = Mutex::new(Some(Box::new(output)));
+        }
+        if self.progress == Some(ProgressForm::Json) && !self.json {
+            return Err(Error::Usage {
+                message: "'--progress json' adds lines to those of JSON, and none were asked for"
+                    .to_owned(),
+                hint: Some("add '--json', or '--json-fd N'".to_owned()),
+            });
+        }
+        Ok(())
     }
 
     /// The screen for a command, which stops at the first signal and lets the
@@ -59,13 +144,20 @@ impl OutputArgs {
         all: bool,
         hide: &'static [Verdict],
     ) -> Screen {
+        let color = self.color.or_else(|| When::from_str(self.user.color.as_ref()?, false).ok());
         let settings = ScreenSettings {
             json: self.json,
             quiet: self.quiet,
-            color: match self
-                .color
-                .or_else(|| When::from_str(self.user.color.as_ref()?, false).ok())
-            {
+            progress: match self.progress {
+                None | Some(ProgressForm::Auto) => ProgressMode::Auto,
+                Some(ProgressForm::Never) => ProgressMode::Never,
+                Some(ProgressForm::Json) => ProgressMode::Json,
+            },
+            summary: match self.summary {
+                None | Some(SummaryChoice::Short) => SummaryForm::Short,
+                Some(SummaryChoice::Full) => SummaryForm::Full,
+            },
+            color: match color {
                 None | Some(When::Auto) => Color::Auto,
                 Some(When::Always) => Color::Always,
                 Some(When::Never) => Color::Never,
@@ -73,6 +165,14 @@ impl OutputArgs {
             all,
             hide,
         };
-        Screen::new(settings, stop)
+        let screen = Screen::new(settings, stop);
+        if let Some(command) = &self.command {
+            screen.starts(command);
+        }
+        let output = self.json_output.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(output) = output {
+            screen.print_to(output);
+        }
+        screen
     }
 }

@@ -59,6 +59,7 @@ pub(crate) fn run(args: &ProtectArgs, output: &OutputArgs) -> ExitCode {
 
 fn protected(args: &ProtectArgs, screen: &Screen) -> Result<(RootPaths, ProtectOutcome)> {
     let place = locate(&args.path, args.catalog.as_deref())?;
+    screen.starts_on(std::slice::from_ref(&place));
     let task = screen.begin(screen.paths(&place), false);
     let common = Options { force: args.force, ..Options::default() };
     let done = protect(&place, &ProtectOptions { common, per_mille: args.redundancy }, &task)?;

@@ -50,6 +50,7 @@ pub(crate) fn run(args: &RecoverArgs, output: &OutputArgs) -> ExitCode {
         backup_folders: output.user.backup.clone(),
     };
     let root = place.root.to_string_lossy().into_owned();
+    screen.starts_on(std::slice::from_ref(&place));
     let task = screen.begin(screen.paths(&place), false);
     let recovered: Result<CatalogRepair> = recover(&place, &options, &task);
     drop(task);

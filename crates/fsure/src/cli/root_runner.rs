@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum};
 use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result};
 use fsure_core::{unless_reader_left, write_output};
 use fsure_integrity::catalog::{RootLocation, locate, locate_folder};
-use fsure_integrity::model::{Outcome, ScanMonitor};
+use fsure_integrity::model::{Outcome, ScanMonitor, Verdict};
 use fsure_integrity::scan::{ContentSource, IoOptions};
 use fsure_integrity::{Options, UserConfig, age, nested_place};
 use fsure_os::device::StorageDevice;
@@ -23,7 +23,7 @@ use fsure_os::output::Destination;
 use fsure_os::root_dir::Root;
 
 use super::OutputArgs;
-use super::screen::Screen;
+use super::screen::{Screen, VerdictList};
 
 /// Paths, and how to walk them.
 #[derive(Clone, Args)]
@@ -54,9 +54,23 @@ pub(crate) struct RootArgs {
     /// Report paths that are ok, too
     #[arg(long)]
     pub(crate) all: bool,
+    #[command(flatten)]
+    lists: ListArgs,
     /// True if the paths are folders whose records play no part.
     #[arg(skip)]
     are_folders: bool,
+}
+
+/// Lists of paths, on the command line.
+#[derive(Clone, Args)]
+struct ListArgs {
+    /// Write the paths with this verdict to FILE, one a line; several verdicts are separated
+    /// by commas, and '-' is standard output, which then has nothing else; can be repeated
+    #[arg(id = "path_lists", long = "paths", value_name = "VERDICT=FILE")]
+    wanted: Vec<VerdictList>,
+    /// End each path of such a list with a NUL character, for 'xargs -0'
+    #[arg(long, requires = "path_lists")]
+    print0: bool,
 }
 
 /// A source that content is read from.
@@ -105,7 +119,7 @@ impl RootArgs {
             }),
             backup_folders: user.backup.clone(),
             force: self.force,
-            report_ok: self.all,
+            report_ok: self.all || self.lists.wanted.iter().any(|list| list.wants(Verdict::Ok)),
             clock: Clock::default(),
         }
     }
@@ -178,7 +192,12 @@ impl RootRunner<'_> {
             screen.error(&error);
             return screen.end(error.exit_code());
         }
-        let found = find(self.args).and_then(|places| check(&places).map(|()| places));
+        let found = find(self.args).and_then(|places| {
+            check(&places)?;
+            screen.starts_on(&places);
+            screen.write_lists(&self.args.lists.wanted, self.args.lists.print0)?;
+            Ok(places)
+        });
         let places = match found {
             Ok(places) => places,
             Err(error) => {
@@ -200,6 +219,7 @@ impl RootRunner<'_> {
         }
         let FinishedRoots { code, mut outcomes, metrics, mut ends } =
             done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let code = code.worse(self.end_lists());
         ends.sort_by_key(|(number, _)| *number);
         let ends = ends.into_iter().map(|(_, end)| end).collect();
         let stopped = |code| screen.stop_requested().unwrap_or(code);
@@ -221,6 +241,17 @@ impl RootRunner<'_> {
         screen.end(code)
     }
 
+    /// Ends the lists of paths; one that could not be written makes the run incomplete.
+    fn end_lists(&self) -> ExitCode {
+        match self.screen.end_lists() {
+            Ok(()) => ExitCode::Clean,
+            Err(error) => {
+                self.screen.error(&error);
+                error.exit_code()
+            }
+        }
+    }
+
     /// Runs roots one after the other.
     fn run_group(
         &self,
@@ -238,6 +269,7 @@ impl RootRunner<'_> {
             let result = catch_unwind(job)
                 .unwrap_or_else(|_| Err(Error::Internal("the run ended early".to_owned())));
             let metrics = self.metrics(&place, &root, &result, &task);
+            let repeats_findings = task.has_lost_findings();
             drop(task);
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             done.metrics.extend(metrics.map(|metrics| (number, metrics)));
@@ -248,7 +280,13 @@ impl RootRunner<'_> {
                     for nested in nested.rev().filter(|nested| !self.args.names(nested)) {
                         places.push_front((number, nested));
                     }
-                    report(self.command, &paths, &outcome, self.output, self.screen);
+                    report(
+                        (self.command, &paths),
+                        &outcome,
+                        repeats_findings,
+                        self.output,
+                        self.screen,
+                    );
                     done.ends.push((number, RootEnd::of(&paths, &outcome)));
                     done.outcomes.push((number, root, Outcome { grave: Vec::new(), ..outcome }));
                 }
@@ -330,11 +368,12 @@ impl Default for FinishedRoots {
     }
 }
 
-/// Reports on one root.
+/// Reports what a command did on one root. The gravest findings are repeated if their own
+/// lines cannot be seen any more.
 pub(crate) fn report(
-    command: &str,
-    paths: &RootPaths,
+    (command, paths): (&str, &RootPaths),
     outcome: &Outcome,
+    repeats_findings: bool,
     output: &OutputArgs,
     screen: &Screen,
 ) {
@@ -343,10 +382,17 @@ pub(crate) fn report(
         screen.print(&json::root_summary(&root, command, outcome));
     } else if output.quiet {
         for sentence in text::beyond_findings(paths, outcome) {
+            let sentence = sentence.replace("\n    ", " ");
             screen.warn(&format!("{}: {sentence}", paths.root().to_string_lossy()));
         }
     } else {
-        screen.print(&text::summary(paths, command, outcome));
+        let form = screen.summary_form();
+        let report = text::summary(paths, command, outcome, form, repeats_findings);
+        // Of a run that is not clean, the last line over all roots says how it ended.
+        match outcome.exit_code() {
+            ExitCode::Clean => screen.print_verdict(&report, ExitCode::Clean),
+            _ => screen.print(&report),
+        }
     }
 }
 
@@ -358,7 +404,7 @@ pub(crate) fn print_last_word(
     screen: &Screen,
 ) {
     if !output.json && !output.quiet {
-        screen.print(&last_word::text(ends, code));
+        screen.print_verdict(&last_word::text(ends, code), code);
     }
 }
 

@@ -1,28 +1,36 @@
-//! The terminal as a listener, and the only place besides `main.rs` that
+//! The terminal as a listener, and the only place besides `cli/mod.rs` that
 //! prints: results to standard output, progress and warnings to standard error.
 //!
 //! A reader who goes away (`fsure verify | head`) ends the output and not the
 //! run: the record matters more than the listing. Nothing here panics on a
 //! failed write, as `println!` would.
 
+mod path_lists;
 pub(crate) mod progress;
 mod results;
 mod task;
+mod wrap;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::report::{RootPaths, json};
+use crate::report::json::{self, StartRoot};
+use crate::report::{RootPaths, text};
 use fsure_core::safe;
-use fsure_core::{Error, ExitCode};
+use fsure_core::{Clock, Error, ExitCode, Result};
 use fsure_integrity::catalog::RootLocation;
 use fsure_integrity::model::{Finding, Verdict};
 use fsure_os::output::standard_output;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+pub(crate) use path_lists::{PathLists, VerdictList};
 pub(crate) use task::Task;
+use wrap::wrap;
+
+/// Lines that a report takes at most below the findings, with the last command typed.
+const REPORT_LINES: u64 = 16;
 
 /// A setting for the colour of the verdict's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +43,28 @@ pub(crate) enum Color {
     Never,
 }
 
+/// A setting for the progress of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProgressMode {
+    /// A line that is drawn over and over on a terminal, else a line a minute.
+    Auto,
+    /// None.
+    Never,
+    /// Lines among those of JSON, and warnings there, too.
+    Json,
+}
+
 /// Settings for the content and the form of the output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScreenSettings {
     /// JSON lines in place of text.
     pub(crate) json: bool,
-    /// No progress.
+    /// Findings only.
     pub(crate) quiet: bool,
+    /// The progress; none if `quiet`.
+    pub(crate) progress: ProgressMode,
+    /// The form of the counts.
+    pub(crate) summary: text::SummaryForm,
     /// Colours.
     pub(crate) color: Color,
     /// Every finding, also those that are ok or hidden.
@@ -65,6 +88,10 @@ pub(crate) struct Screen {
     /// The folder that the command was called in, if it is known.
     working_folder: Option<PathBuf>,
     output: Mutex<Output>,
+    /// Standard output, if the lines go elsewhere.
+    spare_output: Mutex<Option<BufWriter<Box<dyn Write + Send>>>>,
+    /// Lists of paths that were asked for beside the report.
+    lists: Mutex<PathLists>,
     errors: Mutex<Box<dyn Write + Send>>,
     /// The live lines; `None` unless standard error is a terminal.
     live: Option<MultiProgress>,
@@ -82,7 +109,8 @@ impl Screen {
     pub(crate) fn new(settings: ScreenSettings, stop: Arc<AtomicUsize>) -> Self {
         let attended = io::stdout().is_terminal();
         let live = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        let live = (!settings.quiet && !live.is_hidden()).then_some(live);
+        let is_shown = !settings.quiet && settings.progress == ProgressMode::Auto;
+        let live = (is_shown && !live.is_hidden()).then_some(live);
         let colored = match settings.color {
             Color::Auto => attended && terminal_wants_color(),
             Color::Always => true,
@@ -108,6 +136,8 @@ impl Screen {
             stop,
             working_folder: None,
             output: Mutex::new(Output::on(output)),
+            spare_output: Mutex::default(),
+            lists: Mutex::default(),
             errors: Mutex::new(errors),
             live: None,
         }
@@ -116,6 +146,53 @@ impl Screen {
     /// Returns a root's paths as they are shown to the user who called the command.
     pub(crate) fn paths(&self, place: &RootLocation) -> RootPaths {
         RootPaths::of(place, self.working_folder.as_deref())
+    }
+
+    /// Sets the command that the first line of JSON names. Without one there is no such line.
+    pub(crate) fn starts(&self, command: &str) {
+        if self.settings.json {
+            locked(&self.output).start =
+                Some(Start { command: command.to_owned(), roots: Vec::new() });
+        }
+    }
+
+    /// Sets the roots that the first line of JSON names.
+    pub(crate) fn starts_on(&self, places: &[RootLocation]) {
+        let mut output = locked(&self.output);
+        if let Some(start) = &mut output.start {
+            start.roots = places.iter().map(start_root).collect();
+        }
+    }
+
+    /// Sends the lines of JSON to another output than standard output.
+    pub(crate) fn print_to(&self, output: Box<dyn Write + Send>) {
+        let before = locked(&self.output).print_to(output);
+        *locked(&self.spare_output) = Some(before);
+    }
+
+    /// Writes lists of paths beside the report. One on standard output has it for itself, and
+    /// the report goes to standard error.
+    pub(crate) fn write_lists(&self, wanted: &[VerdictList], ends_with_nul: bool) -> Result<()> {
+        let spare = locked(&self.spare_output).take();
+        let is_json = self.settings.json && spare.is_none();
+        let mut lists = PathLists::open(wanted, (ends_with_nul, is_json), self)?;
+        if lists.wants_standard_output() {
+            let own = || locked(&self.output).print_to(Box::new(io::stderr()));
+            lists.give_standard_output(spare.unwrap_or_else(own));
+        }
+        *locked(&self.lists) = lists;
+        Ok(())
+    }
+
+    /// Puts the path of a finding on the lists that want it.
+    fn list(&self, paths: &RootPaths, finding: &Finding) {
+        locked(&self.lists).add(finding.verdict, || paths.typed_bytes(&finding.path));
+    }
+
+    /// Ends the lists of paths. The error is that of the first that could not be written.
+    pub(crate) fn end_lists(&self) -> Result<()> {
+        let lists = std::mem::take(&mut *locked(&self.lists));
+        lists.end(self)
     }
 
     /// A root whose run begins now.
@@ -134,6 +211,46 @@ impl Screen {
     pub(crate) fn print(&self, report: &str) {
         if !report.is_empty() {
             self.put(report.trim_end_matches('\n'));
+        }
+    }
+
+    /// Prints a report whose last line says how the run ended.
+    pub(crate) fn print_verdict(&self, report: &str, code: ExitCode) {
+        let report = report.trim_end_matches('\n');
+        let color = match code {
+            ExitCode::Clean => "32",
+            ExitCode::Damage | ExitCode::RecordUntrusted | ExitCode::Internal => "31",
+            _ => "33",
+        };
+        match report.rsplit_once('\n') {
+            _ if !self.colored => self.print(report),
+            Some((head, last)) => self.print(&format!("{head}\n\x1b[{color}m{last}\x1b[0m")),
+            None if report.is_empty() => {}
+            None => self.print(&format!("\x1b[{color}m{report}\x1b[0m")),
+        }
+    }
+
+    /// The form of the counts that the user asked for.
+    pub(crate) fn summary_form(&self) -> text::SummaryForm {
+        self.settings.summary
+    }
+
+    /// Lines printed so far.
+    fn lines_printed(&self) -> u64 {
+        locked(&self.output).lines
+    }
+
+    /// Returns true if what was printed behind so many lines is above the top of the terminal
+    /// by the time a report is printed.
+    fn has_scrolled_away(&self, line: u64) -> bool {
+        let since = self.lines_printed().saturating_sub(line) + REPORT_LINES;
+        terminal_size(self.attended).is_some_and(|(_, rows)| since > u64::from(rows))
+    }
+
+    /// Prints the progress for a reader of a log.
+    fn progress_line(&self, text: &str) {
+        if !self.settings.quiet && self.settings.progress == ProgressMode::Auto {
+            self.complain("fsure", text);
         }
     }
 
@@ -181,9 +298,14 @@ impl Screen {
         if !self.attended {
             return locked(&self.output).line(line);
         }
+        let width = terminal_size(true).filter(|_| !self.settings.json).map(|(width, _)| width);
+        let wrapped = width.map(|width| {
+            let lines: Vec<_> = line.lines().map(|line| wrap(line, usize::from(width))).collect();
+            lines.join("\n")
+        });
         self.beside_the_live_lines(|| {
             let mut output = locked(&self.output);
-            output.line(line);
+            output.line(wrapped.as_deref().unwrap_or(line));
             output.flush();
         });
     }
@@ -210,6 +332,9 @@ impl Screen {
     /// Prints a warning that a person should see and that is not a verdict.
     pub(crate) fn warn(&self, message: &str) {
         self.complain("fsure: warning", message);
+        if self.settings.json && self.settings.progress == ProgressMode::Json {
+            self.put(&json::warning_line(message));
+        }
     }
 
     /// The exit code to end with, once a signal has asked for that.
@@ -255,14 +380,45 @@ impl Drop for Live<'_> {
 struct Output {
     writer: BufWriter<Box<dyn Write + Send>>,
     failure: Option<io::Error>,
+    /// The first line of JSON, until it is printed.
+    start: Option<Start>,
+    /// Lines printed.
+    lines: u64,
+}
+
+/// The content of the first line of JSON.
+struct Start {
+    command: String,
+    roots: Vec<StartRoot>,
+}
+
+fn start_root(place: &RootLocation) -> StartRoot {
+    StartRoot {
+        root: place.root.to_string_lossy().into_owned(),
+        catalog: Some(&place.catalog)
+            .filter(|catalog| !catalog.as_os_str().is_empty())
+            .map(|catalog| catalog.to_string_lossy().into_owned()),
+        generation: fsure_integrity::last_generation(place),
+    }
 }
 
 impl Output {
     fn on(writer: Box<dyn Write + Send>) -> Self {
-        Self { writer: BufWriter::with_capacity(1 << 16, writer), failure: None }
+        let writer = BufWriter::with_capacity(1 << 16, writer);
+        Self { writer, failure: None, start: None, lines: 0 }
+    }
+
+    /// Prints to another writer from now on, and returns the one before.
+    fn print_to(&mut self, output: Box<dyn Write + Send>) -> BufWriter<Box<dyn Write + Send>> {
+        std::mem::replace(&mut self.writer, BufWriter::new(output))
     }
 
     fn line(&mut self, line: &str) {
+        if let Some(Start { command, roots }) = self.start.take() {
+            let (now_ns, host) = (Clock::default().now_ns(), fsure_os::user_file::host());
+            self.line(&json::start_line(&command, now_ns, &host, &roots));
+        }
+        self.lines += 1 + line.matches('\n').count() as u64;
         if self.failure.is_none() {
             self.failure = writeln!(self.writer, "{line}").err();
         }
@@ -273,6 +429,12 @@ impl Output {
             self.failure = self.writer.flush().err();
         }
     }
+}
+
+/// Returns the columns and rows of the terminal; `None` without one.
+fn terminal_size(attended: bool) -> Option<(u16, u16)> {
+    let size = attended.then(|| terminal_size::terminal_size_of(io::stdout()))??;
+    Some((size.0.0, size.1.0))
 }
 
 /// A line that is drawn over and over, cut to the width of the terminal.
@@ -323,6 +485,8 @@ mod tests {
     const PLAIN: ScreenSettings = ScreenSettings {
         json: false,
         quiet: false,
+        progress: ProgressMode::Auto,
+        summary: text::SummaryForm::Short,
         color: Color::Never,
         all: false,
         hide: &[Verdict::New],

@@ -58,6 +58,7 @@ impl SealArgs {
         };
         let place = locate(&self.path, self.catalog.as_deref())?;
         let root = place.root.to_string_lossy().into_owned();
+        screen.starts_on(std::slice::from_ref(&place));
         let task = screen.begin(screen.paths(&place), false);
         let sealed = seal(&place, &options, &task)?;
         drop(task);

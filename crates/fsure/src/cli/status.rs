@@ -62,6 +62,7 @@ fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCod
             return error.exit_code();
         }
     };
+    screen.starts_on(places.make_contiguous());
     let (mut all, mut code, mut ends) = (AgeHistogram::default(), ExitCode::Clean, Vec::new());
     while let Some(place) = places.pop_front() {
         let root = place.root.to_string_lossy().into_owned();

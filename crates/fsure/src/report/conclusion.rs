@@ -60,15 +60,19 @@ pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     sentences
 }
 
-/// `record it: 'fsure update photos --accept photos/a'`; of several, the command
-/// is that for the first.
+/// Returns a sentence with a command behind it, on a line of its own: it can be copied whole,
+/// whatever the width of the terminal.
+fn with_command(sentence: &str, command: &str) -> String {
+    format!("{sentence}:\n    {command}")
+}
+
+/// `record it:` and the command; of several, that for the first.
 fn record_it(paths: &RootPaths, first: Option<&RelPath>, of_several: bool) -> String {
     let command = match first {
         Some(path) => paths.accept(path),
         None => format!("{} --accept PATH", paths.command("update")),
     };
-    let record_it = if of_several { "record it, the first with" } else { "record it:" };
-    format!("{record_it} '{command}'")
+    with_command(if of_several { "record it, the first with" } else { "record it" }, &command)
 }
 
 pub(super) fn untrusted(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
@@ -76,22 +80,27 @@ pub(super) fn untrusted(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         if outcome.is_against_list {
             return format!("The list CANNOT BE TRUSTED as a whole: {}.", safe(why));
         }
-        format!(
-            "The record CANNOT BE TRUSTED: {}. '{}' puts it together from what is sound of it and \
-             from its backup.",
-            safe(why),
-            paths.command_on("recover", &RelPath::root())
+        with_command(
+            &format!(
+                "The record CANNOT BE TRUSTED: {}. Put it together from what is sound of it and \
+                 from its backup",
+                safe(why)
+            ),
+            &paths.command_on("recover", &RelPath::root()),
         )
     });
     let is_bad = |verdict: Verdict| verdict == Verdict::RecordBad;
     let rows = subject(outcome, is_bad).map(|(who, is)| {
         let first = outcome.to_accept.verdict(is_bad);
-        format!(
-            "RECORD BAD for {who}: the record fails its own seal, which says nothing of the \
-             data. '{}' looks for it in the backup; only if the data is known to be good, {}.",
-            paths.command_on("recover", &RelPath::root()),
-            record_it(paths, first, is == "are")
-        )
+        let look = with_command(
+            &format!(
+                "RECORD BAD for {who}: the record fails its own seal, which says nothing of the \
+                 data. Look for it in the backup"
+            ),
+            &paths.command_on("recover", &RelPath::root()),
+        );
+        let record_it = record_it(paths, first, is == "are");
+        format!("{look}\nOnly if the data is known to be good, {record_it}")
     });
     whole.into_iter().chain(rows).collect()
 }
@@ -104,7 +113,7 @@ fn damage(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let suspicious = subject(outcome, is_dated).map(|(who, is)| {
         format!(
             "{who} {is} SUSPICIOUS: other content than recorded, and no date that explains it. \
-             Put back good copies; only if the content is known to be right, {}.",
+             Put back good copies. Only if the content is known to be right, {}",
             record_it(paths, outcome.to_accept.verdict(is_dated), is == "are")
         )
     });
@@ -122,7 +131,7 @@ fn damage(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         };
         format!(
             "{who} DAMAGED when last read as recorded, and nothing shows that {it} put right. \
-             Restore good copies with their dates; only if the content is known to be right, {}.",
+             Restore good copies with their dates. Only if the content is known to be right, {}",
             record_it(paths, outcome.to_accept.known_damage.as_ref(), open > 1)
         )
     });
@@ -134,7 +143,7 @@ fn unread(outcome: &Outcome) -> Option<String> {
     let advice = [
         (Verdict::Unreadable, "unreadable: try again, then copy what can be read off the medium"),
         (Verdict::Denied, "denied: run again as a user who may read it"),
-        (Verdict::Busy, "busy: run again when nobody writes to it"),
+        (Verdict::Busy, "busy: run again when no program writes to it"),
     ];
     let advice = advice.into_iter().filter_map(|(verdict, text)| {
         let there: u64 = by_kind(outcome, |other| other == verdict).iter().sum();
@@ -169,7 +178,7 @@ fn beside(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let bad = rest_of(outcome.meta_bad).map(|who| {
         format!(
             "RECORD BAD for the metadata of {who}: it fails its own seal, which says nothing of \
-             the data. If what is there is right, {}.",
+             the data. If what is there is right, {}",
             record_it(paths, outcome.to_accept.metadata.as_ref(), outcome.meta_bad > 1)
         )
     });
@@ -181,16 +190,17 @@ fn beside(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let travelling = [
         (
             carriers.damaged + carriers.conflicts,
-            "that travel with the data CANNOT BE TRUSTED; what they are is told above.",
+            "that travel with the data CANNOT BE TRUSTED; the warnings above name them.",
         ),
         (
             carriers.refused,
-            "that are to travel with the data COULD NOT BE BROUGHT IN LINE; why is told above.",
+            "that are to travel with the data COULD NOT BE WRITTEN; the warnings above say why.",
         ),
         (
             if outcome.is_update { 0 } else { carriers.behind },
-            &*format!(
-                "that should travel with the data found behind the catalog; '{update}' helps."
+            &*with_command(
+                "that travel with the data are older than the catalog. Write them again",
+                &update,
             ),
         ),
     ];
@@ -240,9 +250,9 @@ fn interrupted(paths: &RootPaths, outcome: &Outcome) -> String {
     };
     let mut text = format!("INTERRUPTED before the end: {judged} judged; {rest}.");
     if outcome.hashed > 0 && !outcome.is_against_list && outcome.healing.is_none() {
-        text += &format!(
-            " The same command begins anew; '{}' begins with what was verified longest ago.",
-            paths.command("scrub")
+        text += &with_command(
+            " The same command begins anew. To begin with what was verified longest ago",
+            &paths.command("scrub"),
         );
     }
     text
@@ -255,7 +265,7 @@ fn not_looked_at(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let record_it = record_it(paths, outcome.to_accept.left_out.as_ref(), left_out.by_pattern > 1);
     let parts = [
         (left_out.by_command_line, "by --exclude", String::new()),
-        (left_out.by_pattern, "by a pattern", format!(" If that is meant, {record_it}.")),
+        (left_out.by_pattern, "by a pattern", format!(" If that is meant, {record_it}")),
         (
             left_out.by_border,
             "because another file system or another root is in their place",
@@ -267,11 +277,13 @@ fn not_looked_at(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         format!("{who} LEFT OUT {why}, and so not judged.{hint}")
     });
     let absent = outcome.absent_roots.iter().map(|path| {
-        format!(
-            "{} had a record of its own and is NOT THERE: is its medium mounted? If it is gone \
-             for good, '{}' forgets it.",
-            paths.shown(path),
-            paths.accept(path)
+        with_command(
+            &format!(
+                "{} had a record of its own and is NOT THERE: is its medium mounted? If it is \
+                 gone for good, forget it",
+                paths.shown(path)
+            ),
+            &paths.accept(path),
         )
     });
     let unusable = (outcome.unusable_entries > 0).then(|| {
@@ -304,7 +316,7 @@ fn recorded(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let retyped = subject(outcome, |verdict| verdict == Verdict::TypeChanged).map(|(who, is)| {
         let first = outcome.to_accept.verdict(|verdict| verdict == Verdict::TypeChanged);
         let record_it = record_it(paths, first, is == "are");
-        format!("{who} {is} of another type than recorded; if that is meant, {record_it}.")
+        format!("{who} {is} of another type than recorded. If that is meant, {record_it}")
     });
     [recorded, accepted, retyped].into_iter().flatten().collect()
 }
@@ -318,8 +330,7 @@ fn differences(paths: &RootPaths, outcome: &Outcome) -> Option<String> {
             .map(|(who, is)| format!("{who} {is} changed, with another date to show for it")),
         (outcome.redated_unread > 0).then(|| {
             let who = number(outcome.redated_unread, "file has", "files have");
-            let verify = paths.command("verify");
-            format!("{who} another date (no content was read: '{verify}' reads it)")
+            format!("{who} another date (no content was read; fsure verify reads it)")
         }),
         of(|verdict| verdict == Verdict::TypeChanged, "of another type"),
         of(|verdict| verdict == Verdict::Moved, "under another name"),
@@ -337,8 +348,8 @@ fn differences(paths: &RootPaths, outcome: &Outcome) -> Option<String> {
         if outcome.is_against_list {
             return format!("{parts}.");
         }
-        let update = paths.command("update");
-        format!("{parts}. If that is as it should be, '{update}' records it.")
+        let sentence = format!("{parts}. If that is as it should be, record it");
+        with_command(&sentence, &paths.command("update"))
     })
 }
 
@@ -477,7 +488,7 @@ mod tests {
     #[test]
     fn differences_are_named_and_update_reports_what_it_wrote() {
         let differing = "3 files are changed, with another date to show for it; 2 links and 1 \
-             folder are new. If that is as it should be, 'fsure update .' records it.";
+             folder are new. If that is as it should be, record it:\n    fsure update .";
         assert_eq!(text_of(EDITED, |_| ()), differing);
         let recorded = "Recorded: 2 links and 1 folder new; 3 files changed.";
         assert_eq!(text_of(EDITED, |outcome| outcome.is_update = true), recorded);
@@ -511,8 +522,8 @@ mod tests {
              again to go on.";
         assert_eq!(interrupted(true), expected);
         let expected = "INTERRUPTED before the end: 2 files were judged; nothing is said of the \
-             rest. The same command begins anew; 'fsure scrub .' begins with what was verified \
-             longest ago.";
+             rest. The same command begins anew. To begin with what was verified longest ago:\n    \
+             fsure scrub .";
         assert_eq!(interrupted(false), expected);
         let one_left = text_of(&[(Verdict::Ok, File, 1)], |o| {
             o.stopped = Some(StopReason::Interrupted(ExitCode::Terminated));
@@ -529,7 +540,7 @@ mod tests {
         assert_eq!(offline, expected);
         let unread = text_of(&[(Verdict::Denied, Folder, 1), (Verdict::Busy, Link, 2)], |_| ());
         let expected = "2 links and 1 folder could NOT BE READ in full (1 denied: run again as a \
-             user who may read it; 2 busy: run again when nobody writes to it).";
+             user who may read it; 2 busy: run again when no program writes to it).";
         assert_eq!(unread, expected);
     }
 
@@ -546,9 +557,11 @@ mod tests {
             "1 file is FLAKY: ",
             "1 file could NOT BE READ in full (1 unreadable: ",
         ];
-        assert_eq!(text.lines().count(), heads.len(), "{text}");
-        for (sentence, head) in text.lines().zip(heads) {
-            assert!(sentence.starts_with(head), "{sentence}");
+        let mut at = 0;
+        for head in heads {
+            let found = text[at..].find(head).unwrap_or_else(|| panic!("{head} in {text}"));
+            assert!(text[..at + found].is_empty() || text[..at + found].ends_with('\n'), "{text}");
+            at += found;
         }
     }
 

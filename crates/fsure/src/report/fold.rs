@@ -1,10 +1,10 @@
-//! Names below a folder that is gone, folded into its line: a lost folder of a
-//! thousand files is one loss, and must not hide the one file that is damaged.
+//! Names below a folder that is gone or that has moved, folded into one line: a lost folder
+//! of a thousand files is one loss, and must not hide the one file that is damaged.
 //! Programs get every name.
 
 use std::collections::BTreeSet;
 
-use super::number;
+use super::{RootPaths, number};
 use fsure_core::{RelPath, units};
 use fsure_integrity::model::{EntryKind, Finding, HealResult, HealSource, HealStatus, Verdict};
 
@@ -14,6 +14,21 @@ pub struct Folding {
     /// Folders that are gone and may have more below them. Paths like `a-b` come
     /// between `a` and `a/b`, so that there may be several.
     open: Vec<MissingFolder>,
+    /// What has moved from one folder to another, as long as nothing else comes between.
+    moved: Option<MovedFolder>,
+}
+
+/// Names that were found below another folder than they were recorded in, with that folder.
+#[derive(Debug)]
+struct MovedFolder {
+    from: RelPath,
+    to: RelPath,
+    /// The line of the first, which stands if it remains the only one.
+    line: String,
+    files: u64,
+    bytes: u64,
+    folders: u64,
+    links: u64,
 }
 
 #[derive(Debug)]
@@ -40,8 +55,41 @@ struct FoldedLine<'a> {
 }
 
 impl Folding {
-    /// Takes the line of a finding. What is to be printed now.
-    pub fn finding(&mut self, finding: &Finding, line: String) -> Vec<String> {
+    /// Takes the line of a finding. Returns what is to be printed now.
+    pub fn finding(&mut self, paths: &RootPaths, finding: &Finding, line: String) -> Vec<String> {
+        if let Some((to, from)) = moved_folder(finding) {
+            return self.moved(paths, finding, (to, from), line);
+        }
+        let mut ready = self.end_of_moved(paths);
+        ready.extend(self.other_finding(finding, line));
+        ready
+    }
+
+    fn moved(
+        &mut self,
+        paths: &RootPaths,
+        finding: &Finding,
+        (to, from): (RelPath, RelPath),
+        line: String,
+    ) -> Vec<String> {
+        if let Some(moved) = &mut self.moved
+            && (&moved.to, &moved.from) == (&to, &from)
+        {
+            moved.add(finding);
+            return Vec::new();
+        }
+        let ready = self.end_of_moved(paths);
+        let mut moved = MovedFolder { from, to, line, files: 0, bytes: 0, folders: 0, links: 0 };
+        moved.add(finding);
+        self.moved = Some(moved);
+        ready
+    }
+
+    fn end_of_moved(&mut self, paths: &RootPaths) -> Vec<String> {
+        self.moved.take().map(|moved| moved.described(paths)).into_iter().collect()
+    }
+
+    fn other_finding(&mut self, finding: &Finding, line: String) -> Vec<String> {
         let is_plain = finding.verdict == Verdict::Missing
             && finding.reason.is_none()
             && !finding.is_flagged();
@@ -110,8 +158,71 @@ impl Folding {
     }
 
     /// Takes the lines that are left to be printed.
-    pub fn end(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.open).iter().map(MissingFolder::described).collect()
+    pub fn end(&mut self, paths: &RootPaths) -> Vec<String> {
+        let mut ready = self.end_of_moved(paths);
+        ready.extend(std::mem::take(&mut self.open).iter().map(MissingFolder::described));
+        ready
+    }
+}
+
+/// Returns the folder that something moved was found below and the one that it was recorded
+/// below, if its name below both is the same, or a moved folder itself; `None` if there is more
+/// to say about it.
+fn moved_folder(finding: &Finding) -> Option<(RelPath, RelPath)> {
+    let from = finding.moved_from.as_ref()?;
+    let is_plain =
+        finding.verdict == Verdict::Moved && finding.reason.is_none() && !finding.is_flagged();
+    let (mut to, mut from) = (finding.path.as_bytes(), from.as_bytes());
+    let mut is_below = finding.kind == EntryKind::Folder;
+    while let (Some((to_folder, to_name)), Some((from_folder, from_name))) =
+        (cut_name(to), cut_name(from))
+    {
+        if to_name != from_name {
+            break;
+        }
+        (to, from, is_below) = (to_folder, from_folder, true);
+    }
+    (is_plain && is_below).then(|| (RelPath::from_bytes(to), RelPath::from_bytes(from)))
+}
+
+/// Cuts a path into its folder and its name; `None` of the root.
+fn cut_name(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    if path.is_empty() {
+        return None;
+    }
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => Some((&path[..slash], &path[slash + 1..])),
+        None => Some((b"", path)),
+    }
+}
+
+impl MovedFolder {
+    fn add(&mut self, finding: &Finding) {
+        match finding.kind {
+            EntryKind::Folder => self.folders += 1,
+            EntryKind::Link => self.links += 1,
+            _ => {
+                self.files += 1;
+                self.bytes = self.bytes.saturating_add(finding.size());
+            }
+        }
+    }
+
+    fn described(self, paths: &RootPaths) -> String {
+        if self.files + self.folders + self.links == 1 {
+            return self.line;
+        }
+        let files =
+            || format!("{} of {}", number(self.files, "file", "files"), units::size(self.bytes));
+        let parts = [
+            (self.files > 0).then(files),
+            (self.folders > 0).then(|| number(self.folders, "folder", "folders")),
+            (self.links > 0).then(|| number(self.links, "link", "links")),
+        ];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        let (to, from) = (paths.shown(&self.to), paths.shown(&self.from));
+        let verdict = Verdict::Moved.name();
+        format!("{verdict:<12} {to}  {}\n    recorded below {from}", parts.join(", "))
     }
 }
 
@@ -159,8 +270,11 @@ impl MissingFolder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::RootPaths;
     use super::*;
+
+    fn paths() -> RootPaths {
+        RootPaths::in_root()
+    }
 
     fn gone(path: &str, kind: EntryKind) -> Finding {
         Finding::bare(RelPath::from_bytes(path.as_bytes()), kind, Verdict::Missing, None)
@@ -173,7 +287,7 @@ mod tests {
         let mut reported = Vec::new();
         let mut take = |finding: Finding| {
             let line = format!("{} {}", finding.verdict.name(), finding.path.display());
-            reported.extend(folding.finding(&finding, line));
+            reported.extend(folding.finding(&paths(), &finding, line));
         };
         for (path, kind) in [
             ("a", File),
@@ -194,7 +308,7 @@ mod tests {
         take(Finding { reason: doubtful, ..gone("lost/z", File) });
         take(gone("lost0", File));
         take(gone("z", Folder));
-        reported.extend(folding.end());
+        reported.extend(folding.end(&paths()));
         assert_eq!(
             reported,
             [
@@ -208,7 +322,35 @@ mod tests {
                 "missing z"
             ]
         );
-        assert!(folding.end().is_empty());
+        assert!(folding.end(&paths()).is_empty());
+    }
+
+    #[test]
+    fn what_moved_with_its_folder_is_one_line() {
+        let mut folding = Folding::default();
+        let mut reported = Vec::new();
+        for (to, from, kind) in [
+            ("new", "old", EntryKind::Folder),
+            ("new/a", "old/a", EntryKind::File),
+            ("new/in", "old/in", EntryKind::Folder),
+            ("new/in/b", "old/in/b", EntryKind::File),
+            ("new/in/link", "old/in/link", EntryKind::Link),
+            ("new/c", "old/c", EntryKind::File),
+            ("other", "old/renamed", EntryKind::File),
+            ("x/d", "d", EntryKind::File),
+            ("x/e", "e", EntryKind::File),
+        ] {
+            let moved_from = Some(RelPath::from_bytes(from.as_bytes()));
+            let finding = Finding { verdict: Verdict::Moved, moved_from, ..gone(to, kind) };
+            reported.extend(folding.finding(&paths(), &finding, format!("moved {to}")));
+        }
+        reported.extend(folding.end(&paths()));
+        let expected = [
+            "moved        new  3 files of 0 B, 2 folders, 1 link\n    recorded below old",
+            "moved other",
+            "moved        x  2 files of 0 B\n    recorded below .",
+        ];
+        assert_eq!(reported, expected);
     }
 
     #[test]
@@ -234,10 +376,10 @@ mod tests {
             remedy("lost/3", EntryKind::File, HealStatus::Unhealed, replica()),
             remedy("lost/empty", EntryKind::File, HealStatus::Healed, HealSource::Record),
         ] {
-            let line = super::super::heal::text_line(&RootPaths::in_root(), &one);
+            let line = super::super::heal::text_line(&paths(), &one);
             reported.extend(folding.remedy(&one, line));
         }
-        reported.extend(folding.end());
+        reported.extend(folding.end(&paths()));
         assert_eq!(
             reported,
             [

@@ -81,8 +81,97 @@ pub fn error_line(error: &Error) -> String {
     })
 }
 
+/// The catalog of a root, for the first line.
+#[derive(Clone, Debug, Serialize)]
+pub struct StartRoot {
+    /// The root folder.
+    pub root: String,
+    /// The file of its record; `None` if the run uses no record.
+    pub catalog: Option<String>,
+    /// The newest generation of the record before the run; `None` without a record that can
+    /// be read.
+    pub generation: Option<u64>,
+}
+
+/// The first line of the output of a command; no line end.
+pub fn start_line(command: &str, time_ns: i64, host: &str, roots: &[StartRoot]) -> String {
+    line(&StartLine {
+        r#type: "start",
+        format: FORMAT,
+        fsure: env!("CARGO_PKG_VERSION"),
+        command,
+        time: rfc3339(time_ns),
+        host,
+        roots,
+    })
+}
+
+/// The line of a warning; no line end.
+pub fn warning_line(message: &str) -> String {
+    line(&WarningLine { r#type: "warning", message })
+}
+
+/// The progress of the run over a root.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ProgressLine {
+    /// The root folder.
+    pub root: String,
+    /// Files judged.
+    pub files: u64,
+    /// Findings reported so far.
+    pub findings: u64,
+    /// Bytes of file content judged.
+    pub bytes: u64,
+    /// Bytes to be judged; `None` while they are counted.
+    pub bytes_total: Option<u64>,
+    /// Bytes hashed.
+    pub bytes_hashed: u64,
+    /// Seconds since the start.
+    pub seconds: f64,
+    /// Seconds that are probably left.
+    pub seconds_left: Option<f64>,
+    /// The file that is being read.
+    pub path: Option<String>,
+    /// The share of it that is read, in percent, if it is large.
+    pub path_percent: Option<u8>,
+}
+
+/// The line of the progress of a run; no line end.
+pub fn progress_line(progress: &ProgressLine) -> String {
+    line(&Tagged { r#type: "progress", rest: progress })
+}
+
 pub(super) fn line(object: &impl Serialize) -> String {
     serde_json::to_string(object).expect("numbers and text under fixed names")
+}
+
+/// The version of the lines: a field that is renamed, removed or given another meaning makes
+/// it the next number, a new field does not.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize)]
+struct StartLine<'a> {
+    r#type: &'static str,
+    format: u32,
+    fsure: &'static str,
+    command: &'a str,
+    time: String,
+    host: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    roots: &'a [StartRoot],
+}
+
+#[derive(Serialize)]
+struct WarningLine<'a> {
+    r#type: &'static str,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct Tagged<'a, T> {
+    r#type: &'static str,
+    #[serde(flatten)]
+    rest: &'a T,
 }
 
 #[derive(Serialize)]

@@ -89,10 +89,10 @@ fn meaning(code: ExitCode) -> &'static str {
     match code {
         ExitCode::Clean | ExitCode::Program(0) => "nothing is wrong with what was looked at",
         ExitCode::Differences => "there are differences, none of them known as damage",
-        ExitCode::Usage => "the command line makes no sense",
+        ExitCode::Usage => "the command line cannot be used as it is",
         ExitCode::Damage => "content is damaged, or known to be and not put right",
         ExitCode::Unread => "something could not be read, and so was not judged",
-        ExitCode::Incomplete => "the run is incomplete; what is left and why is told above",
+        ExitCode::Incomplete => "the run is incomplete; the lines above say what is left and why",
         ExitCode::RecordUntrusted => "a record, or a list, cannot be trusted",
         ExitCode::Healed => "damage was found, and all of it was put right",
         ExitCode::Internal => "a fault of fsure itself; please report it",

@@ -57,6 +57,12 @@ impl RootPaths {
         escape(&fsure_os::path::bytes(&self.typed(path)))
     }
 
+    /// The exact bytes of a path in the root, relative to the working folder if it is below
+    /// that, else absolute.
+    pub fn typed_bytes(&self, path: &RelPath) -> Vec<u8> {
+        fsure_os::path::bytes(&self.typed(path)).into_owned()
+    }
+
     /// The part of the root that the command was called for.
     pub fn shown_scope(&self) -> String {
         self.shown(&self.scope)

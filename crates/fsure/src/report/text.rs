@@ -1,6 +1,7 @@
-//! The report for a person: a line per finding and, per root, the block that
-//! icj prints (people compare reports over the years), what it leaves out, and
-//! at the very end, where the eye is, what must not be missed and what to do.
+//! The report for a person: a line per finding and, per root, how much was seen with
+//! which verdict, how it was read, and at the very end, where the eye is, what must not be
+//! missed and what to do. On request the block of counts is the one that icj prints:
+//! people compare reports over the years.
 //!
 //! Names are always escaped, in a pipe too: a text report ends up on a
 //! terminal sooner or later. Programs read the JSON.
@@ -23,9 +24,72 @@ pub fn finding_line(paths: &RootPaths, finding: &Finding) -> String {
     finding_line_in(paths, finding, &TimeZone::system())
 }
 
-/// The whole report on one root, several lines.
-pub fn summary(paths: &RootPaths, command: &str, outcome: &Outcome) -> String {
-    summary_in(paths, command, outcome, &TimeZone::system())
+/// The form of the block of counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SummaryForm {
+    /// A line for each verdict that something has.
+    #[default]
+    Short,
+    /// All rows of icj under its names, zeros included.
+    Full,
+}
+
+/// The whole report on one root, several lines. The gravest findings are repeated if
+/// `repeats_findings`: their own lines may have left the terminal by then.
+pub fn summary(
+    paths: &RootPaths,
+    command: &str,
+    outcome: &Outcome,
+    form: SummaryForm,
+    repeats_findings: bool,
+) -> String {
+    summary_in(paths, command, outcome, form, repeats_findings, &TimeZone::system())
+}
+
+fn summary_in(
+    paths: &RootPaths,
+    command: &str,
+    outcome: &Outcome,
+    form: SummaryForm,
+    repeats_findings: bool,
+    zone: &TimeZone,
+) -> String {
+    let root = escape(&fsure_os::path::bytes(paths.root()));
+    let mut text = match form {
+        SummaryForm::Short => format!("{command} {root}\n{}", verdict_rows(outcome)),
+        SummaryForm::Full => {
+            format!("{command} {root}\n\n{}\nSeen: {}\n", block(outcome), seen(outcome))
+        }
+    };
+    text += &how_it_was_read(outcome);
+    text.push('\n');
+    if repeats_findings {
+        text += &gravest(paths, outcome, zone);
+    }
+    text.push('\n');
+    for sentence in closing(paths, outcome) {
+        text += &sentence;
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns the lines of the gravest findings once more, under a heading; nothing if there are
+/// none.
+fn gravest(paths: &RootPaths, outcome: &Outcome, zone: &TimeZone) -> String {
+    if outcome.grave.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nTo look at:\n".to_owned();
+    for finding in &outcome.grave {
+        text += &finding_line_in(paths, finding, zone);
+        text.push('\n');
+    }
+    if outcome.grave_omitted > 0 {
+        let omitted = count(outcome.grave_omitted);
+        text += &format!("... and {omitted} more, listed above when they were found\n");
+    }
+    text
 }
 
 /// Explains the exit code of a run beyond its findings, a sentence each: for a user who
@@ -143,28 +207,32 @@ fn beside(change: &MetadataChange) -> String {
     }
 }
 
-fn summary_in(paths: &RootPaths, command: &str, outcome: &Outcome, zone: &TimeZone) -> String {
-    let root = escape(&fsure_os::path::bytes(paths.root()));
-    let mut text = format!("{command} {root}\n\n");
-    text += &block(outcome);
-    text += &format!("\nSeen: {}\n{}\n", seen(outcome), how_it_was_read(outcome));
-    if !outcome.grave.is_empty() {
-        text += "\nTo look at:\n";
-    }
-    for finding in &outcome.grave {
-        text += &finding_line_in(paths, finding, zone);
-        text.push('\n');
-    }
-    if outcome.grave_omitted > 0 {
-        let omitted = count(outcome.grave_omitted);
-        text += &format!("... and {omitted} more, told above when they were found\n");
-    }
-    text.push('\n');
-    for sentence in closing(paths, outcome) {
-        text += &sentence;
-        text.push('\n');
-    }
-    text
+/// A line for each verdict that something has, in the order of their gravity, and for what else
+/// was counted.
+fn verdict_rows(outcome: &Outcome) -> String {
+    let of_kinds = |[files, links, folders]: [u64; 3]| {
+        let kinds =
+            [(files, "file", "files"), (folders, "folder", "folders"), (links, "link", "links")];
+        let kinds = kinds.into_iter().filter(|(number, ..)| *number > 0);
+        let kinds: Vec<_> = kinds.map(|(n, one, many)| number(n, one, many)).collect();
+        kinds.join(", ")
+    };
+    let by_verdict = Verdict::ALL.into_iter().map(|verdict| {
+        let counts = match verdict {
+            Verdict::Ignored => [outcome.ignored_files, 0, outcome.ignored_folders],
+            _ => by_kind(outcome, |other| other == verdict),
+        };
+        (verdict.name(), of_kinds(counts))
+    });
+    let others = [
+        ("damaged", outcome.damaged_blocks, "block", "blocks"),
+        ("accepted", outcome.accepted.total(), "finding", "findings"),
+        ("special", outcome.special, "FIFO, socket or device", "FIFOs, sockets and devices"),
+    ];
+    let others = others.into_iter().filter(|(_, number, ..)| *number > 0);
+    let others = others.map(|(name, n, one, many)| (name, number(n, one, many)));
+    let rows = by_verdict.chain(others).filter(|(_, what)| !what.is_empty());
+    rows.map(|(name, what)| format!("    {name:<12} {what}\n")).collect()
 }
 
 /// icj's twelve lines under icj's names and in its order, then those of fsure.
@@ -356,12 +424,8 @@ mod tests {
             f.path = RelPath::from_bytes(*b"a\n\x1b[31mb");
         });
         assert_eq!(line, "new          a\\n\\x1b[31mb  24.0 MiB, 2024-05-01 12:00:00");
-        let report = summary_in(
-            &RootPaths::at("/r\x1b]0;x\x07".as_ref()),
-            "verify",
-            &Outcome::default(),
-            &TimeZone::UTC,
-        );
+        let paths = RootPaths::at("/r\x1b]0;x\x07".as_ref());
+        let report = summary(&paths, "verify", &Outcome::default(), SummaryForm::Short, false);
         assert!(report.starts_with("verify /r\\x1b]0;x\\x07\n"), "{report}");
     }
 
@@ -386,7 +450,34 @@ mod tests {
         (denied.kind, denied.found, denied.recorded) = (EntryKind::Folder, None, None);
         outcome.add(denied);
         outcome.grave_omitted = 2_000;
-        let expected = "\
+        let grave = "
+To look at:
+rotten       rot  24.0 MiB, 2024-05-01 12:00:00
+    damaged bytes 0-1048576 (1.0 MiB of 24.0 MiB)
+denied       shut  folder
+... and 2,000 more, listed above when they were found
+";
+        let end = "
+1 file is SUSPICIOUS: other content than recorded, and no date that explains it. \
+Put back good copies. Only if the content is known to be right, record it:
+    fsure update . --accept rot
+1 folder could NOT BE READ in full (1 denied: run again as a user who may read it).
+";
+        let read = "Read: 904.0 GiB direct, 3.0 MiB dropped, in 03:45 = 4114 MiB/s\n";
+        let short = "\
+verify /r
+    ok           1,000 files
+    rotten       1 file
+    denied       1 folder
+    ignored      12 files
+    damaged      1 block
+    special      1 FIFO, socket or device
+";
+        let shown = |form, repeats| {
+            summary_in(&RootPaths::in_root(), "verify", &outcome, form, repeats, &TimeZone::UTC)
+        };
+        assert_eq!(shown(SummaryForm::Short, false), format!("{short}{read}{end}"));
+        let full = "\
 verify /r
 
 With hash                               1,001
@@ -409,20 +500,8 @@ Flaky                                       0
 Damaged blocks                              1
 
 Seen: 1,001 files, 1 folder, 0 links, 1 special
-Read: 904.0 GiB direct, 3.0 MiB dropped, in 03:45 = 4114 MiB/s
-
-To look at:
-rotten       rot  24.0 MiB, 2024-05-01 12:00:00
-    damaged bytes 0-1048576 (1.0 MiB of 24.0 MiB)
-denied       shut  folder
-... and 2,000 more, told above when they were found
-
-1 file is SUSPICIOUS: other content than recorded, and no date that explains it. \
-Put back good copies; only if the content is known to be right, record it: \
-'fsure update . --accept rot'.
-1 folder could NOT BE READ in full (1 denied: run again as a user who may read it).
 ";
-        assert_eq!(summary_in(&RootPaths::in_root(), "verify", &outcome, &TimeZone::UTC), expected);
+        assert_eq!(shown(SummaryForm::Full, true), format!("{full}{read}{grave}{end}"));
     }
 
     #[test]
@@ -434,7 +513,7 @@ Put back good copies; only if the content is known to be right, record it: \
         }
         outcome.add(finding(b"old", Verdict::Reverted));
         outcome.bytes.cached = 10 << 20;
-        let report = summary_in(&RootPaths::in_root(), "verify", &outcome, &TimeZone::UTC);
+        let report = summary(&RootPaths::in_root(), "verify", &outcome, SummaryForm::Full, false);
         for line in [
             "\nReverted                                1\n",
             "\nAccepted                                3\n",

@@ -19,7 +19,7 @@ const CHECK: &str =
 /// The exit code, the lines and the words of a run; `None`, and said so, where this
 /// machine cannot.
 fn crash(test: &str, folder: &Path, args: &[&str]) -> Option<(i32, Vec<Value>, String)> {
-    let Report { code, lines, stderr } = support::crash(test, folder, args)?;
+    let Report { code, lines, stderr, .. } = support::crash(test, folder, args)?;
     Some((code, lines, stderr))
 }
 

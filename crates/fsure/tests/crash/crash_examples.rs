@@ -23,7 +23,7 @@ fn is_there(program: &str) -> Result<(), String> {
 /// machine cannot.
 fn run(test: &str, args: &[&str]) -> Option<(i32, Vec<Value>)> {
     let folder = tempfile::tempdir().unwrap();
-    let Report { code, lines, stderr } = support::crash(test, folder.path(), args)?;
+    let Report { code, lines, stderr, .. } = support::crash(test, folder.path(), args)?;
     assert!(code != 2, "{stderr}");
     let cuts = lines.into_iter().filter(|line| line["type"] == "cut" && line["twin"] != true);
     Some((code, cuts.collect()))

@@ -43,7 +43,12 @@ impl Serving {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let mut output = BufReader::new(server.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        if line.starts_with(r#"{"type":"start","#) {
+            line.clear();
+            output.read_line(&mut line).unwrap();
+        }
         let first_line = serde_json::from_str(&line).unwrap_or(Value::Null);
         if first_line["type"] == "serving" {
             return Ok(Self { server, socket: socket.to_owned(), first_line });

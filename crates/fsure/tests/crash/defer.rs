@@ -155,7 +155,7 @@ fn a_signal_is_passed_on_and_waited_for() {
         let mut rest = String::new();
         std::io::Read::read_to_string(&mut output, &mut rest).unwrap();
         assert_eq!(run.wait().unwrap().code(), Some(expected), "{signal}");
-        let summary: Value = serde_json::from_str(rest.trim()).unwrap();
+        let summary: Value = serde_json::from_str(rest.trim().lines().last().unwrap()).unwrap();
         assert_eq!((&summary["command_exit"], met(&summary)), (&5.into(), 1));
     }
 }

@@ -66,7 +66,10 @@ impl Laboratory {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&lines);
         let keep = move |line: &[u8]| {
-            kept.lock().unwrap().push(serde_json::from_slice(line).expect("JSON"));
+            let line: Value = serde_json::from_slice(line).expect("JSON");
+            if line["type"] != "start" {
+                kept.lock().unwrap().push(line);
+            }
         };
         let place = stand.place().to_str().expect("UTF-8");
         let args = ["powercut", role, place, "--json", "--witness", address];

@@ -103,25 +103,25 @@ fn each_finding_has_a_path_that_works_where_the_user_stands() {
     }
 }
 
-/// The command of the first hint that ends with these words and a quote.
+/// The command on the line behind a hint that ends with these words.
 fn advised<'a>(run: &'a Run, before: &str) -> &'a str {
-    let (_, rest) = run.stdout.split_once(before).unwrap_or_else(|| panic!("{before}: {run:?}"));
-    let line = rest.lines().next().expect("a line");
-    line.trim_end_matches('.').trim_end_matches(" records it").trim_matches('\'')
+    let before = format!("{before}:\n    ");
+    let (_, rest) = run.stdout.split_once(&before).unwrap_or_else(|| panic!("{before}: {run:?}"));
+    rest.lines().next().expect("a line")
 }
 
 #[test]
 fn an_advised_command_works_as_printed() {
     let tree = roots();
     let found = fsure_in(tree.root(), &["verify", "good", "bad"]);
-    let accept = advised(&found, "record it: ").to_owned() + "'";
+    let accept = advised(&found, "record it");
     assert_eq!(accept, "fsure update bad --accept 'bad/a b'");
-    let accepted = typed(tree.root(), &accept);
+    let accepted = typed(tree.root(), accept);
     assert_eq!(accepted.code, 0, "{accepted:?}");
     assert_eq!(fsure_in(tree.root(), &["verify", "-q", "bad"]).code, 0);
     tree.write("bad/new", "x");
     let found = fsure_in(&tree.path("bad"), &["status"]);
-    let update = advised(&found, "as it should be, ");
+    let update = advised(&found, "as it should be, record it");
     assert_eq!(update, "fsure update .");
     assert_eq!(typed(&tree.path("bad"), update).code, 0);
     // The catalog is named where the root does not have it.
@@ -129,9 +129,9 @@ fn an_advised_command_works_as_printed() {
     assert_eq!(fsure_in(tree.root(), &update).code, 0);
     tree.write("good/new", "x");
     let found = fsure_in(tree.root(), &["status", "good", "--catalog", "its record.db"]);
-    let update = advised(&found, "as it should be, ").to_owned() + "'";
+    let update = advised(&found, "as it should be, record it");
     assert_eq!(update, "fsure update good --catalog 'its record.db'");
-    assert_eq!(typed(tree.root(), &update).code, 0);
+    assert_eq!(typed(tree.root(), update).code, 0);
     let status = ["status", "-q", "good", "--catalog", "its record.db"];
     assert_eq!(fsure_in(tree.root(), &status).code, 0);
 }
@@ -163,7 +163,7 @@ fn an_interrupted_verify_reports_what_it_judged_and_how_to_go_on() {
     let left = 40 - judged;
     for part in [
         &*format!("INTERRUPTED before the end: {} judged; {left} recorded file", are(judged)),
-        "'fsure scrub slow' begins with what was verified longest ago",
+        "To begin with what was verified longest ago:\n    fsure scrub slow\n",
         &format!("    slow: INTERRUPTED, {judged} ok\n"),
         "    last: NOT LOOKED AT: the run ended before\n",
         "Exit code 130, the worst of all 2: ended by Ctrl-C",

@@ -42,6 +42,7 @@ mod mutated_lists;
 mod name_mismatch;
 mod names;
 mod offline;
+mod output_forms;
 mod outputs;
 mod protect;
 mod record;

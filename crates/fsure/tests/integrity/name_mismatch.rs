@@ -269,7 +269,7 @@ fn a_text_report_names_the_mismatch() {
     let run = recorded.text("verify", &[""; 0]);
     assert!(run.stdout.contains(", in another Unicode form\n"), "{}", run.stdout);
     let sentence = "6 names are spelled otherwise than recorded. If that is as it should be, \
-                    'fsure update ";
+                    record it:\n    fsure update ";
     assert!(run.stdout.contains(sentence), "{}", run.stdout);
     let run = recorded.text("update", &[""; 0]);
     assert!(run.stdout.contains("Recorded: 6 names in another spelling."), "{}", run.stdout);

@@ -288,7 +288,7 @@ fn without_kernel_type_information_notifications_are_used() {
     }
     let (code, lines, _) = hidden(&["--for", "100ms", "--json", text(&path)]);
     assert_eq!(code, Some(0), "{lines}");
-    let summary: Value = serde_json::from_str(lines.trim_end()).expect("one line");
+    let summary: Value = serde_json::from_str(lines.lines().last().expect("a line")).expect("JSON");
     assert_eq!(summary["source"], "fanotify");
     let why = summary["fell_back"].as_str().expect("words");
     assert!(why.starts_with("the kernel does not tell its types"), "{why}");

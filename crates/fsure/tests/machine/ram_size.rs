@@ -178,7 +178,7 @@ fn what_a_command_takes_is_taken_of_the_share() {
         beside_reserve(1024);
         let planned = || {
             let run = ram(&["bind", "--plan", "--json"], &disk.folder());
-            let line = run.stdout.lines().next().expect("a line");
+            let line = run.stdout.lines().nth(1).expect("a second line");
             let plan: serde_json::Value = serde_json::from_str(line).expect("JSON");
             plan["ram_bytes"].as_u64().expect("a size") / MIB as u64
         };
@@ -211,7 +211,8 @@ fn what_is_planned_is_what_is_bound() {
             let plan = ram(&[&["bind", "--plan"], &options[..]].concat(), &folder);
             let bound = ram(&[&["bind"], &options[..]].concat(), &folder);
             let of = |run: &support::Run| -> serde_json::Value {
-                serde_json::from_str(run.stdout.lines().next().expect("a line")).expect("JSON")
+                serde_json::from_str(run.stdout.lines().nth(1).expect("a second line"))
+                    .expect("JSON")
             };
             let (plan, bound) = (of(&plan), of(&bound));
             assert_eq!(

@@ -158,5 +158,5 @@ impl<'a> Killed<'a> {
 /// Returns the line of `ram status --json` for a folder, or null if there is none.
 fn state(folder: &Path) -> Value {
     let run = ram(&["status", "--json"], folder);
-    run.stdout.lines().next().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default()
+    run.stdout.lines().nth(1).and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default()
 }

@@ -419,7 +419,7 @@ fn recovered(copy: &Path) -> (Tree, Duration) {
     let run = run.expect("start");
     assert!(run.status.success(), "{run:?}");
     let line = String::from_utf8_lossy(&run.stdout);
-    let line = line.lines().next().expect("a line");
+    let line = line.lines().nth(1).expect("a second line");
     let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
     let marked = Duration::from_secs_f64(line["spread_ms"].as_f64().unwrap_or(0.0) / 1e3);
     let found = tree(&folder);

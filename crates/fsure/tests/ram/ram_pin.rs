@@ -32,7 +32,7 @@ impl Drop for Pinned<'_> {
 
 fn reported(run: &Run) -> Value {
     assert_eq!(run.code, 0, "{}", run.stderr);
-    serde_json::from_str(run.stdout.lines().next().unwrap()).unwrap()
+    serde_json::from_str(run.stdout.lines().nth(1).unwrap()).unwrap()
 }
 
 /// Pages of a file in memory after the system was asked to let go of it.

@@ -33,6 +33,9 @@ impl Talking {
         let lines = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut talking = Self { child, first_line: Value::Null, lines };
         talking.first_line = talking.next()?;
+        if talking.first_line["type"] == "start" {
+            talking.first_line = talking.next()?;
+        }
         Some(talking)
     }
 
@@ -145,7 +148,7 @@ pub fn check(home: &Path, disk: &Path, address: &str, more: &[&str]) -> (Vec<Val
 /// The lines of a run with `--json`.
 pub fn lines(run: &Run) -> Vec<Value> {
     let parse = |line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{run:?}"));
-    run.stdout.lines().map(parse).collect()
+    run.stdout.lines().map(parse).filter(|line: &Value| line["type"] != "start").collect()
 }
 
 /// Writes acknowledged, as a check has them of all methods.

@@ -208,7 +208,7 @@ pub fn pause() {
 /// Returns the exit code and the line of `ram status --json` for a folder.
 pub fn status(folder: &Path) -> (i32, Value) {
     let run = ram(&["status", "--json"], folder);
-    let line = run.stdout.lines().next().unwrap_or_default();
+    let line = run.stdout.lines().nth(1).unwrap_or_default();
     (run.code, serde_json::from_str(line).unwrap_or_else(|_| panic!("{run:?}")))
 }
 

@@ -132,7 +132,9 @@ pub fn code(status: ExitStatus) -> i32 {
 pub struct Report {
     /// The exit code, or 128 + the signal that ended it.
     pub code: i32,
-    /// The lines of standard output.
+    /// The first line, which names the command; null if there is none.
+    pub start: Value,
+    /// The other lines of standard output.
     pub lines: Vec<Value>,
     /// Standard error.
     pub stderr: String,
@@ -178,7 +180,10 @@ impl Report {
             serde_json::from_str(line)
                 .unwrap_or_else(|error| panic!("not JSON ({error}): {line}\n{}", run.stderr))
         };
-        Self { code: run.code, lines: run.stdout.lines().map(parse).collect(), stderr: run.stderr }
+        let mut lines: Vec<Value> = run.stdout.lines().map(parse).collect();
+        let is_named = lines.first().is_some_and(|line| line["type"] == "start");
+        let start = if is_named { lines.remove(0) } else { Value::Null };
+        Self { code: run.code, start, lines, stderr: run.stderr }
     }
 
     /// All findings: the lines with a path and a verdict.

@@ -102,7 +102,7 @@ fn in_background(folder: &Path, output: &OutputArgs, screen: &Screen) -> Result<
     Ok(ExitCode::Clean)
 }
 
-/// Returns the first line that it prints. A signal that asks to end is passed on, and
+/// Returns the first line that it prints behind the one that names the command. A signal that asks to end is passed on, and
 /// its end is waited for: otherwise a process that goes on taking memory would go
 /// unnoticed.
 fn first_line(started: &mut DetachedProcess, stop: &AtomicUsize) -> io::Result<Option<String>> {
@@ -118,7 +118,10 @@ fn first_line(started: &mut DetachedProcess, stop: &AtomicUsize) -> io::Result<O
                 let _ = terminate(process, began);
             }
         });
-        let line = started.line();
+        let line = match started.line() {
+            Ok(Some(line)) if line.starts_with(r#"{"type":"start","#) => started.line(),
+            line => line,
+        };
         is_over.store(true, Ordering::Relaxed);
         line
     })

@@ -4,9 +4,15 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use fsure_core::{RelPath, units};
+use crate::report::json::ProgressLine;
+use fsure_core::units;
 use fsure_core::{count, safe};
-use fsure_integrity::model::Progress;
+use fsure_integrity::model::{CurrentFile, Progress, percent};
+
+/// Seconds between two lines of progress that no terminal shows.
+const LINE_INTERVAL_S: f64 = 60.0;
+/// Seconds between two lines of progress for a program.
+const JSON_INTERVAL_S: f64 = 1.0;
 
 /// The state that the progress of one root is measured by.
 pub(super) struct Meter {
@@ -45,10 +51,18 @@ impl Meter {
         (seconds - since >= 1.0 && moved > 0).then(|| moved as f64 / (seconds - since))
     }
 
-    /// Returns true if the next line is due, one every three seconds as in icj.
+    /// Returns true if the next line for a reader of a log is due.
     pub(super) fn is_line_due(&mut self, seconds: f64) -> bool {
-        const EVERY_S: f64 = 3.0;
-        let is_due = seconds - self.last_line_at >= EVERY_S;
+        self.is_due(seconds, LINE_INTERVAL_S)
+    }
+
+    /// Returns true if the next line for a program is due.
+    pub(super) fn is_json_due(&mut self, seconds: f64) -> bool {
+        self.is_due(seconds, JSON_INTERVAL_S)
+    }
+
+    fn is_due(&mut self, seconds: f64, interval_s: f64) -> bool {
+        let is_due = seconds - self.last_line_at >= interval_s;
         if is_due {
             self.last_line_at = seconds;
         }
@@ -56,46 +70,82 @@ impl Meter {
     }
 }
 
-/// `12%: 19939 files 904.0 GiB @ 4109 MiB/sec, 03:45`, as icj prints it, for
-/// scripts that read it: no separators in numbers, the elapsed time last.
-pub(super) fn plain_line(progress: &Progress, seconds: f64) -> String {
-    let Progress { files, bytes_hashed, .. } = *progress;
-    let rate = units::mib_per_second(bytes_hashed, seconds);
-    let (size, time) = (units::size(bytes_hashed), units::span(seconds));
-    format!("{}: {files} files {size} @ {rate:.0} MiB/sec, {time}", percent(progress))
+/// The progress of one root at a moment.
+pub(super) struct ProgressReport<'a> {
+    pub(super) progress: &'a Progress,
+    /// Seconds since the start.
+    pub(super) seconds: f64,
+    /// Bytes judged per second in the last half minute.
+    pub(super) recent_rate: Option<f64>,
+    /// Findings shown so far.
+    pub(super) findings: u64,
+    pub(super) current: Option<CurrentFile<'a>>,
 }
 
-/// Returns the line of progress for a terminal, which cuts it to its width: the most
-/// important comes first.
-pub(super) fn live_line(
-    progress: &Progress,
-    seconds: f64,
-    recent_rate: Option<f64>,
-    current: Option<&RelPath>,
-) -> String {
-    let rate = units::mib_per_second(progress.bytes_hashed, seconds);
-    let (files, size) = (count(progress.files), units::size(progress.bytes_hashed));
-    let mut line = format!("{} {files} files {size} @ {rate:.0} MiB/s", percent(progress));
-    if let (true, Some(recent_rate)) = (progress.total_is_known, recent_rate) {
-        let left = progress.bytes_total.saturating_sub(progress.bytes_judged);
-        let left = left as f64 / recent_rate;
-        let time_left = progress.time_left.map_or(left, |time| time.as_secs_f64());
-        line += &format!(", ETA {}", units::span(left.min(time_left)));
+impl ProgressReport<'_> {
+    /// Returns the share that is done, in percent; `None` while the total still grows.
+    pub(super) fn percent(&self) -> Option<u8> {
+        let Progress { bytes_judged, bytes_total, total_is_known, .. } = *self.progress;
+        total_is_known.then(|| percent(bytes_judged, bytes_total))
     }
-    if let Some(path) = current {
-        line += &format!("  {}", path.display());
-    }
-    line
-}
 
-/// Returns the share that is done, in percent; never 100 before the end, and no
-/// number at all while the total still grows.
-fn percent(progress: &Progress) -> String {
-    let (done, total) = (u128::from(progress.bytes_judged), u128::from(progress.bytes_total));
-    match (progress.total_is_known, total) {
-        (false, _) => "--%".to_owned(),
-        (true, 0) => "100%".to_owned(),
-        (true, _) => format!("{}%", (done * 100 / total).min(100)),
+    /// Returns the seconds that are left at the recent rate, or until the time of the run is
+    /// over.
+    pub(super) fn seconds_left(&self) -> Option<f64> {
+        let rate = self.recent_rate.filter(|_| self.progress.total_is_known)?;
+        let left = self.progress.bytes_total.saturating_sub(self.progress.bytes_judged);
+        let limit = self.progress.time_left.map_or(f64::INFINITY, |time| time.as_secs_f64());
+        Some((left as f64 / rate).min(limit))
+    }
+
+    /// Returns the line for a program.
+    pub(super) fn json(&self, root: &str) -> ProgressLine {
+        let Progress { files, bytes_judged, bytes_hashed, bytes_total, total_is_known, .. } =
+            *self.progress;
+        let path = self.current.map(|file| String::from_utf8_lossy(file.path.as_bytes()).into());
+        ProgressLine {
+            root: root.to_owned(),
+            files,
+            findings: self.findings,
+            bytes: bytes_judged,
+            bytes_total: total_is_known.then_some(bytes_total),
+            bytes_hashed,
+            seconds: self.seconds,
+            seconds_left: self.seconds_left(),
+            path,
+            path_percent: self.current.and_then(|file| file.percent),
+        }
+    }
+
+    /// Returns the line for a person. A terminal cuts it to its width: the most important comes
+    /// first.
+    pub(super) fn line(&self) -> String {
+        let Progress { files, bytes_judged, bytes_hashed, bytes_total, .. } = *self.progress;
+        let rate = units::mib_per_second(bytes_hashed, self.seconds);
+        let done = units::size(bytes_judged);
+        let mut parts = vec![match self.percent() {
+            Some(percent) => format!("{percent}%"),
+            None => "counting".to_owned(),
+        }];
+        parts.extend(self.seconds_left().map(|left| format!("ETA {}", units::span(left))));
+        parts.push(match self.percent() {
+            Some(_) => format!("{done} of {}", units::size(bytes_total)),
+            None => done,
+        });
+        if self.findings > 0 {
+            let noun = if self.findings == 1 { "finding" } else { "findings" };
+            parts.push(format!("{} {noun}", count(self.findings)));
+        }
+        parts.push(format!("{rate:.0} MiB/s"));
+        parts.push(format!("{} {}", count(files), if files == 1 { "file" } else { "files" }));
+        let mut line = parts.join(", ");
+        if let Some(current) = self.current {
+            line += &format!("  {}", current.path.display());
+            if let Some(percent) = current.percent {
+                line += &format!(" {percent}%");
+            }
+        }
+        line
     }
 }
 
@@ -109,37 +159,37 @@ pub(crate) fn step_line(what: &str, share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fsure_core::RelPath;
     use std::time::Duration;
 
     const RUN: Progress = Progress {
         files: 19_939,
-        bytes_judged: 120,
+        bytes_judged: 120 << 20,
         bytes_hashed: 904 << 30,
-        bytes_total: 999,
+        bytes_total: 999 << 20,
         total_is_known: true,
         time_left: None,
     };
 
+    fn line(progress: &Progress, recent_rate: Option<f64>, findings: u64) -> String {
+        let path = RelPath::from_bytes(*b"a\x1b[31mb");
+        let current = Some(CurrentFile { path: &path, percent: Some(7) });
+        ProgressReport { progress, seconds: 225.0, recent_rate, findings, current }.line()
+    }
+
     #[test]
-    fn lines_of_progress() {
+    fn what_a_narrow_terminal_must_not_cut_comes_first() {
         let unknown = Progress { total_is_known: false, ..RUN };
         let ends_soon = Progress { time_left: Some(Duration::from_secs(9)), ..RUN };
-        assert_eq!(plain_line(&RUN, 225.0), "12%: 19939 files 904.0 GiB @ 4114 MiB/sec, 03:45");
-        assert!(plain_line(&unknown, 225.0).starts_with("--%: 19939 files "));
-        let path = RelPath::from_bytes(*b"a\x1b[31mb");
-        for (progress, rate, end) in [
-            (&RUN, Some(2.0), ", ETA 07:20  a\\x1b[31mb"),
-            (&RUN, None, "  a\\x1b[31mb"),
-            (&unknown, Some(2.0), "  a\\x1b[31mb"),
-            (&ends_soon, Some(2.0), ", ETA 00:09  a\\x1b[31mb"),
+        let rate = Some(2.0 * 1_048_576.0);
+        let end = "4114 MiB/s, 19,939 files  a\\x1b[31mb 7%";
+        for (progress, rate, findings, expected) in [
+            (&RUN, rate, 0, "12%, ETA 07:20, 120.0 MiB of 999.0 MiB, "),
+            (&RUN, None, 1, "12%, 120.0 MiB of 999.0 MiB, 1 finding, "),
+            (&unknown, rate, 1_234, "counting, 120.0 MiB, 1,234 findings, "),
+            (&ends_soon, rate, 0, "12%, ETA 00:09, 120.0 MiB of 999.0 MiB, "),
         ] {
-            let start = format!("{} 19,939 files 904.0 GiB @ 4114 MiB/s", percent(progress));
-            let line = live_line(progress, 225.0, rate, Some(&path));
-            assert_eq!(line, start + end);
-        }
-        for (judged, total, text) in [(0, 0, "100%"), (998, 999, "99%"), (9, 3, "100%")] {
-            let progress = Progress { bytes_judged: judged, bytes_total: total, ..RUN };
-            assert_eq!(percent(&progress), text);
+            assert_eq!(line(progress, rate, findings), format!("{expected}{end}"));
         }
     }
 
@@ -157,12 +207,12 @@ mod tests {
     }
 
     #[test]
-    fn a_line_every_three_seconds() {
+    fn a_line_a_minute() {
         let mut meter = Meter::new();
-        let due: Vec<_> = [0.1, 2.9, 3.0, 5.9, 6.1, 20.0, 21.0]
+        let due: Vec<_> = [0.1, 59.9, 60.0, 119.0, 121.0, 400.0, 401.0]
             .into_iter()
             .filter(|at| meter.is_line_due(*at))
             .collect();
-        assert_eq!(due, [3.0, 6.1, 20.0]);
+        assert_eq!(due, [60.0, 121.0, 400.0]);
     }
 }
