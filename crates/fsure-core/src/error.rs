@@ -166,8 +166,8 @@ impl Error {
             }
             Self::RecordNotWritten { hint, .. } => Some(hint.clone()),
             Self::UnreadableResult { .. } => Some(
-                "'fsure speed' and 'fsure flush' save results with '--save FILE'; of verify, \
-                 update, scrub and status the output of '--json' is one"
+                "a result is what a command of fsure printed with '--json', or what 'fsure speed' \
+                 and 'fsure flush' saved with '--save FILE'"
                     .to_owned(),
             ),
             Self::HarnessBroken { .. } => Some(

@@ -6,6 +6,7 @@ use std::io::{BufReader, Cursor, Read};
 use fsure_measure::results::*;
 
 use super::*;
+use crate::outputs::{Checked, ResultContent};
 
 fn rung() -> Rung {
     Rung {
@@ -139,16 +140,16 @@ fn stored() -> Vec<u8> {
 }
 
 fn measured(bytes: &[u8]) -> StoredResult {
-    match read_any(bytes).unwrap() {
+    match read_any(bytes).unwrap().content {
         ResultContent::Measured(stored) => *stored,
-        ResultContent::Checked(_) => panic!("a measurement"),
+        other => panic!("no measurement: {other:?}"),
     }
 }
 
-fn checked(text: &str) -> VerifyOutput {
-    match read_any(text.as_bytes()).unwrap() {
+fn checked(text: &str) -> Checked {
+    match read_any(text.as_bytes()).unwrap().content {
         ResultContent::Checked(checked) => *checked,
-        ResultContent::Measured(_) => panic!("no measurement"),
+        other => panic!("no findings: {other:?}"),
     }
 }
 
@@ -163,8 +164,7 @@ fn every_line_comes_back() {
     assert_eq!(read(&stored()[..]).unwrap(), expected);
 }
 
-const NOT_A_RESULT: &str =
-    "line 1 does not begin a result of speed, flush, verify, update, scrub or status";
+const NOT_OURS: &str = "line 1: fsure did not write this line";
 
 /// A result that a kill cuts anywhere after its first line is read, and is not a
 /// whole one.
@@ -179,7 +179,7 @@ fn a_result_cut_anywhere_is_read() {
     // Only the line end is gone.
     assert!(measured(&whole[..whole.len() - 1]).summary.is_some());
     for end in 1..first {
-        assert_eq!(why(&whole[..end]), NOT_A_RESULT, "{end}");
+        assert!(why(&whole[..end]).starts_with(NOT_OURS), "{end}: {}", why(&whole[..end]));
     }
 }
 
@@ -210,17 +210,26 @@ fn a_parse_error_has_reason_and_place() {
     assert!(why(later.as_bytes()).contains("in version 2 of the format"));
     for (foreign, expected) in [
         (&b""[..], "it is empty"),
-        (b"\n", "line 1 does not begin a result"),
-        (b"hello\n", "line 1 does not begin a result"),
-        (b"\xff\xfe\n", "line 1 does not begin a result"),
-        (b"[]\n", "line 1 does not begin a result"),
-        (b"{}\n", "line 1 does not begin a result"),
+        (b"\n", "it is empty"),
+        (b"hello\n", NOT_OURS),
+        (b"\xff\xfe\n", NOT_OURS),
+        (b"[]\n", NOT_OURS),
+        (b"{}\n", NOT_OURS),
+        (b"\n\n{}\n", "line 3: fsure did not write this line"),
         (b"{\"type\":\"result\",\"version\":0}\n", "line 1 does not begin a result"),
-        (b"{\"type\":\"duplicates\"}\n", "line 1 does not begin a result"),
-        (b"{\"type\":\"summary\",\"command\":\"dupes\"}\n", "it is a report of 'fsure dupes'"),
+        (b"{\"type\":\"compared\"}\noops\n", "line 2: fsure did not write this line"),
+        (b"{\"type\":\"photographs\"}\n", "line 1: the page does not show lines of type"),
         (
-            b"{\"type\":\"compared\"}\n{\"type\":\"summary\",\"command\":\"compare\"}\n",
-            "it is a report of 'fsure compare', which the page does not show",
+            b"{\"type\":\"summary\",\"command\":\"export\"}\n",
+            "it is a report of 'fsure export', which the page does not show",
+        ),
+        (
+            b"{\"type\":\"start\",\"command\":\"import\"}\n{\"type\":\"summary\"}\n",
+            "it is a report of 'fsure import'",
+        ),
+        (
+            b"{\"type\":\"start\"}\n{\"type\":\"summary\"}\n{\"type\":\"start\"}\n",
+            "line 3: a second result begins here",
         ),
     ] {
         assert!(why(foreign).starts_with(expected), "{foreign:?}: {}", why(foreign));
@@ -294,4 +303,83 @@ fn a_report_that_was_cut_off_has_no_summary() {
     let age = "{\"type\":\"age\",\"root\":\"/r\",\"verified\":[{\"when\":\"today\",\"files\":7,\
                \"bytes\":1}],\"oldest\":{\"path\":\"a\",\"verified\":\"2026\"}}\n";
     assert_eq!(checked(age).ages[0].verified[0].files, 7);
+}
+
+/// Content, and the command that it was taken for.
+fn kind(text: &str) -> &'static str {
+    match read_any(text.as_bytes()).unwrap().content {
+        ResultContent::Measured(_) => "measured",
+        ResultContent::Checked(_) => "checked",
+        ResultContent::Compared(_) => "compared",
+        ResultContent::Duplicates(_) => "duplicates",
+        ResultContent::Crash(_) => "crash",
+        ResultContent::Hot(_) => "hot",
+        ResultContent::Ram(_) => "ram",
+        ResultContent::Deferred(_) => "deferred",
+        ResultContent::History(_) => "history",
+        ResultContent::PowerCut(_) => "power cut",
+        ResultContent::Recovered(_) => "recovered",
+        ResultContent::Protected(_) => "protected",
+    }
+}
+
+/// Old outputs have no first line that names the command.
+#[test]
+fn a_command_is_known_by_its_lines_alone() {
+    for (line, expected) in [
+        (r#"{"type":"finding","verdict":"new"}"#, "checked"),
+        (r#"{"type":"summary","command":"heal"}"#, "checked"),
+        (r#"{"type":"compared","result":"moved"}"#, "compared"),
+        (r#"{"type":"summary","command":"compare","same":5}"#, "compared"),
+        (r#"{"type":"duplicate","group":1}"#, "duplicates"),
+        (r#"{"type":"root","command":"dupes","root":"/r"}"#, "duplicates"),
+        (r#"{"type":"cut","state":"lost"}"#, "crash"),
+        (r#"{"type":"summary","seed":1,"cuts_per_minute":2.0}"#, "crash"),
+        (r#"{"type":"folder","path":"/a","is_visible":true}"#, "hot"),
+        (r#"{"type":"folder","path":"/a","kept":true}"#, "ram"),
+        (r#"{"type":"summary","folders":0,"exit_code":0}"#, "ram"),
+        (r#"{"type":"synced","path":"/a"}"#, "ram"),
+        (r#"{"type":"summary","command":"defer"}"#, "deferred"),
+        (r#"{"type":"generation","generation":1}"#, "history"),
+        (r#"{"type":"summary","command":"seal","files":3}"#, "history"),
+        (r#"{"type":"method","method":"fsync","acked":3}"#, "power cut"),
+        (r#"{"type":"summary","state":"passed","heard_ms":3}"#, "power cut"),
+        (r#"{"type":"summary","command":"recover","rows":1}"#, "recovered"),
+        (r#"{"type":"summary","command":"protect","files":1}"#, "protected"),
+    ] {
+        assert_eq!(kind(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn a_first_line_names_the_command_and_progress_is_passed_over() {
+    let text = "{\"type\":\"start\",\"command\":\"scrub\",\"host\":\"nas\",\"time\":\"2026\"}\n\
+                {\"type\":\"progress\",\"done\":5}\n{\"type\":\"warning\",\"message\":\"w\"}\n\
+                {\"type\":\"later\"}\n{\"type\":\"error\",\"message\":\"e\",\"hint\":null}\n";
+    let read = read_any(text.as_bytes()).unwrap();
+    let common = &read.common;
+    let start = common.start.as_ref().unwrap();
+    assert_eq!((start.command.as_str(), start.host.as_deref()), ("scrub", Some("nas")));
+    assert_eq!(common.warnings, ["w"]);
+    assert_eq!((common.failures[0].message.as_str(), common.unknown), ("e", 1));
+    assert!(matches!(read.content, ResultContent::Checked(_)));
+}
+
+#[test]
+fn a_program_that_defer_ran_may_print_between_the_lines() {
+    let text = "{\"type\":\"start\",\"command\":\"defer\"}\nhello\n{\"a\":1}\n\n\
+                {\"type\":\"summary\",\"command\":\"defer\",\"deferred\":7}\n";
+    let ResultContent::Deferred(run) = read_any(text.as_bytes()).unwrap().content else {
+        panic!("not deferred")
+    };
+    assert_eq!(run.summary.unwrap().deferred, 7);
+}
+
+#[test]
+fn a_measurement_behind_a_first_line_is_one() {
+    let mut text = b"{\"type\":\"start\",\"command\":\"speed\"}\n".to_vec();
+    text.extend(stored());
+    assert_eq!(measured(&text), measured(&stored()));
+    let cut = b"{\"type\":\"start\",\"command\":\"speed\"}\n";
+    assert_eq!(why(cut), "line 1 does not begin a result of speed or flush");
 }

@@ -1,18 +1,16 @@
 //! The page that shows stored results: [`chart`] draws, [`page`] fills the HTML.
 #![forbid(unsafe_code)]
 
-mod any_result;
+mod anonymous;
 #[cfg(test)]
 mod any_result_tests;
 pub mod chart;
+mod outputs;
 pub mod page;
 pub mod rank;
-mod verify_output;
 
-pub use any_result::{ResultContent, read_any};
-pub use verify_output::{
-    Age, Bar, FindingRow, Oldest, OutputTotals, Reason, RunError, StatFields, VerifyOutput,
-};
+pub use anonymous::Anonymous;
+pub use outputs::{AnyResult, read_any};
 
 /// Compiles and runs the examples of the README.
 #[cfg(doctest)]

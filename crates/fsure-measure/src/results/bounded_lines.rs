@@ -20,6 +20,11 @@ pub struct BoundedLine {
 }
 
 impl BoundedLine {
+    /// Returns true if there is nothing on the line.
+    pub fn is_blank(&self) -> bool {
+        self.bytes.iter().all(u8::is_ascii_whitespace)
+    }
+
     /// Parses the line; `Ok(None)` if it is not whole, as a kill leaves it.
     pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<Option<T>, ReadError> {
         match serde_json::from_slice(&self.bytes) {

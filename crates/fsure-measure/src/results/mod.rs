@@ -5,9 +5,6 @@
 //!
 //! These types are the format. They hold numbers and words and know nothing of
 //! options, jobs or reports; those come and go.
-//!
-//! What `verify` and its relatives print is read here, too, for the page that
-//! shows it; `report::json` writes it.
 
 mod bounded_lines;
 mod file;
@@ -71,6 +68,7 @@ pub enum ResultLine {
     /// Something a person should know, with what to do now.
     Warning {
         /// The sentence.
+        #[serde(alias = "message")]
         words: String,
     },
     /// The last line.

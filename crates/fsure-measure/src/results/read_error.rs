@@ -14,7 +14,7 @@ pub enum ReadError {
     #[error("it is empty")]
     Empty,
     /// It does not begin as a result does.
-    #[error("line 1 does not begin a result of speed, flush, verify, update, scrub or status")]
+    #[error("line 1 does not begin a result of speed or flush")]
     NotAResult,
     /// It is the report of a command that is not shown.
     #[error("it is a report of 'fsure {0}', which the page does not show")]

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::Chart;
+use super::Mark;
 use super::axis::Axis;
 use super::number_format::microseconds;
 use super::svg::{CHARACTER, Canvas, WIDTH, clipped};
@@ -13,8 +14,8 @@ const ROW: f64 = 46.0;
 const HILL: f64 = 26.0;
 const TOP: f64 = 34.0;
 
-/// The latencies of the methods of one target.
-pub fn latency(title: &str, methods: &[&MethodLine]) -> Chart {
+/// The latencies of the methods of one target, with the mark that a program sets for them.
+pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark) -> Chart {
     let longest = methods.iter().map(|method| method.name.chars().count()).max().unwrap_or(0);
     let label = (longest as f64 * CHARACTER + 16.0).clamp(100.0, 260.0);
     let characters_max = ((label - 16.0) / CHARACTER).round() as usize;
@@ -22,14 +23,17 @@ pub fn latency(title: &str, methods: &[&MethodLine]) -> Chart {
         let ends = method.histogram.iter().map(|bucket| bucket.0);
         ends.chain([method.p50_us, method.p99_us, method.max_us])
     });
-    let axis = Axis::tight(values, (label, WIDTH - 20.0));
+    let values = values.chain([mark.value]).collect::<Vec<_>>();
+    let axis = Axis::tight(values.into_iter(), (label, WIDTH - 20.0));
     let bottom = TOP + methods.len() as f64 * ROW;
     let mut canvas = Canvas::default();
     for tick in axis.ticks() {
         canvas.line("grid", (axis.at(tick), TOP - 4.0), (axis.at(tick), bottom));
         canvas.text(axis.at(tick), bottom + 16.0, "soft mid", &microseconds(tick));
     }
-    legend(&mut canvas, label);
+    legend(&mut canvas, label, mark);
+    let limit = format!("M{:.1} {:.1}V{bottom:.1}", axis.at(mark.value), TOP - 4.0);
+    canvas.path("limit", "6 3", &limit);
     for (place, method) in methods.iter().enumerate() {
         let base = TOP + (place as f64 + 1.0) * ROW - 6.0;
         canvas.text(label - 8.0, base - 8.0, "end", &clipped(&method.name, characters_max));
@@ -49,7 +53,7 @@ pub fn latency(title: &str, methods: &[&MethodLine]) -> Chart {
     }
 }
 
-fn legend(canvas: &mut Canvas, x: f64) {
+fn legend(canvas: &mut Canvas, x: f64, mark: &Mark) {
     let y = 14.0;
     canvas.line("whisker", (x + 2.0, y - 10.0), (x + 2.0, y + 2.0));
     canvas.text(x + 10.0, y, "soft", "median");
@@ -57,6 +61,8 @@ fn legend(canvas: &mut Canvas, x: f64) {
     canvas.text(x + 82.0, y, "soft", "99 % are faster");
     diamond(canvas, (x + 188.0, y - 4.0));
     canvas.text(x + 198.0, y, "soft", "slowest");
+    canvas.path("limit", "6 3", &format!("M{:.1} {:.1}V{:.1}", x + 258.0, y - 10.0, y + 2.0));
+    canvas.text(x + 266.0, y, "soft", &mark.label);
 }
 
 /// Steps of the histogram. Buckets are a tenth wide, so they are of one width

@@ -5,17 +5,25 @@
 
 mod axis;
 mod bars;
+mod block_map;
+mod comparison;
 mod ladder;
 mod latency;
 mod number_format;
 mod plot;
 mod svg;
+mod timeline;
+mod treemap;
 
 pub use bars::{Amount, amounts};
+pub use block_map::{DamageMap, block_map};
+pub use comparison::{Bar, Mark, comparison};
 pub use ladder::{ladder, sorted};
 pub use latency::latency;
 pub use number_format::{figure, microseconds};
 pub use plot::{curve, throughput};
+pub use timeline::{Moment, timeline};
+pub use treemap::{TreemapClass, TreemapItem, treemap};
 
 use svg::escaped;
 

@@ -57,6 +57,12 @@ impl Canvas {
         let _ = writeln!(self.body, ">{text}</text>");
     }
 
+    /// Text that can be read on any area: it has a rim in the colour of the paper.
+    pub(super) fn label(&mut self, (x, y): (f64, f64), text: &str) {
+        let text = escaped(text);
+        let _ = writeln!(self.body, "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"rim\">{text}</text>");
+    }
+
     /// A straight line.
     pub(super) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
         let _ = writeln!(

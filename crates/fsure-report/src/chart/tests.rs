@@ -67,15 +67,29 @@ fn charts(name: &str, value: f64) -> Vec<Chart> {
         points: vec![point],
         measured: text.clone(),
     };
+    let bar = Bar { label: text.clone(), value };
+    let mark = Mark { label: text.clone(), value: 3.0 };
+    let item = TreemapItem { path: text.clone(), weight: value as u64, class: 0 };
+    let item_2 = TreemapItem { path: format!("{text}/a"), weight: 7, class: 0 };
+    let class = TreemapClass { name: "c", style: "bad" };
+    let moment = Moment { at_s: value as i64, lane: 0, is_bad: true };
+    let damage = DamageMap::of(value as u64, &[[5, 9 << 20]], &[[0, 1]]).unwrap();
     let amount = Amount { label: text.clone(), value: value as u64, words: text.clone() };
     vec![
         ladder(name, &rungs, &rungs),
         ladder(name, &[], &[]),
         throughput(name, &[&series]),
         throughput(name, &[]),
-        latency(name, &[&method]),
+        latency(name, &[&method], &mark),
         curve(name, &curve_),
         amounts(name, &[amount]),
+        comparison(name, &[bar.clone(), bar], &[mark], &|value| figure(value)),
+        comparison(name, &[], &[], &|value| figure(value)),
+        treemap(name, &[item, item_2], &[class], &|weight| weight.to_string()),
+        treemap(name, &[], &[class], &|weight| weight.to_string()),
+        timeline(name, &[name], &[moment], &|second| second.to_string()),
+        timeline(name, &[name], &[], &|second| second.to_string()),
+        block_map(name, &damage),
     ]
 }
 

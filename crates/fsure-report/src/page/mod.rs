@@ -4,19 +4,21 @@
 //! goes through one formatter, which escapes what would be obeyed by a reader's
 //! eye (direction marks) before what would be obeyed by a browser.
 
-mod measure_section;
-mod verify_section;
+mod band;
+mod charts;
+mod pieces;
+mod sections;
+mod words;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use minijinja::value::{Serde, Value};
 use minijinja::{Environment, escape_formatter};
-use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::chart::{COLORS, Chart, MADE_HERE, STYLE};
-use crate::ResultContent;
-use crate::rank::MEANING;
+use super::chart::{COLORS, MADE_HERE, STYLE};
+use crate::AnyResult;
+use charts::Charts;
 use fsure_core::safe;
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -29,7 +31,7 @@ pub struct Named {
     /// The file, as text.
     pub file: String,
     /// Content of the file.
-    pub content: ResultContent,
+    pub result: AnyResult,
 }
 
 /// A page and its charts.
@@ -41,57 +43,16 @@ pub struct Report {
     pub charts: Vec<(String, String)>,
 }
 
-/// Data of a result for the template.
-#[derive(Serialize)]
-#[serde(tag = "is", rename_all = "kebab-case")]
-enum Section {
-    Measured(Box<measure_section::Measured>),
-    Checked(Box<verify_section::Checked>),
-}
-
-/// A chart in its place on the page.
-#[derive(Serialize)]
-struct Figure {
-    title: String,
-    svg: Value,
-}
-
-/// The charts so far. Each has a number of its own, as identifiers must.
-#[derive(Default)]
-struct Charts(Vec<(String, String)>);
-
-impl Charts {
-    /// Keeps the chart as a file called after what it shows, and gives it for
-    /// the page.
-    fn add(&mut self, chart: &Chart) -> Figure {
-        let number = self.0.len() + 1;
-        let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-        let words = chart.title.chars().map(letter).collect::<String>();
-        let words: Vec<_> = words.split('-').filter(|word| !word.is_empty()).collect();
-        let slug = words.join("-").chars().take(60).collect::<String>();
-        self.0.push((format!("{number:02}-{slug}.svg"), chart.alone()));
-        let svg = Value::from_safe_string(chart.inline(&format!("chart{number}")));
-        Figure { title: chart.title.clone(), svg }
-    }
-}
-
-/// The page of these results, in their order.
+/// The page of these results, in their order. `is_anonymous` says so on the page; the
+/// results are [`Anonymous`](crate::Anonymous) since they were read.
 ///
 /// # Errors
 /// Only those that the template engine reports for a fault of fsure itself.
-pub fn page(results: &[Named]) -> Result<Report, minijinja::Error> {
+pub fn page(results: &[Named], is_anonymous: bool) -> Result<Report, minijinja::Error> {
     let mut charts = Charts::default();
-    let sections: Vec<_> = results
-        .iter()
-        .map(|named| match &named.content {
-            ResultContent::Measured(stored) => Section::Measured(Box::new(
-                measure_section::section(&named.file, stored, &mut charts),
-            )),
-            ResultContent::Checked(found) => {
-                Section::Checked(Box::new(verify_section::section(&named.file, found, &mut charts)))
-            }
-        })
-        .collect();
+    let mut sections = sections::side_by_side(results, &mut charts);
+    sections.extend(results.iter().map(|named| sections::of(named, &mut charts)));
+    let band = band::of(&sections);
     let mut environment = Environment::new();
     environment.set_formatter(|out, state, value| match value.as_str() {
         Some(text) if !value.is_safe() => escape_formatter(out, state, &Value::from(safe(text))),
@@ -106,10 +67,11 @@ pub fn page(results: &[Named]) -> Result<Report, minijinja::Error> {
         script_hash => hash(SCRIPT),
         style => Value::from_safe_string(style),
         script => Value::from_safe_string(SCRIPT.to_owned()),
-        rank_meaning => MEANING.join(" "),
+        is_anonymous => is_anonymous,
+        band => Serde(band),
         sections => Serde(sections),
     })?;
-    Ok(Report { html, charts: charts.0 })
+    Ok(Report { html, charts: charts.into_files() })
 }
 
 fn hash(text: &str) -> String {

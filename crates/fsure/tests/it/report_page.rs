@@ -29,7 +29,7 @@ fn the_page_shows_everything_and_names_stay_text() {
     let run = report(&all(), &page);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let html = std::fs::read_to_string(&page).unwrap();
-    assert_eq!(html.matches("<svg ").count(), 10);
+    assert_eq!(html.matches("<svg ").count(), 12);
     assert_eq!(html.matches("<script").count(), 1);
     assert_eq!(html.matches("data-verdict=").count(), 44);
     for part in [
@@ -40,6 +40,8 @@ fn the_page_shows_everything_and_names_stay_text() {
         "verify would run at 98.2 % of this device",
         "CUT OFF",
         "FREE_FLUSH",
+        "<h1>1 of 151,244 files is damaged</h1>",
+        "Folders with findings",
         "SUSPICIOUS files",
         "damaged bytes 1048576-3145728",
         "bad\\xff",
@@ -48,9 +50,197 @@ fn the_page_shows_everything_and_names_stay_text() {
     ] {
         assert!(html.contains(part), "{part}");
     }
-    for part in ["<b>&", "alert(1)</script>", "\u{202e}", "\u{1b}", "NaN", "http:", "https:"] {
+    let absent =
+        ["<b>&", "alert(1)</script>", "\u{202e}", "\u{1b}", "NaN", "http:", "https:", "not told"];
+    for part in absent {
         assert!(!html.contains(part), "{part}");
     }
+    assert!(!html.contains("\\n") && !html.contains(" 1 findings"), "a fault of the template");
+}
+
+/// The page of one result.
+fn page_of(name: &str, more: &[&str]) -> String {
+    let path = data(name);
+    let mut args = vec!["report", path.to_str().unwrap(), "-o", "-"];
+    args.extend_from_slice(more);
+    let run = fsure(&args);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{name}");
+    run.stdout
+}
+
+/// The verdict is the first thing on a page, and it is there for all commands.
+#[test]
+fn each_command_has_a_verdict() {
+    for (name, grade, sentence) in [
+        ("verify-good.jsonl", "good", "All 6 files are as recorded"),
+        ("verify-damaged.jsonl", "bad", "2 of 1,204 files are damaged"),
+        ("heal.jsonl", "bad", "1 of 1,203 files is damaged"),
+        ("age.jsonl", "warn", "66.3 % of 151,244 files verified in the last three months"),
+        ("compare.jsonl", "warn", "3 differences; 1,200 files of the same content"),
+        ("dupes.jsonl", "plain", "81.0 MiB could be saved"),
+        ("log.jsonl", "bad", "1 file is known to be damaged"),
+        ("recover.jsonl", "bad", "2 rows are lost of the record"),
+        ("protect.jsonl", "warn", "1 file is NOT PROTECTED"),
+        ("crash-matrix.jsonl", "bad", "1 cell came out otherwise than expected"),
+        ("powercut.jsonl", "bad", "8 blocks do not hold what was acknowledged last"),
+        ("hot.jsonl", "plain", "Programs waited 22.1 s for storage in 60 s"),
+        ("defer.jsonl", "good", "All was durable after 641 ms at most"),
+        ("ram-status.jsonl", "bad", "Something is wrong with 1 of 2 RAM folders"),
+        ("speed.jsonl", "plain", "The disk reads 511 MiB&#x2f;s and writes 305 MiB&#x2f;s durably"),
+        ("flush-second.jsonl", "good", "A durable write with fdatasync takes 13 ms"),
+    ] {
+        let html = page_of(name, &[]);
+        assert!(html.contains(&format!("<header class=\"band {grade}\">")), "{name}: {grade}");
+        let verdict = html.split_once("<h1>").unwrap().1.split_once("</h1>").unwrap().0;
+        assert!(verdict.contains(sentence), "{name}: {verdict}");
+    }
+}
+
+#[test]
+fn a_receipt_says_who_when_and_what() {
+    let html = page_of("verify-good.jsonl", &[]);
+    for part in [
+        "fsure verify &#x2f;home&#x2f;max&#x2f;photos",
+        "2026-11-25 03:22:34 UTC",
+        "nas",
+        "generation 14",
+        "6, 6.2 MiB (6,501,171 bytes) judged",
+        "key A1B2C3D4E5F60718",
+        "5f5f5f5f",
+        "Signature:",
+        "0: all is as it should be",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn damage_is_mapped_and_findings_come_before_counts() {
+    let html = page_of("verify-damaged.jsonl", &[]);
+    let place = |part: &str| html.find(part).unwrap_or_else(|| panic!("{part}"));
+    assert!(place("<h3>Findings</h3>") < place("<h3>Counts</h3>"));
+    assert_eq!(html.matches(">Map of ").count(), 2);
+    for part in [
+        "651.9 GiB",
+        "1 difference in metadata",
+        "size was 503,316,489 bytes, is 503,316,485 bytes",
+        "date was 2024-05-01 12:00:00.25, is 2024-05-01 12:00:00.5",
+        "is another file system and left out",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains("touched"), "a count of zero");
+}
+
+#[test]
+fn two_drives_are_compared_with_the_marks_of_databases() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let names = ["speed.jsonl", "speed-second.jsonl", "flush-cut.jsonl", "flush-second.jsonl"];
+    let results = names.map(|name| data(name).to_string_lossy().into_owned());
+    assert_eq!(report(&results, &page).code, 0);
+    let html = std::fs::read_to_string(&page).unwrap();
+    for part in [
+        "Side by side: throughput of 2 results",
+        "Side by side: flushes of 2 results",
+        "These are results of different machines.",
+        "B : A",
+        "0.4 ×",
+        "160 ×",
+        "WD40EFRX",
+        "etcd: 99 % in less than 10 ms (its FAQ)",
+        "PostgreSQL and SQLite publish no mark",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn an_anonymous_page_names_nobody() {
+    let secrets =
+        ["nas", "max", "S3R14LNUMBER", "WD-WCC4E", "archive-", "A1B2C3D4", "/srv/archive/"];
+    for entry in std::fs::read_dir(data("")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let html = page_of(name, &["--anonymous"]);
+        let text = html.split_once("</style>").unwrap().1.replace("&#x2f;", "/");
+        for secret in secrets {
+            let is_word = |(place, _): (usize, &str)| {
+                let end = text[place + secret.len()..].chars().next();
+                let before = text[..place].chars().next_back();
+                ![before, end].into_iter().flatten().any(char::is_alphanumeric)
+                    || !secret.chars().all(char::is_alphabetic)
+            };
+            assert!(!text.match_indices(secret).any(is_word), "{name}: {secret}");
+        }
+        assert!(text.contains("are left out"), "{name}");
+    }
+    assert!(page_of("verify-good.jsonl", &[]).contains("--anonymous"), "the other page says how");
+}
+
+#[test]
+fn the_page_says_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("a page.html");
+    let run = report(&all()[..1], &page);
+    let lines: Vec<_> = run.stdout.lines().collect();
+    let size = std::fs::metadata(&page).unwrap().len();
+    assert!(lines[0].starts_with("Page: ") && lines[0].ends_with("KiB)"), "{lines:?}");
+    assert!(lines[1].starts_with("Open it in a browser: file:///"), "{lines:?}");
+    assert!(lines[1].ends_with("/a%20page.html"), "{lines:?}");
+    let page = page.to_str().unwrap();
+    let quiet = fsure(&["report", &all()[0], "-o", page, "--quiet"]);
+    assert_eq!((quiet.code, quiet.stdout.as_str()), (0, ""));
+    let json = fsure(&["report", &all()[0], "-o", page, "--json"]);
+    let last = json.stdout.lines().last().unwrap();
+    let line: serde_json::Value = serde_json::from_str(last).unwrap();
+    assert_eq!((line["page"].as_str(), line["bytes"].as_u64()), (Some(page), Some(size)));
+}
+
+/// Whatever the output or the input is: an end, and never a wait.
+#[test]
+fn pipes_never_hang() {
+    use std::io::{Read as _, Write as _};
+    use std::process::{Command, Stdio};
+    let result = data("verify.jsonl");
+    for output in ["-", "/dev/stdout"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_fsure"));
+        child.args(["report", "-o", output]).arg(&result).stdout(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let mut first = [0; 15];
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut first).unwrap();
+        drop(stdout);
+        assert_eq!(&first, b"<!doctype html>", "{output}");
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{output}: the reader has left");
+    }
+    for input in ["-", "/dev/stdin"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_fsure"));
+        child.args(["report", input, "-o", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(&std::fs::read(&result).unwrap()).unwrap();
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success() && output.stdout.ends_with(b"</html>\n"), "{input}");
+    }
+    // Its own output as its input has no end that it could wait for.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fsure"));
+    child.args(["report", "/dev/stdout", "-o", "-"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = child.spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+}
+
+#[test]
+fn a_line_that_is_none_is_named_by_its_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let (result, page) = (folder.path().join("r.jsonl"), folder.path().join("page.html"));
+    let text = std::fs::read_to_string(data("verify-good.jsonl")).unwrap();
+    std::fs::write(&result, text.replacen("{\"type\": \"progress\"", "oops", 1)).unwrap();
+    let run = report(&[result.to_str().unwrap().to_owned()], &page);
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(run.stderr.contains("line 2: fsure did not write this line"), "{}", run.stderr);
+    assert!(!page.exists());
 }
 
 #[test]
@@ -88,8 +278,9 @@ fn several_roots_are_shown_apart_and_not_only_added_up() {
     std::fs::write(&results, &run.stdout).expect("write");
     assert_eq!(report(&[results.to_str().expect("text").to_owned()], &page).code, 0);
     let page = std::fs::read_to_string(&page).expect("read");
-    let each = page.split_once("Each root").expect("told apart").1;
-    let each = each.split_once("All of them").expect("and together").0;
-    assert!(each.contains("exit code 3: 1 altered"), "{each}");
-    assert!(each.contains("exit code 0: 1 ok"), "{each}");
+    assert!(page.contains("<h1>1 of 2 files is damaged</h1>"), "over all roots");
+    let each = page.split_once("<h3>Each root</h3>").expect("told apart").1;
+    let each = each.split_once("</table>").expect("a table").0;
+    assert!(each.contains(">3</td><td>1 altered</td>"), "{each}");
+    assert!(each.contains(">0</td><td>1 ok</td>"), "{each}");
 }

@@ -1,15 +1,15 @@
-//! Reads the output of `verify --json` and its relatives. These types have only those
-//! fields of that format that are shown: a missing field is zero or empty, an unknown one
-//! is passed over. A million findings are read in the memory of the ten thousand gravest.
+//! The output of `verify`, `update`, `scrub`, `status` and `heal`. A million findings are
+//! read in the memory of the ten thousand gravest.
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::io::BufRead;
 
 use serde::Deserialize;
-use serde_json::Value;
 
+use super::lines::OutputLines;
+use crate::chart::DamageMap;
 use fsure_integrity::model::Verdict;
-use fsure_measure::results::{BoundedLines, ReadError};
+use fsure_measure::results::ReadError;
 
 /// Findings that are kept. A table of more is nothing that a person reads.
 const FOUND_MAX: usize = 10_000;
@@ -20,191 +20,232 @@ const TEXT_MAX: usize = 64 << 20;
 /// Damaged ranges that are kept of one finding; the others are counted.
 const RANGES_MAX: usize = 64;
 
-/// Output of a run of `verify`, `update`, `scrub` or `status`.
+/// Repairs that are kept.
+const REMEDIES_MAX: usize = 10_000;
+
+/// Output of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct VerifyOutput {
+pub(crate) struct Checked {
     /// The command, where a line says it.
-    pub command: Option<String>,
+    pub(crate) command: Option<String>,
     /// Findings, the gravest first, those of a kind as they were printed.
-    pub found: Vec<FindingRow>,
+    pub(crate) found: Vec<FindingRow>,
     /// Number of all findings, including those that are not kept.
-    pub found_total: u64,
+    pub(crate) found_total: u64,
     /// Totals of each root.
-    pub roots: Vec<OutputTotals>,
+    pub(crate) roots: Vec<OutputTotals>,
     /// Times at which the files of each root were verified.
-    pub ages: Vec<Age>,
-    /// Errors that ended the run.
-    pub failures: Vec<RunError>,
+    pub(crate) ages: Vec<Age>,
+    /// Repairs, in their order.
+    pub(crate) remedies: Vec<Remedy>,
     /// The last line; `None` where the run was cut off.
-    pub summary: Option<OutputTotals>,
+    pub(crate) summary: Option<OutputTotals>,
 }
 
 /// A finding about a path.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct FindingRow {
+pub(crate) struct FindingRow {
     /// The root, as text.
-    pub root: String,
+    pub(crate) root: String,
     /// The path in it, as text.
-    pub path: String,
+    pub(crate) path: String,
     /// Its bytes in base64, if they are not valid UTF-8.
-    pub path_bytes: Option<String>,
+    pub(crate) path_bytes: Option<String>,
     /// `file`, `folder`, `link`.
-    pub kind: String,
+    pub(crate) kind: String,
     /// The verdict's name.
-    pub verdict: String,
+    pub(crate) verdict: String,
     /// Path at which it was recorded, if that is another one.
-    pub moved_from: Option<String>,
+    pub(crate) moved_from: Option<String>,
     /// The bytes of that in base64, if they are not valid UTF-8.
-    pub moved_from_bytes: Option<String>,
+    pub(crate) moved_from_bytes: Option<String>,
     /// Size and date of what is there, or else of what is recorded.
     #[serde(flatten)]
-    pub stat: StatFields,
+    pub(crate) stat: StatFields,
     /// Size and date as recorded.
-    pub recorded: Option<StatFields>,
+    pub(crate) recorded: Option<StatFields>,
     /// Damaged bytes: from the first up to, not including, the second.
-    pub blocks: Vec<[u64; 2]>,
+    pub(crate) blocks: Vec<[u64; 2]>,
     /// Bytes that could not be read.
-    pub unreadable: Vec<[u64; 2]>,
+    pub(crate) unreadable: Vec<[u64; 2]>,
     /// Message of the system.
-    pub reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// Damage that an earlier run found.
-    pub known: Option<KnownDamage>,
+    pub(crate) known: Option<KnownDamage>,
     /// Differences in what is not content: how many.
     #[serde(deserialize_with = "how_many")]
-    pub meta: usize,
+    pub(crate) meta: usize,
+    /// Map of the damage, made of all ranges.
+    #[serde(skip)]
+    pub(crate) map: Option<DamageMap>,
     /// Damaged ranges that are not in `blocks`.
     #[serde(skip)]
-    pub blocks_left_out: usize,
+    pub(crate) blocks_left_out: usize,
     /// Ranges that are not in `unreadable`.
     #[serde(skip)]
-    pub unreadable_left_out: usize,
+    pub(crate) unreadable_left_out: usize,
 }
 
 /// Damage that an earlier run found and nothing has settled since.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct KnownDamage {
+pub(crate) struct KnownDamage {
     /// Name of the verdict of the run that last read the file.
-    pub verdict: String,
+    pub(crate) verdict: String,
     /// The date at which it was first found, RFC 3339.
-    pub since: String,
+    pub(crate) since: String,
     /// The date at which it was last found, RFC 3339.
-    pub seen: String,
+    pub(crate) seen: String,
+}
+
+/// A signature that was made or checked.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Signed {
+    /// The generation that is signed.
+    pub(crate) generation: u64,
+    /// Time, RFC 3339.
+    pub(crate) time: String,
+    /// Digest of the record.
+    pub(crate) root: String,
+    /// Head of the chain of generations.
+    pub(crate) head: String,
+    /// Name of the key.
+    pub(crate) key: String,
 }
 
 /// Size and date.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct StatFields {
+pub(crate) struct StatFields {
     /// Bytes.
-    pub size: u64,
+    pub(crate) size: u64,
     /// Time of the last modification, RFC 3339.
-    pub mtime: Option<String>,
+    pub(crate) mtime: Option<String>,
 }
 
-/// Totals of one root, or of all roots. `verdicts` are those of files.
+/// Totals of one root, or of all roots. `verdicts` are those of files. The names are those
+/// of the summary line.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-#[expect(missing_docs, reason = "the names are those of the summary, which report::text explains")]
-pub struct OutputTotals {
-    pub command: Option<String>,
-    pub root: Option<String>,
-    pub verdicts: BTreeMap<String, u64>,
-    pub links: BTreeMap<String, u64>,
-    pub folders: BTreeMap<String, u64>,
-    pub special: u64,
-    pub with_record: u64,
-    pub hashed: u64,
-    pub suspicious: u64,
-    pub differing: u64,
-    pub changed_size: u64,
-    pub changed_content_and_date: u64,
-    pub ignored_folders: u64,
-    pub ignored_files: u64,
-    pub recorded_left_out: u64,
-    pub meta_changed: u64,
-    pub accepted: u64,
-    pub damaged_blocks: u64,
-    pub bytes_read: u64,
-    pub bytes_by_way: BTreeMap<String, u64>,
-    pub seconds: f64,
-    pub offline: Option<Reason>,
-    pub stopped: Option<Reason>,
-    pub record_untrusted: Option<String>,
-    pub verified: Vec<Bar>,
-    pub bad_records: u64,
-    pub exit_code: u8,
+pub(crate) struct OutputTotals {
+    pub(crate) command: Option<String>,
+    pub(crate) root: Option<String>,
+    pub(crate) verdicts: BTreeMap<String, u64>,
+    pub(crate) links: BTreeMap<String, u64>,
+    pub(crate) folders: BTreeMap<String, u64>,
+    pub(crate) special: u64,
+    pub(crate) files: u64,
+    pub(crate) with_record: u64,
+    pub(crate) hashed: u64,
+    pub(crate) suspicious: u64,
+    pub(crate) differing: u64,
+    pub(crate) changed_size: u64,
+    pub(crate) changed_content_and_date: u64,
+    pub(crate) ignored_folders: u64,
+    pub(crate) ignored_files: u64,
+    pub(crate) recorded_left_out: u64,
+    pub(crate) meta_changed: u64,
+    pub(crate) accepted: u64,
+    pub(crate) damaged_blocks: u64,
+    pub(crate) known_damage: u64,
+    pub(crate) damaged_since: Option<String>,
+    pub(crate) healed: u64,
+    pub(crate) healable: u64,
+    pub(crate) unhealed: u64,
+    pub(crate) bytes_healed: u64,
+    pub(crate) bytes_judged: u64,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_by_way: BTreeMap<String, u64>,
+    pub(crate) seconds: f64,
+    pub(crate) offline: Option<Reason>,
+    pub(crate) stopped: Option<Reason>,
+    pub(crate) record_untrusted: Option<String>,
+    pub(crate) verified: Vec<Bar>,
+    pub(crate) bad_records: u64,
+    pub(crate) signed: Option<Signed>,
+    pub(crate) exit_code: u8,
 }
 
 /// Reason why a root is offline, or why a run ended early.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Reason {
+pub(crate) struct Reason {
     /// `empty`, `interrupted`, `storage-silent`, ...
-    pub why: String,
+    pub(crate) why: String,
     /// Message of the system, if there is more to report.
-    pub message: Option<String>,
+    pub(crate) message: Option<String>,
 }
 
 /// Times at which the files of a root were verified.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Age {
+pub(crate) struct Age {
     /// The root, as text.
-    pub root: String,
+    pub(crate) root: String,
     /// The youngest first.
-    pub verified: Vec<Bar>,
+    pub(crate) verified: Vec<Bar>,
     /// The file that was verified longest ago.
-    pub oldest: Option<Oldest>,
+    pub(crate) oldest: Option<Oldest>,
     /// Records that fail their seal.
-    pub bad_records: u64,
+    pub(crate) bad_records: u64,
 }
 
 /// Amount of data that was last verified in one period of time.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Bar {
+pub(crate) struct Bar {
     /// `today`, `week`, ... `never`.
-    pub when: String,
+    pub(crate) when: String,
     /// Files.
-    pub files: u64,
+    pub(crate) files: u64,
     /// Their bytes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// The file that was verified longest ago.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Oldest {
+pub(crate) struct Oldest {
     /// Its path, as text.
-    pub path: String,
+    pub(crate) path: String,
     /// The bytes of that in base64, if they are not valid UTF-8.
-    pub path_bytes: Option<String>,
+    pub(crate) path_bytes: Option<String>,
     /// Time of that verification, RFC 3339.
-    pub verified: String,
+    pub(crate) verified: String,
 }
 
-/// An error that ended a run.
+/// A file that `heal` has repaired or could not repair.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct RunError {
-    /// Description of the error.
-    pub message: String,
-    /// Advice on what to do now.
-    pub hint: Option<String>,
+pub(crate) struct Remedy {
+    /// The root, as text.
+    pub(crate) root: String,
+    /// The path in it, as text.
+    pub(crate) path: String,
+    /// Its bytes in base64, if they are not valid UTF-8.
+    pub(crate) path_bytes: Option<String>,
+    /// Name of the verdict before.
+    pub(crate) found: String,
+    /// Result: `healed`, `healable`, ...
+    pub(crate) cure: String,
+    /// Places that good bytes were taken from.
+    pub(crate) taken: Vec<Taken>,
+    /// Bytes that no place has.
+    pub(crate) lacking: Vec<[u64; 2]>,
+    /// Reason why it was not repaired.
+    pub(crate) reason: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-enum OutputLine {
-    Finding(Box<FindingRow>),
-    Root(Box<OutputTotals>),
-    Age(Age),
-    Error(RunError),
-    Summary(Box<OutputTotals>),
-    #[serde(other)]
-    Unknown,
+/// A place that good bytes were taken from.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Taken {
+    /// `itself`, `replica`, `parity`, `record`.
+    pub(crate) origin: String,
+    /// The copy, as text.
+    pub(crate) replica: Option<String>,
 }
 
 /// Counts the elements of a list without reading them.
@@ -216,7 +257,7 @@ impl FindingRow {
     /// Returns the gravity of the verdict: the smaller, the graver. A verdict that this
     /// version does not know may be anything, so it comes behind damage and before the
     /// rest.
-    pub fn gravity(&self) -> u8 {
+    pub(crate) fn gravity(&self) -> u8 {
         let verdict = Verdict::ALL.into_iter().find(|verdict| verdict.name() == self.verdict);
         match verdict {
             Some(Verdict::Rotten) => 0,
@@ -241,8 +282,9 @@ impl FindingRow {
         }
     }
 
-    /// Keeps the first ranges only.
+    /// Draws a map of all ranges, and keeps the first ones only.
     fn cut(&mut self) {
+        self.map = DamageMap::of(self.stat.size, &self.blocks, &self.unreadable);
         let pairs = [
             (&mut self.blocks, &mut self.blocks_left_out),
             (&mut self.unreadable, &mut self.unreadable_left_out),
@@ -312,65 +354,34 @@ impl WorstFindings {
     }
 }
 
-/// Reads the rest of a report of which this is the first line.
-pub(super) fn read_on(
-    first: Value,
-    mut rest: BoundedLines<impl BufRead>,
-) -> Result<VerifyOutput, ReadError> {
-    let first = serde_json::from_value(first).map_err(|_| ReadError::NotAResult)?;
-    if matches!(first, OutputLine::Unknown) {
-        return Err(whose(rest));
-    }
-    let (mut checked, mut gravest) = (VerifyOutput::default(), WorstFindings::default());
-    checked.add(first, &mut gravest)?;
-    while let Some(text) = rest.next_line()? {
-        let Some(row) = text.parse()? else { break };
-        checked.add(row, &mut gravest)?;
+/// Reads the lines of a run.
+pub(super) fn read(lines: &mut OutputLines<impl BufRead>) -> Result<Checked, ReadError> {
+    let (mut checked, mut gravest) = (Checked::default(), WorstFindings::default());
+    while let Some(line) = lines.take()? {
+        match line.kind() {
+            "finding" => gravest.add(line.read()?),
+            "root" => checked.add_root(line.read()?),
+            "summary" => {
+                let summary: OutputTotals = line.read()?;
+                checked.command = summary.command.clone().or(checked.command);
+                checked.summary = Some(summary);
+            }
+            "age" => checked.ages.push(line.read()?),
+            "remedy" if checked.remedies.len() < REMEDIES_MAX => {
+                checked.remedies.push(line.read()?);
+            }
+            "remedy" => {}
+            _ => lines.pass_over(),
+        }
     }
     checked.found_total = gravest.total;
     checked.found = gravest.sorted();
     Ok(checked)
 }
 
-/// Names the command of a report that does not begin as one that is shown, from
-/// the lines that say it.
-fn whose(mut rest: BoundedLines<impl BufRead>) -> ReadError {
-    while let Ok(Some(text)) = rest.next_line() {
-        let row = text.parse().ok().flatten();
-        if let Some(OutputLine::Root(totals) | OutputLine::Summary(totals)) = row
-            && let Some(command) = totals.command
-        {
-            return ReadError::OtherCommand(command);
-        }
-    }
-    ReadError::NotAResult
-}
-
-impl VerifyOutput {
-    fn add(&mut self, row: OutputLine, gravest: &mut WorstFindings) -> Result<(), ReadError> {
-        match row {
-            OutputLine::Finding(found) => gravest.add(*found),
-            OutputLine::Root(totals) => {
-                let totals = self.of_command(*totals)?;
-                self.roots.push(totals);
-            }
-            OutputLine::Summary(totals) => self.summary = Some(self.of_command(*totals)?),
-            OutputLine::Age(age) => self.ages.push(age),
-            OutputLine::Error(failure) => self.failures.push(failure),
-            OutputLine::Unknown => {}
-        }
-        Ok(())
-    }
-
-    /// Notes the command, which has to be one whose report is understood.
-    fn of_command(&mut self, totals: OutputTotals) -> Result<OutputTotals, ReadError> {
-        const SHOWN: [&str; 4] = ["verify", "update", "scrub", "status"];
-        if let Some(command) = &totals.command {
-            if !SHOWN.contains(&command.as_str()) {
-                return Err(ReadError::OtherCommand(command.clone()));
-            }
-            self.command = Some(command.clone());
-        }
-        Ok(totals)
+impl Checked {
+    fn add_root(&mut self, totals: OutputTotals) {
+        self.command = totals.command.clone().or(self.command.take());
+        self.roots.push(totals);
     }
 }

@@ -1,0 +1,100 @@
+//! The output of `hot`: folders and the time for which programs waited for them.
+
+use std::io::BufRead;
+
+use serde::Deserialize;
+
+use super::lines::OutputLines;
+use fsure_measure::results::ReadError;
+
+/// Folders that are kept, the hottest first.
+const FOLDERS_MAX: usize = 5_000;
+
+/// A watch over folders.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct HotRun {
+    /// Folders, the hottest first.
+    pub(crate) folders: Vec<HotFolder>,
+    /// Folders that there is advice on.
+    pub(crate) advice: Vec<HotAdvice>,
+    /// The last line; `None` if the run was cut off.
+    pub(crate) summary: Option<HotTotals>,
+}
+
+/// A folder in which something was done.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct HotFolder {
+    /// Its path, as text.
+    pub(crate) path: String,
+    /// Its bytes in base64, if they are not valid UTF-8.
+    pub(crate) path_bytes: Option<String>,
+    /// What was done in it directly.
+    #[serde(flatten)]
+    pub(crate) own: HotFigures,
+    /// Names of the programs.
+    pub(crate) names: Vec<String>,
+}
+
+/// Figures; one that the source cannot measure is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct HotFigures {
+    pub(crate) waited_ms: Option<f64>,
+    pub(crate) bytes_written: Option<u64>,
+    pub(crate) bytes_read: Option<u64>,
+    pub(crate) writes: u64,
+    pub(crate) reads: u64,
+    pub(crate) fsyncs: Option<u64>,
+    pub(crate) fsync_ms: Option<f64>,
+}
+
+/// Advice on a folder.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct HotAdvice {
+    /// Its path, as text.
+    pub(crate) path: String,
+    /// Its bytes in base64, if they are not valid UTF-8.
+    pub(crate) path_bytes: Option<String>,
+    /// Name of the advice.
+    pub(crate) advice: String,
+    /// Seconds of waiting that it would save in an hour.
+    pub(crate) saves_s_per_hour: f64,
+    /// Memory that it would take.
+    pub(crate) memory_bytes: Option<u64>,
+    /// Name of the risk.
+    pub(crate) risk: String,
+    /// Reason for the advice.
+    pub(crate) why: String,
+}
+
+/// The last line.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct HotTotals {
+    pub(crate) source: String,
+    pub(crate) fell_back: Option<String>,
+    pub(crate) seconds: f64,
+    #[serde(flatten)]
+    pub(crate) totals: HotFigures,
+    pub(crate) folders_not_visible: u64,
+    pub(crate) not_seen: Vec<String>,
+    pub(crate) ended_early: bool,
+    pub(crate) exit_code: u8,
+}
+
+/// Reads the lines of a run.
+pub(super) fn read(lines: &mut OutputLines<impl BufRead>) -> Result<HotRun, ReadError> {
+    let mut run = HotRun::default();
+    while let Some(line) = lines.take()? {
+        match line.kind() {
+            "folder" if run.folders.len() < FOLDERS_MAX => run.folders.push(line.read()?),
+            "folder" => {}
+            "advice" => run.advice.push(line.read()?),
+            "summary" => run.summary = Some(line.read()?),
+            _ => lines.pass_over(),
+        }
+    }
+    Ok(run)
+}

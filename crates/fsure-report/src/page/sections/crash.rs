@@ -1,0 +1,175 @@
+//! `crash`: the matrix of programs and file systems, and what was lost.
+
+use std::collections::BTreeSet;
+
+use super::super::pieces::{Cell, Grade, Piece, Section, Table};
+use super::super::words::{milliseconds, number};
+use super::Draft;
+use crate::chart::figure;
+use crate::outputs::{CrashRun, DriveResult};
+use fsure_core::count;
+
+/// The section of a run.
+pub(super) fn section(run: &CrashRun) -> Section {
+    let is_matrix = run.drives.iter().any(|drive| !drive.workload.is_empty());
+    let mut draft = Draft::new(if is_matrix { "crash matrix" } else { "crash" });
+    if let Some(totals) = &run.summary {
+        let cuts = number(totals.cuts, "cut", "cuts");
+        let losses = count(totals.losses);
+        match (totals.unexpected, totals.losses) {
+            (Some(0), _) => {
+                draft.verdict(Grade::Good, format!("All cells came out as expected, in {cuts}"));
+            }
+            (Some(cells), _) => {
+                let cells = number(cells, "cell", "cells");
+                draft.verdict(Grade::Bad, format!("{cells} came out otherwise than expected"));
+            }
+            (None, 0) if totals.cuts > totals.harness_broken => {
+                draft.verdict(Grade::Good, format!("Nothing was lost in {cuts}"));
+            }
+            (None, 0) => draft.verdict(Grade::Warn, "Nothing is shown: no cut could be judged"),
+            (None, _) => draft.verdict(Grade::Bad, format!("{losses} of {cuts} lost data")),
+        }
+        if totals.harness_broken > 0 {
+            let broken = number(totals.harness_broken, "cut", "cuts");
+            draft.note(format!("Of {broken} nothing is known."));
+        }
+        draft.key(losses, format!("of {cuts} lost data"));
+        draft.fact("Seed", totals.seed.to_string());
+        draft.fact("Duration", format!("{} s", figure(totals.seconds)));
+        draft.plain_exit_code(totals.exit_code);
+    }
+    let without_twin = run.drives.iter().any(|drive| drive.twin_lost == Some(false));
+    if without_twin {
+        draft.note(
+            "On some drives the same run lost nothing on a lying drive either: there, no loss \
+             shows nothing.",
+        );
+    }
+    if is_matrix {
+        draft.part("Matrix", matrix(&run.drives));
+    }
+    draft.part("Each drive", drives(&run.drives));
+    draft.part("Losses", losses(run));
+    draft.part("After a write that failed", after_errors(run));
+    draft.done()
+}
+
+/// Programs down, file systems across; a colour and a word in each cell.
+fn matrix(cells: &[DriveResult]) -> Option<Piece> {
+    let column = |cell: &DriveResult| format!("{} on {}", cell.drive, cell.fs);
+    let mut columns: Vec<String> = Vec::new();
+    for cell in cells {
+        if !columns.contains(&column(cell)) {
+            columns.push(column(cell));
+        }
+    }
+    let workloads: BTreeSet<_> = cells.iter().map(|cell| cell.workload.as_str()).collect();
+    let names: Vec<_> =
+        std::iter::once("Program").chain(columns.iter().map(String::as_str)).collect();
+    let mut table = Table::new("Matrix", &names);
+    for workload in workloads {
+        let mut row = vec![Cell::head(workload)];
+        row.extend(columns.iter().map(|name| {
+            let found = |cell: &&DriveResult| cell.workload == workload && column(cell) == *name;
+            cells.iter().find(found).map_or_else(|| Cell::text("–"), matrix_cell)
+        }));
+        table.push(row);
+    }
+    table.unless_empty()
+}
+
+fn matrix_cell(cell: &DriveResult) -> Cell {
+    let (losses, cuts) = (cell.losses(), cell.cuts);
+    let (grade, word) = match (losses, cell.harness_broken) {
+        (0, broken) if broken == cuts => (Grade::Warn, "unknown"),
+        (0, _) => (Grade::Good, "survived"),
+        (_, _) if cell.unmountable > 0 => (Grade::Bad, "unmountable"),
+        (_, _) if cell.corrupt > 0 => (Grade::Bad, "corrupt"),
+        (_, _) => (Grade::Bad, "lost"),
+    };
+    let expected = match cell.as_expected {
+        Some(false) => format!("; EXPECTED {}", cell.expected),
+        _ => String::new(),
+    };
+    Cell::heat(word, grade).with_small(format!(
+        "{} of {} lost{expected}",
+        count(losses),
+        count(cuts)
+    ))
+}
+
+fn drives(drives: &[DriveResult]) -> Option<Piece> {
+    let columns = [
+        "Drive",
+        "On",
+        "#Cuts",
+        "#Survived",
+        "#Lost",
+        "#Corrupt",
+        "#No mount",
+        "#Unknown",
+        "#Most lost",
+        "#Oldest lost",
+    ];
+    let mut table = Table::new("Each drive", &columns);
+    for drive in drives {
+        let oldest = drive.oldest_lost_ms.map(|ms| milliseconds(ms as f64));
+        let name = match drive.workload.as_str() {
+            "" => drive.drive.clone(),
+            workload => format!("{workload} on {}", drive.drive),
+        };
+        let mut row = vec![Cell::head(name), Cell::text(&drive.fs)];
+        row.extend(
+            [
+                drive.cuts,
+                drive.survived,
+                drive.lost,
+                drive.corrupt,
+                drive.unmountable,
+                drive.harness_broken,
+                drive.most_lost,
+            ]
+            .map(|number| Cell::number(count(number)).with_key(number)),
+        );
+        row.push(Cell::number(oldest.unwrap_or_else(|| "–".to_owned())));
+        table.push(row);
+    }
+    table.unless_empty()
+}
+
+fn losses(run: &CrashRun) -> Option<Piece> {
+    let columns = ["State", "Drive", "Cut", "#Lost", "Missing syncs", "Message"];
+    let mut table = Table::new("Losses", &columns);
+    for cut in &run.losses {
+        let syncs = cut.missing_syncs.iter().map(|sync| format!("{} {}", sync.of, sync.path));
+        let workload = cut.workload.as_ref().map_or(String::new(), |name| format!("{name}: "));
+        let grade = if cut.state == "harness-broken" { Grade::Warn } else { Grade::Bad };
+        table.push(vec![
+            Cell::graded(&cut.state, grade),
+            Cell::text(format!("{workload}{} on {}", cut.drive, cut.fs)),
+            Cell::text(format!("{}, {}", cut.n, cut.variant)),
+            Cell::number(cut.lost.map_or_else(|| "–".to_owned(), count)),
+            Cell::text(syncs.collect::<Vec<_>>().join(", ")),
+            Cell::text(cut.detail.clone().unwrap_or_default()),
+        ]);
+    }
+    table.unless_empty()
+}
+
+fn after_errors(run: &CrashRun) -> Option<Piece> {
+    let columns = ["File system", "A flush reports the failure", "A later flush forgets it"];
+    let mut table = Table::new("After a write that failed", &columns);
+    let word = |is_so: bool, bad: bool| {
+        let grade = if is_so == bad { Grade::Bad } else { Grade::Good };
+        Cell::graded(if is_so { "yes" } else { "no" }, grade)
+    };
+    for line in &run.after_errors {
+        table.push(vec![
+            Cell::head(&line.fs),
+            word(line.reported, false),
+            word(line.forgets, true),
+        ]);
+    }
+    table.unless_empty()
+}

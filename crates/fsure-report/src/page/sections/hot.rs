@@ -1,0 +1,130 @@
+//! `hot`: the folders that programs wait for, as a tree.
+
+use super::super::charts::Charts;
+use super::super::pieces::{Cell, Grade, Piece, Section, Table};
+use super::super::words::{milliseconds, path};
+use super::Draft;
+use crate::chart::{TreemapClass, TreemapItem, figure, treemap};
+use crate::outputs::HotRun;
+use fsure_core::{count, units};
+
+/// Folders of the table; all are in the picture.
+const ROWS_MAX: usize = 200;
+
+/// The section of a run.
+pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
+    let mut draft = Draft::new("hot");
+    if let Some(totals) = &run.summary {
+        let watched = format!("{} s", figure(totals.seconds));
+        match totals.totals.waited_ms {
+            Some(waited) => {
+                let waited = milliseconds(waited);
+                draft.verdict(
+                    Grade::Plain,
+                    format!("Programs waited {waited} for storage in {watched}"),
+                );
+                draft.key(waited, format!("of waiting in {watched}"));
+            }
+            None => {
+                let writes = count(totals.totals.writes);
+                draft.verdict(Grade::Plain, format!("{writes} writes in {watched}"));
+                draft.key(writes, format!("writes in {watched}"));
+            }
+        }
+        if let Some(hottest) = run.folders.first() {
+            let folder = path(&hottest.path, hottest.path_bytes.as_ref());
+            draft.note(format!("The hottest folder is {folder}."));
+        }
+        if totals.ended_early {
+            draft.note("The run was ended early.");
+        }
+        if let Some(why) = &totals.fell_back {
+            draft.note(format!("Seen by {} only: {why}.", totals.source));
+        }
+        if totals.folders_not_visible > 0 {
+            let folders = count(totals.folders_not_visible);
+            draft.note(format!("{folders} of the folders could not be seen from here."));
+        }
+        draft.fact("Source", &totals.source);
+        draft.fact("Duration", watched);
+        draft.plain_exit_code(totals.exit_code);
+    }
+    draft.part("Advice", advice(run));
+    draft.part("Where programs wait", picture(run, charts));
+    draft.part("Folders", folders(run));
+    if let Some(totals) = &run.summary {
+        let unseen = totals.not_seen.iter().map(|what| (what.clone(), String::new()));
+        let unseen: Vec<_> = unseen.collect();
+        draft.part("Not seen", (!unseen.is_empty()).then_some(Piece::List(unseen)));
+    }
+    draft.done()
+}
+
+fn advice(run: &HotRun) -> Option<Piece> {
+    let columns = ["Advice", "Folder", "#Saves, s an hour", "#Memory", "Risk", "Why"];
+    let mut table = Table::new("Advice", &columns);
+    for line in &run.advice {
+        let memory = line.memory_bytes.map_or_else(|| "–".to_owned(), units::size);
+        table.push(vec![
+            Cell::text(&line.advice),
+            Cell::path(path(&line.path, line.path_bytes.as_ref())),
+            Cell::number(figure(line.saves_s_per_hour)).with_key(line.saves_s_per_hour),
+            Cell::number(memory),
+            Cell::text(&line.risk),
+            Cell::text(&line.why),
+        ]);
+    }
+    table.unless_empty()
+}
+
+/// The tree of folders as areas: the time for which programs waited, or their writes.
+fn picture(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
+    const CLASSES: [TreemapClass; 2] = [
+        TreemapClass { name: "waited for", style: "warn" },
+        TreemapClass { name: "writes", style: "plain" },
+    ];
+    let has_time = run.folders.iter().any(|folder| folder.own.waited_ms.is_some());
+    let item = |folder: &crate::outputs::HotFolder| {
+        let path = path(&folder.path, folder.path_bytes.as_ref());
+        let weight = match folder.own.waited_ms {
+            Some(waited) => (waited * 1e3).max(0.0) as u64,
+            None => folder.own.writes,
+        };
+        // The folder itself is what counts, and not the one above it.
+        let path = format!("{}/.", path.trim_start_matches('/'));
+        TreemapItem { path, weight, class: usize::from(!has_time) }
+    };
+    let items: Vec<_> = run.folders.iter().map(item).filter(|item| item.weight > 0).collect();
+    let words = |weight: u64| match has_time {
+        true => milliseconds(weight as f64 / 1e3),
+        false => count(weight),
+    };
+    let chart = || treemap("Folders that programs wait for", &items, &CLASSES, &words);
+    (items.len() > 1).then(|| charts.add(&chart(), "The area of a folder is the time."))
+}
+
+fn folders(run: &HotRun) -> Vec<Piece> {
+    let columns = ["Folder", "#Waited", "#Flushes", "#Flushing", "#Written", "#Read", "Programs"];
+    let mut table = Table::new("Folders", &columns);
+    let none = || "–".to_owned();
+    for folder in run.folders.iter().take(ROWS_MAX) {
+        let own = &folder.own;
+        let waited = own.waited_ms.map_or_else(none, milliseconds);
+        table.push(vec![
+            Cell::path(path(&folder.path, folder.path_bytes.as_ref())),
+            Cell::number(waited).with_key(own.waited_ms.unwrap_or_default()),
+            Cell::number(own.fsyncs.map_or_else(none, count)),
+            Cell::number(own.fsync_ms.map_or_else(none, milliseconds))
+                .with_key(own.fsync_ms.unwrap_or_default()),
+            Cell::number(own.bytes_written.map_or_else(none, units::size))
+                .with_key(own.bytes_written.unwrap_or_default()),
+            Cell::number(own.bytes_read.map_or_else(none, units::size))
+                .with_key(own.bytes_read.unwrap_or_default()),
+            Cell::text(folder.names.join(", ")),
+        ]);
+    }
+    let left_out = run.folders.len().saturating_sub(ROWS_MAX) as u64;
+    let more =
+        (left_out > 0).then(|| Piece::Text(format!("{} more are left out.", count(left_out))));
+    table.unless_empty().into_iter().chain(more).collect()
+}

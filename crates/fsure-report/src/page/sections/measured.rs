@@ -1,0 +1,411 @@
+//! `speed` and `flush`.
+
+use super::super::charts::Charts;
+use super::super::pieces::{Cell, Grade, Piece, Section, Table};
+use super::Draft;
+use crate::anonymous::LEFT_OUT;
+use crate::chart::{curve, figure, ladder, latency, microseconds, sorted, throughput};
+use crate::rank::{MEANING, ranks};
+use fsure_core::units;
+use fsure_measure::results::{
+    Claim, Curve, LayerLine, Limit, Machine, Measurement, MethodLine, Noise, NotRun, Profile,
+    ResultLine, Rung, Series, StoredResult,
+};
+
+/// Stands for a figure that there is none of.
+const NO_FIGURE: &str = "–";
+
+/// The section of a result.
+pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
+    let header = &stored.header;
+    let command = match header.kind {
+        Measurement::Speed => "speed",
+        Measurement::Flush => "flush",
+    };
+    let targets: Vec<_> = header.targets.iter().map(|target| target.path.as_str()).collect();
+    let mut draft = Draft::new(format!("{command} {}", targets.join(" ")));
+    if stored.summary.is_some() {
+        draft.verdict(Grade::Plain, "Nothing was measured");
+    }
+    match header.kind {
+        Measurement::Speed => judge_speed(&mut draft, stored),
+        Measurement::Flush => judge_flush(&mut draft, stored),
+    }
+    facts(&mut draft, stored);
+    draft.part("Verdicts", lines(stored, verdict).map(claim));
+    draft.part("Limits", lines(stored, limit).map(|limit| Piece::Text(sentence(limit))));
+    draft.part("Profiles of databases", profiles(stored));
+    ladders(&mut draft, stored, charts);
+    draft.part("Throughput over time", throughputs(stored, charts));
+    methods(&mut draft, stored, charts);
+    curves(&mut draft, stored, charts);
+    draft.part("What is below the path", stack(stored));
+    draft.part("Not run", not_run(stored));
+    let notes = lines(stored, |line| match line {
+        ResultLine::Warning { words } => Some(words),
+        _ => None,
+    });
+    draft.part("Notes", notes.map(|words| Piece::Note(Grade::Warn, words.clone())));
+    draft.part("Machine", [Piece::Facts(machine(stored))]);
+    draft.done()
+}
+
+/// All lines of a kind.
+pub(super) fn lines<'a, T: 'a>(
+    stored: &'a StoredResult,
+    of: impl Fn(&'a ResultLine) -> Option<&'a T> + 'a,
+) -> impl Iterator<Item = &'a T> + 'a {
+    stored.lines.iter().filter_map(of)
+}
+
+fn verdict(line: &ResultLine) -> Option<&Claim> {
+    if let ResultLine::Verdict(claim) = line { Some(claim) } else { None }
+}
+
+fn limit(line: &ResultLine) -> Option<&Limit> {
+    if let ResultLine::Limit(limit) = line { Some(limit) } else { None }
+}
+
+/// A step of the ladder.
+pub(super) fn rung(line: &ResultLine) -> Option<&Rung> {
+    if let ResultLine::Rung(rung) = line { Some(rung) } else { None }
+}
+
+/// A way to make a write durable.
+pub(super) fn method(line: &ResultLine) -> Option<&MethodLine> {
+    if let ResultLine::Method(method) = line { Some(method) } else { None }
+}
+
+fn series(line: &ResultLine) -> Option<&Series> {
+    if let ResultLine::Series(series) = line { Some(series) } else { None }
+}
+
+fn curve_line(line: &ResultLine) -> Option<&Curve> {
+    if let ResultLine::Curve(curve) = line { Some(curve) } else { None }
+}
+
+fn profile(line: &ResultLine) -> Option<&Profile> {
+    if let ResultLine::Profile(profile) = line { Some(profile) } else { None }
+}
+
+fn not_run_line(line: &ResultLine) -> Option<&NotRun> {
+    if let ResultLine::NotRun(not_run) = line { Some(not_run) } else { None }
+}
+
+fn layer(line: &ResultLine) -> Option<&LayerLine> {
+    if let ResultLine::Layer(layer) = line { Some(layer) } else { None }
+}
+
+/// The measured device in a few words, as far as the lines say.
+pub(super) fn device(stored: &StoredResult) -> Option<String> {
+    let layers: Vec<_> = lines(stored, layer).collect();
+    let disk = layers.iter().rev().find(|layer| layer.layer != "file system")?;
+    let fact = |name: &str| {
+        let found = disk.facts.iter().find(|(fact, _)| fact == name);
+        found.map(|(_, value)| value.clone()).filter(|value| value != "not told")
+    };
+    let words = [fact("vendor"), fact("model")].into_iter().flatten().collect::<Vec<_>>();
+    let words = if words.is_empty() { disk.name.clone() } else { words.join(" ") };
+    Some(match fact("transport") {
+        Some(transport) => format!("{words} ({transport})"),
+        None => words,
+    })
+}
+
+/// The fastest flush that databases use, `fdatasync` before `fsync`.
+pub(super) fn database_flush(stored: &StoredResult) -> Option<&MethodLine> {
+    let of = |name: &str| lines(stored, method).find(|method| method.name == name);
+    of("fdatasync").or_else(|| of("fsync")).or_else(|| of("F_FULLFSYNC"))
+}
+
+fn judge_speed(draft: &mut Draft, stored: &StoredResult) {
+    let of = |name: &str| lines(stored, rung).find(|rung| rung.name == name);
+    let rate = |rung: &Rung| format!("{} {}", figure(rung.median), rung.unit);
+    let read = of("disk read direct").or_else(|| of("disk read uncached"));
+    let write = of("disk write durable");
+    let parts = [
+        read.map(|rung| format!("reads {}", rate(rung))),
+        write.map(|rung| format!("writes {} durably", rate(rung))),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    if let Some(rung) = read.or(write).or_else(|| lines(stored, rung).next()) {
+        draft.key(rate(rung), format!("{}, median", rung.name));
+        let sentence = match parts.is_empty() {
+            true => format!("{}: {}", rung.name, rate(rung)),
+            false => format!("The disk {}", parts.join(" and ")),
+        };
+        conclude(draft, stored, Grade::Plain, sentence);
+    }
+    for limit in lines(stored, limit) {
+        draft.note(sentence(limit));
+    }
+}
+
+fn judge_flush(draft: &mut Draft, stored: &StoredResult) {
+    let claims: Vec<_> = lines(stored, verdict).collect();
+    let grade = claims.iter().map(|claim| grade(&claim.grade)).max().unwrap_or_default();
+    if let Some(method) = database_flush(stored) {
+        let [median, p99] = [method.p50_us, method.p99_us].map(microseconds);
+        draft.key(p99.clone(), format!("99 % of {} take less", method.name));
+        let name = &method.name;
+        let sentence =
+            format!("A durable write with {name} takes {median}; 99 % take less than {p99}");
+        conclude(draft, stored, grade, sentence);
+    }
+    for claim in claims {
+        draft.note(format!("{}: {}. {}", claim.id, claim.grade, claim.words));
+    }
+}
+
+/// Sets the verdict; a run that was cut off says so behind it.
+fn conclude(draft: &mut Draft, stored: &StoredResult, grade: Grade, sentence: String) {
+    match stored.summary {
+        Some(_) => draft.verdict(grade, sentence),
+        None => {
+            let cut_off = std::mem::take(&mut draft.0.sentence);
+            draft.verdict(grade.max(Grade::Warn), sentence);
+            draft.note(format!("{cut_off}."));
+        }
+    }
+}
+
+fn grade(word: &str) -> Grade {
+    match word {
+        "ok" => Grade::Good,
+        "suspicious" => Grade::Warn,
+        "bad" => Grade::Bad,
+        _ => Grade::Plain,
+    }
+}
+
+fn claim(claim: &Claim) -> Piece {
+    let Claim { target, id, grade: word, words } = claim;
+    Piece::Note(grade(word), format!("{word}: {id} ({target}). {words}"))
+}
+
+fn facts(draft: &mut Draft, stored: &StoredResult) {
+    let header = &stored.header;
+    draft.fact("Asked", format!("fsure {}", draft.0.title));
+    draft.fact("Date", format!("{} UTC", super::date(&header.started)));
+    draft.fact("Host", &header.machine.host);
+    draft.fact("Program", &header.program);
+    if let Some(device) = device(stored) {
+        draft.fact("Device", device);
+    }
+    if let Some(summary) = &stored.summary {
+        draft.fact("Duration", format!("{} s", figure(summary.seconds)));
+        draft.plain_exit_code(summary.exit_code);
+    }
+    draft.0.facts.retain(|(_, value)| !value.is_empty() && value != LEFT_OUT);
+}
+
+/// Groups in the order in which each first appears.
+fn by<'a, T>(all: impl Iterator<Item = &'a T>, name: impl Fn(&T) -> &str) -> Vec<Vec<&'a T>> {
+    let mut groups: Vec<Vec<&'a T>> = Vec::new();
+    for one in all {
+        match groups.iter_mut().find(|group| name(group[0]) == name(one)) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups
+}
+
+fn ladders(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
+    for of_target in by(lines(stored, rung), |rung| &rung.target) {
+        for of_unit in by(of_target.into_iter(), |rung| &rung.unit) {
+            let (target, unit) = (&of_unit[0].target, &of_unit[0].unit);
+            let title = format!("Ladder, {unit}: {target}");
+            let scale: Vec<_> = lines(stored, rung).filter(|rung| rung.unit == *unit).collect();
+            let chart = charts.add(&ladder(&title, &of_unit, &scale), "");
+            let median = format!("#Median, {unit}");
+            let columns =
+                ["#Rank", "Rung", &median, "#95 % interval", "#Runs", "#CPU s/GiB", "Device"];
+            let mut table = Table::new(&title, &columns);
+            let sorted = sorted(&of_unit);
+            let ranks = ranks(&sorted);
+            for (rung, rank) in sorted.iter().zip(&ranks) {
+                table.push(rung_row(rung, &rank.to_string()));
+            }
+            let is_ranked = ranks.iter().any(|rank| rank.is_shared());
+            let meaning = is_ranked.then(|| Piece::Text(MEANING.join(" ")));
+            draft.part(&title, [chart, Piece::Table(table)].into_iter().chain(meaning));
+        }
+    }
+}
+
+fn rung_row(rung: &Rung, rank: &str) -> Vec<Cell> {
+    let runs = match rung.outliers.len() {
+        0 => rung.runs.to_string(),
+        far => format!("{} ({far} far off)", rung.runs),
+    };
+    // The counters are sums over the runs.
+    let each = |bytes: Option<u64>| Some(units::size(bytes? / rung.runs.max(1) as u64));
+    let device = [
+        each(rung.device_read_bytes).map(|bytes| format!("read {bytes}")),
+        each(rung.device_written_bytes).map(|bytes| format!("written {bytes}")),
+        rung.device_flushes.map(|flushes| {
+            let each = flushes as f64 / rung.runs.max(1) as f64;
+            format!("{} flushes", figure(each))
+        }),
+    ];
+    let device: Vec<_> = device.into_iter().flatten().collect();
+    let device = match device.is_empty() {
+        true => NO_FIGURE.to_owned(),
+        false => format!("{} in a run", device.join(", ")),
+    };
+    vec![
+        Cell::number(rank),
+        Cell::head(&rung.name).with_small(&rung.measured),
+        Cell::number(figure(rung.median)),
+        Cell::number(format!("{} – {}", figure(rung.low), figure(rung.high))),
+        Cell::number(runs),
+        Cell::number(optional(rung.cpu_s_per_gib)),
+        Cell::text(device),
+    ]
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map_or_else(|| NO_FIGURE.to_owned(), figure)
+}
+
+fn throughputs(stored: &StoredResult, charts: &mut Charts) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut table = Table::new("Series", &["Way", "#MiB/s", "Read", "#CPU s/GiB", "Page cache"]);
+    for of_target in by(lines(stored, series), |series| &series.target) {
+        let title = format!("Throughput over time: {}", of_target[0].target);
+        pieces.push(charts.add(&throughput(&title, &of_target), ""));
+        of_target.iter().for_each(|series| table.push(series_row(series)));
+    }
+    pieces.extend(table.unless_empty());
+    pieces
+}
+
+fn series_row(series: &Series) -> Vec<Cell> {
+    let eviction = series.eviction.map_or_else(
+        || NO_FIGURE.to_owned(),
+        |it| {
+            let gone = it.before_bytes.saturating_sub(it.after_bytes);
+            let [gone, before, left] = [gone, it.before_bytes, it.left_bytes].map(units::size);
+            format!("{gone} of {before} of others thrown out; {left} of its own left in memory")
+        },
+    );
+    let [bytes, cache] = [series.bytes, series.cache_bytes].map(units::size);
+    vec![
+        Cell::head(&series.name).with_small(&series.measured),
+        Cell::number(figure(series.mib_per_s)),
+        Cell::text(format!("{bytes} with {cache} of cache")),
+        Cell::number(figure(series.cpu_s_per_gib)),
+        Cell::text(eviction),
+    ]
+}
+
+fn methods(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
+    for of_target in by(lines(stored, method), |method| &method.target) {
+        let title = format!("Flush latency: {}", of_target[0].target);
+        let columns = [
+            "Method",
+            "#op/s",
+            "#Median",
+            "#p99",
+            "#Slowest",
+            "#Device KiB/op",
+            "#Flushes/op",
+            "What reached the device",
+        ];
+        let mut table = Table::new(&title, &columns);
+        for method in &of_target {
+            let mut row = vec![Cell::head(&method.name), Cell::number(figure(method.ops))];
+            let times = [method.p50_us, method.p99_us, method.max_us];
+            row.extend(times.map(|time| Cell::number(microseconds(time)).with_key(time)));
+            let device = [method.device_kib_per_op, method.flushes_per_op];
+            row.extend(device.map(|value| Cell::number(optional(value))));
+            row.push(Cell::text(&method.reached));
+            table.push(row);
+        }
+        let chart = charts.add(&latency(&title, &of_target, &super::marks::etcd()), "");
+        draft.part(&title, [chart, Piece::Table(table)]);
+    }
+}
+
+fn curves(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
+    for line in lines(stored, curve_line) {
+        let mut name = line.name.chars();
+        let name: String =
+            name.next().into_iter().flat_map(char::to_uppercase).chain(name).collect();
+        let title = format!("{name}: {}", line.target);
+        let chart = charts.add(&curve(&title, line), &line.measured);
+        draft.part(&title, [chart]);
+    }
+}
+
+fn profiles(stored: &StoredResult) -> Option<Piece> {
+    let item = |profile: &Profile| {
+        let passed = match profile.passed {
+            Some(true) => "passed",
+            Some(false) => "FAILED",
+            None => "no mark is published",
+        };
+        (format!("{}: {passed}", profile.name), format!("({}). {}", profile.target, profile.words))
+    };
+    let items: Vec<_> = lines(stored, profile).map(item).collect();
+    (!items.is_empty()).then_some(Piece::List(items))
+}
+
+fn stack(stored: &StoredResult) -> Option<Piece> {
+    let item = |layer: &LayerLine| {
+        let facts = layer.facts.iter().filter(|(_, value)| value != LEFT_OUT);
+        let facts: Vec<_> = facts.map(|(name, value)| format!("{name} {value}")).collect();
+        let name = format!("{} {}", layer.layer, layer.name);
+        (name, format!("{}: {}", layer.target, facts.join("; ")))
+    };
+    let items: Vec<_> = lines(stored, layer).map(item).collect();
+    (!items.is_empty()).then_some(Piece::List(items))
+}
+
+fn not_run(stored: &StoredResult) -> Option<Piece> {
+    let items = lines(stored, not_run_line);
+    let items: Vec<_> =
+        items.map(|one| (one.name.clone(), format!("({}): {}", one.target, one.why))).collect();
+    (!items.is_empty()).then_some(Piece::List(items))
+}
+
+fn sentence(limit: &Limit) -> String {
+    format!(
+        "{}: verify would run at {} % of this device ({} of {} MiB/s); the limit is {}.",
+        limit.target,
+        figure(limit.percent),
+        figure(limit.verify_mib_s),
+        figure(limit.device_mib_s),
+        limit.limit
+    )
+}
+
+fn machine(stored: &StoredResult) -> Vec<(String, String)> {
+    let Machine { system, processor, cores, memory_bytes, virtualization, .. } =
+        &stored.header.machine;
+    let facts = [
+        ("system", Some(system.clone())),
+        ("processor", processor.clone()),
+        ("cores", Some(cores.to_string())),
+        ("memory", memory_bytes.map(units::size)),
+        ("virtual machine", virtualization.clone()),
+        ("other load", stored.summary.as_ref().and_then(|summary| noise(&summary.noise))),
+    ];
+    let facts = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    facts.chain(stored.header.setup.iter().cloned()).collect()
+}
+
+fn noise(noise: &Noise) -> Option<String> {
+    let parts = [
+        ("load before", noise.load_before, ""),
+        ("load after", noise.load_after, ""),
+        ("stolen by the hypervisor", noise.steal_percent, " %"),
+        ("used by other processes", noise.others_percent, " %"),
+    ];
+    let parts = parts.into_iter().filter_map(|(name, value, unit)| {
+        value.map(|value| format!("{name}: {}{unit}", figure(value)))
+    });
+    let parts: Vec<_> = parts.collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
