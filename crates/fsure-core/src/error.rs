@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::similar::similar_path;
 use super::{ExitCode, shell_quoted};
 
 /// The result of anything that can end a run.
@@ -43,6 +44,8 @@ pub enum Error {
     NotThere {
         /// The requested path.
         path: PathBuf,
+        /// A path that exists and is probably meant.
+        similar: Option<PathBuf>,
     },
     /// There is nothing in the folder to record.
     #[error("{} is empty: there is nothing to record", .path.display())]
@@ -126,6 +129,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error for a path that neither exists nor is recorded.
+    pub fn not_there(path: PathBuf) -> Self {
+        let similar = similar_path(&path);
+        Self::NotThere { path, similar }
+    }
+
     /// The exit code this error deserves.
     pub fn exit_code(&self) -> ExitCode {
         match self {
@@ -153,9 +162,14 @@ impl Error {
                  elsewhere; to record the folder as it is now: fsure update {}",
                 shell_quoted(folder)
             )),
-            Self::NotThere { .. } => Some(
+            Self::NotThere { similar: None, .. } => Some(
                 "if it is on a disk that is not mounted, mount it; nothing was judged".to_owned(),
             ),
+            Self::NotThere { similar: Some(similar), .. } => Some(format!(
+                "did you mean {}? If it is on a disk that is not mounted, mount it; nothing was \
+                 judged",
+                shell_quoted(similar)
+            )),
             Self::EmptyRoot { .. } => Some(
                 "if a disk should be mounted there, mount it; '--force' makes an empty record"
                     .to_owned(),

@@ -14,6 +14,7 @@ mod output;
 mod path;
 mod random;
 mod shell;
+mod similar;
 mod stall;
 mod text;
 pub mod units;
@@ -28,6 +29,7 @@ pub use output::{is_reader_gone, open_output, unless_reader_left, unless_stopped
 pub use path::{DisplayPath, RelPath, escape, json_path, json_path_and_bytes};
 pub use random::Random;
 pub use shell::{shell_command, shell_quoted};
+pub use similar::similar;
 pub use stall::StallDetector;
 pub use text::{count, safe};
 

@@ -87,7 +87,7 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
         }
     }
     if !os_path::exists(&asked) {
-        return Err(Error::NotThere { path: path.to_owned() });
+        return Err(Error::not_there(path.to_owned()));
     }
     if !os_path::is_folder(&asked) {
         let folder = asked.parent().unwrap_or(&asked).to_owned();
@@ -108,7 +108,7 @@ pub fn locate_folder(path: &Path) -> Result<RootLocation> {
 
 fn folder_at(given: &Path, asked: PathBuf, catalog: PathBuf, hint: &str) -> Result<RootLocation> {
     if !os_path::exists(&asked) {
-        return Err(Error::NotThere { path: given.to_owned() });
+        return Err(Error::not_there(given.to_owned()));
     }
     if !os_path::is_folder(&asked) {
         return Err(Error::Usage {

@@ -155,7 +155,7 @@ pub(super) fn require_scope(
     if is_recorded {
         Ok(())
     } else {
-        Err(Error::NotThere { path: place.root.join(os_path::from_bytes(scope.as_bytes())) })
+        Err(Error::not_there(place.root.join(os_path::from_bytes(scope.as_bytes()))))
     }
 }
 

@@ -13,7 +13,7 @@ use super::export::any_format;
 use super::io_args::EffortArgs;
 use super::user_dirs::ACCEPT_UNSIGNED;
 
-/// Compare two trees by content: the same, different, only here or there, moved
+/// Compare two folders by content: the same, different, moved
 ///
 /// Files without a current record are read, with the digest that the other side has;
 /// nothing is recorded and nothing written. Dates do not matter, and neither does

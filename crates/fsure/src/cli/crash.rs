@@ -26,7 +26,7 @@ use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
 use super::{crash_matrix, workload};
 
-/// Run a program on a simulated drive, cut its power, and check what is left
+/// Run a program on a simulated drive, cut its power, and check it
 ///
 /// The program runs with the file system as its working folder and in $MNT, and
 /// prints 'ACK n' on standard output when everything up to n is safe. Each cut is an

@@ -14,7 +14,7 @@ use fsure_os::defer::Backend;
 use super::OutputArgs;
 use super::screen::Screen;
 
-/// Run a command whose fsync returns at once, and lose at most the last second
+/// Run a command whose fsync returns at once and follows soon
 ///
 /// A flush in the background follows so closely that nothing that is acknowledged
 /// and not on the medium is older than TIME. Only on file systems that keep the

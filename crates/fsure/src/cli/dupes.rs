@@ -13,7 +13,7 @@ use super::OutputArgs;
 use super::io_args::EffortArgs;
 use super::screen::Screen;
 
-/// Show files of equal content; nothing is changed, and nothing recorded
+/// Show files of equal content; nothing is changed or recorded
 ///
 /// A file that is as recorded is not read. One that is not, or not recorded at all,
 /// is read if another file has its size; what is read is forgotten afterwards, unless

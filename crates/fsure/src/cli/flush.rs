@@ -12,7 +12,7 @@ use super::measurement_screen::Measuring;
 use super::screen::Screen;
 use super::{OutputArgs, user_dirs};
 
-/// Measure what a durable write costs, and whether the drive can be believed
+/// Measure what fsync costs, and whether the drive can be believed
 ///
 /// Writes small files of its own into each PATH, by every method that this system has
 /// to make a write durable, and removes them again; counts what the device was really

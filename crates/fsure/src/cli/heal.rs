@@ -17,7 +17,7 @@ use super::root_runner::{print_last_word, report};
 use super::screen::Screen;
 use super::signed_by_args::SignedByArgs;
 
-/// Put back what is damaged or missing from copies that the record proves
+/// Repair damaged and lost files from copies that the record proves
 ///
 /// Judges everything below PATH as verify does, and searches for a proven copy of
 /// each damaged block and each lost file. Copies may be damaged, too: block by block,

@@ -14,7 +14,7 @@ use super::OutputArgs;
 use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
 
-/// Find the folders that programs wait for, and what memory would save them
+/// Find folders that programs wait for, and what memory would save
 ///
 /// Watches all programs for a while: which folders they read, write and flush, and
 /// how long that takes. The hottest folder is the one where memory would save most

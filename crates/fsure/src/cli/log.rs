@@ -11,8 +11,7 @@ use fsure_integrity::{History, log};
 use super::OutputArgs;
 use super::signed_by_args::public_key;
 
-/// Show how a record came to be: what changed when, what was verified, who
-/// signed
+/// Show what changed when, what was verified, and who signed it
 ///
 /// Lines after the last signature, and those of runs of verify, could have been
 /// written by any other user. With --signed-by the newest has to be signed with that

@@ -7,13 +7,17 @@ mod crash_matrix;
 mod crash_serve;
 mod defer;
 mod dupes;
+mod examples;
 mod export;
 mod flush;
 mod flush_loop;
-mod generate;
+mod foreign_words;
 mod heal;
+mod help;
+mod hints;
 mod hot;
 mod import;
+mod internal;
 mod io_args;
 mod log;
 mod loop_keeper;
@@ -34,28 +38,42 @@ mod seal;
 mod signed_by_args;
 mod speed;
 mod status;
+mod topics;
 mod update;
 mod user_dirs;
 mod verify;
 mod workload;
 
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::panic::catch_unwind;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches as _, Parser, Subcommand};
 use fsure_core::ExitCode;
 use fsure_os::input::is_waiting_for_writer;
 use fsure_os::output::is_waiting_for_reader;
 use output_args::OutputArgs;
 
-/// Is my data intact? Record the digests of a tree once, verify it from the
-/// medium for decades.
+pub use examples::{CommandNotes, notes};
+pub use help::{COMMAND_GROUPS, CommandGroup, command};
+pub use topics::EXIT_CODES;
+
+/// Columns of the widest help.
+const HELP_WIDTH: usize = 100;
+
+/// Find files that have changed by themselves (bit rot), and measure storage honestly
+///
+/// fsure records a checksum of every file once, and reads the files again from the disk for
+/// decades: it names those that are damaged, and repairs them from copies or recovery data.
+/// It also measures storage, and tests what a power cut leaves.
 #[derive(Parser)]
-#[command(name = "fsure", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "fsure", version, max_term_width = HELP_WIDTH, disable_help_subcommand = true,
+          after_help = MORE_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -63,51 +81,36 @@ struct Cli {
     output: OutputArgs,
 }
 
-const EXIT_CODES: &str = "Exit codes, the first of 6, 3, 4, 5, 7, 1, 0 that applies: \
-0 clean, 1 differences, 2 usage, 3 damage, 4 something could not be read, \
-5 root offline, no record or unfinished, 6 record untrusted, 7 healed, 70 internal fault or \
-broken harness, \
-130 and 143 interrupted with the state saved.";
+const MORE_HELP: &str = "'fsure COMMAND --help' shows a command with examples; 'fsure help \
+exit-codes', 'fsure help verdicts' and 'fsure help patterns' explain these.";
 
 #[derive(Subcommand)]
 enum Command {
+    #[command(aliases = ["init", "add", "record", "hash"])]
     Update(update::UpdateArgs),
+    #[command(aliases = ["check", "audit"])]
     Verify(verify::VerifyArgs),
     Status(status::StatusArgs),
     Scrub(scrub::ScrubArgs),
-    Seal(seal::SealArgs),
-    Log(log::LogArgs),
-    Export(export::ExportArgs),
-    Import(import::ImportArgs),
-    Compare(compare::CompareArgs),
-    Dupes(dupes::DupesArgs),
+    #[command(aliases = ["repair", "restore", "fix"])]
     Heal(heal::HealArgs),
     Protect(protect::ProtectArgs),
     Recover(recover::RecoverArgs),
+    Compare(compare::CompareArgs),
+    Dupes(dupes::DupesArgs),
+    Log(log::LogArgs),
+    Seal(seal::SealArgs),
+    Export(export::ExportArgs),
+    Import(import::ImportArgs),
     Speed(speed::SpeedArgs),
     Flush(flush::FlushArgs),
-    Powercut(powercut::PowercutArgs),
     Crash(crash::CrashArgs),
+    Powercut(powercut::PowercutArgs),
     Defer(defer::DeferArgs),
-    Ram(ram::RamArgs),
     Hot(hot::HotArgs),
+    Ram(ram::RamArgs),
     Report(report::ReportArgs),
-    #[command(hide = true)]
-    Family(process_tree::FamilyArgs),
-    #[command(hide = true)]
-    FlushAgain(flush_loop::FlushAgainArgs),
-    #[command(hide = true)]
-    Generate(generate::GenerateArgs),
-    #[command(hide = true)]
-    LoopKeeper(loop_keeper::LoopKeeperArgs),
-    #[command(hide = true)]
-    Outlive(defer::OutliveArgs),
-    #[command(hide = true)]
-    PassThrough(pass_through::PassThroughArgs),
-    #[command(hide = true)]
-    Sweep(scratch_guard::SweepArgs),
-    #[command(hide = true)]
-    Workload(workload::WorkloadArgs),
+    Help(help::HelpArgs),
 }
 
 /// Time limit for a run to end after a signal. It waits neither for reads nor for
@@ -162,13 +165,18 @@ pub fn main() -> std::process::ExitCode {
 }
 
 fn run() -> ExitCode {
-    let mut cli = match Cli::try_parse() {
+    let args: Vec<_> = std::env::args_os().collect();
+    if let Some(internal) = internal::asked_for(&args) {
+        return internal.as_ref().map_or_else(end_of_parsing, internal::run);
+    }
+    if args.len() < 2 {
+        // If this fails, there is no output left to report it on.
+        let _ = help::first_steps().print_help();
+        return ExitCode::Usage;
+    }
+    let mut cli = match parse(&args) {
         Ok(cli) => cli,
-        Err(error) => {
-            // If this fails, there is no output left to report it on.
-            let _ = error.print();
-            return if error.use_stderr() { ExitCode::Usage } else { ExitCode::Clean };
-        }
+        Err(error) => return end_of_parsing(&error),
     };
     match user_dirs::config() {
         Ok(user) => cli.output.set_user(user),
@@ -189,31 +197,24 @@ fn run() -> ExitCode {
         Command::Verify(args) => verify::run(args, &cli.output),
         Command::Status(args) => status::run(args, &cli.output),
         Command::Scrub(args) => scrub::run(args, &cli.output),
-        Command::Seal(args) => seal::run(args, &cli.output),
-        Command::Log(args) => log::run(args, &cli.output),
-        Command::Export(args) => export::run(args, &cli.output),
-        Command::Import(args) => import::run(args, &cli.output),
-        Command::Compare(args) => compare::run(args, &cli.output),
-        Command::Dupes(args) => dupes::run(args, &cli.output),
         Command::Heal(args) => heal::run(args, &cli.output),
         Command::Protect(args) => protect::run(args, &cli.output),
         Command::Recover(args) => recover::run(args, &cli.output),
+        Command::Compare(args) => compare::run(args, &cli.output),
+        Command::Dupes(args) => dupes::run(args, &cli.output),
+        Command::Log(args) => log::run(args, &cli.output),
+        Command::Seal(args) => seal::run(args, &cli.output),
+        Command::Export(args) => export::run(args, &cli.output),
+        Command::Import(args) => import::run(args, &cli.output),
         Command::Speed(args) => speed::run(args, &cli.output),
         Command::Flush(args) => flush::run(args, &cli.output),
-        Command::Powercut(args) => powercut::run(args, &cli.output),
         Command::Crash(args) => crash::run(args, &cli.output),
+        Command::Powercut(args) => powercut::run(args, &cli.output),
         Command::Defer(args) => defer::run(args, &cli.output),
-        Command::Ram(args) => ram::run(args, &cli.output),
         Command::Hot(args) => hot::run(args, &cli.output),
+        Command::Ram(args) => ram::run(args, &cli.output),
         Command::Report(args) => report::run(args, &cli.output),
-        Command::Family(args) => process_tree::run(args),
-        Command::FlushAgain(args) => flush_loop::run(args),
-        Command::Generate(args) => generate::run(args),
-        Command::LoopKeeper(args) => loop_keeper::run(args),
-        Command::Outlive(args) => defer::outlive(args),
-        Command::PassThrough(args) => pass_through::run(args),
-        Command::Sweep(args) => scratch_guard::run(args),
-        Command::Workload(args) => workload::run(args),
+        Command::Help(args) => show_help(args),
     }
 }
 
@@ -241,6 +242,32 @@ fn name_in_json(command: &Command) -> Option<&'static str> {
         Command::Hot(_) => "hot",
         _ => return None,
     })
+}
+
+/// Parses a command line; an error has advice on what to type.
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let exists = |path: &OsStr| fsure_os::path::exists(Path::new(path));
+    let matches = command().try_get_matches_from(args);
+    let matches = matches.map_err(|error| hints::advise(error, args, &exists))?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// Prints what the parser has to say, help or an error.
+fn end_of_parsing(error: &clap::Error) -> ExitCode {
+    // If this fails, there is no output left to report it on.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::Usage } else { ExitCode::Clean }
+}
+
+/// Prints a topic, or the help of a command.
+fn show_help(args: &help::HelpArgs) -> ExitCode {
+    if let Some(topic) = args.topic() {
+        // If this fails, there is no output left to report it on.
+        let _ = help::page(topic).print_help();
+        return ExitCode::Clean;
+    }
+    let words: Vec<_> = args.command_line().into_iter().map(OsString::from).collect();
+    parse(&words).err().as_ref().map_or(ExitCode::Clean, end_of_parsing)
 }
 
 /// Gives a command that has something to clear away more time to end after a signal.

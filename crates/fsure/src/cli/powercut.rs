@@ -15,7 +15,7 @@ use fsure_powercut::{Message, PowercutMonitor};
 use super::screen::{Live, Screen};
 use super::{OutputArgs, user_dirs};
 
-/// Test whether a drive keeps acknowledged writes when its power is cut
+/// Test whether a drive keeps acknowledged writes in a power cut
 ///
 /// It takes two machines: the witness remembers which writes were acknowledged to the
 /// writer as durable, and after the cut the writer's machine is checked against that.

@@ -12,7 +12,7 @@ use fsure_integrity::{Options, ProtectOptions, protect};
 use super::OutputArgs;
 use super::screen::Screen;
 
-/// Keep recovery data beside the record, for heal to repair damage without a copy
+/// Keep recovery data, so that heal repairs damage without a copy
 ///
 /// Reed-Solomon code over what is recorded, in groups of up to 64 MiB; update
 /// keeps it in step from then on. It lies on the same disk: it repairs bad

@@ -10,7 +10,7 @@ use fsure_integrity::{CatalogRepair, RecoverOptions, locate_backup, recover};
 
 use super::OutputArgs;
 
-/// Put a damaged record together from what is sound of it and from its backup
+/// Put a damaged record together from what is sound and its backup
 ///
 /// Takes only rows that a checksum proves: from the pages of the damaged record that
 /// can still be read, from the backup beside it, from backups kept elsewhere

@@ -23,6 +23,7 @@ use fsure_os::output::Destination;
 use fsure_os::root_dir::Root;
 
 use super::OutputArgs;
+use super::hints::unquoted_pattern;
 use super::screen::{Screen, VerdictList};
 
 /// Paths, and how to walk them.
@@ -457,7 +458,8 @@ pub(crate) fn find(args: &RootArgs) -> Result<Vec<RootLocation>> {
         true => locate_folder(path),
         false => locate(path, args.catalog.as_deref()),
     };
-    paths.iter().map(find).collect()
+    let found = paths.iter().map(find).collect::<Result<_>>();
+    found.map_err(|error| unquoted_pattern(error, &args.exclude))
 }
 
 impl RootArgs {

@@ -12,7 +12,7 @@ use fsure_integrity::{SealOptions, seal};
 use super::screen::Screen;
 use super::{OutputArgs, user_dirs};
 
-/// Sign what the record contains, so that no one else can change it unnoticed
+/// Sign the record, so that a change by another user is noticed
 ///
 /// Reads no data: 'fsure verify' first, then 'update', then this. The next
 /// update that changes the record leaves it unsigned until the next seal.

@@ -17,7 +17,7 @@ use super::OutputArgs;
 use super::measurement_screen::Measuring;
 use super::screen::Screen;
 
-/// Measure how fast storage is, step by step, and how far verify is from it
+/// Measure how fast storage is, and how far verify is from that
 ///
 /// Each rung is measured in turn, round after round, and reports what it truly
 /// measured: memory, the hash, and for each DIR what a write costs as far as the page

@@ -15,7 +15,7 @@ use super::OutputArgs;
 use super::io_args::EffortArgs;
 use super::root_runner::{MetricsArgs, RootArgs, RootRunner};
 
-/// Record new and changed files
+/// Record a checksum of every new and changed file
 ///
 /// Reads files that are new or whose size, dates or inode have changed, and records
 /// them. A file that differs from its record although its date does not explain it is

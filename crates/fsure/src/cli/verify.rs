@@ -16,7 +16,7 @@ use super::root_runner::{MetricsArgs, RootArgs, RootRunner};
 use super::screen::Screen;
 use super::signed_by_args::SignedByArgs;
 
-/// Read everything again, from the medium, and judge it against the record
+/// Read every file again, from the medium, and name what is damaged
 ///
 /// Reads past the page cache wherever the file system allows it, and reports where it
 /// did not. Changes nothing but the dates of verification.

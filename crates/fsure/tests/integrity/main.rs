@@ -20,6 +20,7 @@ mod dupes;
 mod exchange;
 mod false_negatives;
 mod far_dates;
+mod first_contact;
 mod foreign_manifests;
 mod heal;
 mod heal_cut;

@@ -36,6 +36,7 @@ pub(crate) const CRATES: &[(&str, &[&str])] = &[
             "fsure-simdrive",
         ],
     ),
+    ("xtask", &["fsure"]),
 ];
 
 /// Packages that a build of one crate alone must not pull in.
@@ -48,6 +49,7 @@ const NOT_PULLED_IN: &[(&str, &[&str])] = &[
     ("fsure-measure", &["aya", "rusqlite", "clap"]),
     ("fsure-hot", &["fuser", "rusqlite", "clap"]),
     ("fsure-defer", &["fuser", "aya", "rusqlite", "serde", "clap"]),
+    ("fsure", &["clap_complete", "clap_mangen"]),
 ];
 
 /// The crates of a workspace by name, each with those that it depends on in a build.

@@ -47,7 +47,7 @@ pub(super) struct BindArgs {
 
 /// A process of a RAM folder's daemon
 #[derive(Args)]
-pub(super) struct DaemonArgs {
+pub(crate) struct DaemonArgs {
     /// Id of the folder
     id: String,
     /// No other process starts a keeper that was killed

@@ -26,7 +26,7 @@ use fsure_ram::service::{
 use super::OutputArgs;
 use super::screen::Screen;
 
-/// Folders in memory, whose disk copy is never more than a moment behind
+/// Keep folders in memory, with a disk copy a moment behind
 ///
 /// fsync inside a RAM folder returns at once and does NOT hold: what it acknowledged
 /// is on the disk with the next generation, up to --max-loss later. What is on the
@@ -49,16 +49,18 @@ enum RamCommand {
     Verify(verify::VerifyArgs),
     Unbind(unbind::UnbindArgs),
     Recover(recover::RecoverArgs),
-    #[command(hide = true)]
-    Keep(bind::DaemonArgs),
-    #[command(hide = true)]
-    Work(bind::DaemonArgs),
-    #[command(hide = true)]
-    KeepRun(run::KeepArgs),
     Pin(pin::PinArgs),
     Unpin(pin::UnpinArgs),
     Disk(disk::DiskArgs),
     Doctor(doctor::DoctorArgs),
+}
+
+/// A process that keeps RAM folders, which fsure starts for itself.
+#[derive(Subcommand)]
+pub(crate) enum RamProcess {
+    Keep(bind::DaemonArgs),
+    Work(bind::DaemonArgs),
+    KeepRun(run::KeepArgs),
 }
 
 /// The RAM folders that a command is for.
@@ -76,19 +78,25 @@ struct Which {
 pub(crate) fn run(args: &RamArgs, output: &OutputArgs) -> ExitCode {
     match &args.what {
         RamCommand::Run(args) => run::run(args, output),
-        RamCommand::KeepRun(args) => run::run_keeper(args),
         RamCommand::Bind(args) => on_screen(output, |screen| bind::run(args, output, screen)),
         RamCommand::Status(args) => on_screen(output, |screen| status::run(args, output, screen)),
         RamCommand::Sync(args) => on_screen(output, |screen| sync::run(args, output, screen)),
         RamCommand::Verify(args) => on_screen(output, |screen| verify::run(args, output, screen)),
         RamCommand::Unbind(args) => on_screen(output, |screen| unbind::run(args, output, screen)),
         RamCommand::Recover(args) => on_screen(output, |screen| recover::run(args, output, screen)),
-        RamCommand::Keep(args) => on_screen(output, |screen| bind::keep_on(args, screen)),
-        RamCommand::Work(args) => on_screen(output, |screen| bind::work_on(args, screen)),
         RamCommand::Pin(args) => on_screen(output, |screen| pin::run(args, output, screen)),
         RamCommand::Disk(args) => on_screen(output, |screen| disk::run(args, output, screen)),
         RamCommand::Doctor(args) => on_screen(output, |screen| doctor::run(args, output, screen)),
         RamCommand::Unpin(args) => on_screen(output, |screen| pin::evict(args, output, screen)),
+    }
+}
+
+/// Runs a process that keeps RAM folders.
+pub(crate) fn run_process(process: &RamProcess, output: &OutputArgs) -> ExitCode {
+    match process {
+        RamProcess::Keep(args) => on_screen(output, |screen| bind::keep_on(args, screen)),
+        RamProcess::Work(args) => on_screen(output, |screen| bind::work_on(args, screen)),
+        RamProcess::KeepRun(args) => run::run_keeper(args),
     }
 }
 

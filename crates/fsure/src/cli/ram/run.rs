@@ -82,7 +82,7 @@ fn run_on(args: &RunArgs, screen: &Screen) -> Result<ExitCode> {
 
 /// Bring the folders of a command to the disk
 #[derive(Args)]
-pub(super) struct KeepArgs {
+pub(crate) struct KeepArgs {
     /// Maximum age of the changes that a crash loses, in milliseconds
     #[arg(long)]
     max_loss_ms: u64,

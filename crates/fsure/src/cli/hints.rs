@@ -1,0 +1,416 @@
+//! Advice for a command line that is not understood: the whole line that was probably meant,
+//! with the user's own arguments. Advice is only given if it is understood itself, and never
+//! leads to an option that overrides a check.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use fsure_core::{shell_quoted, similar};
+
+use super::foreign_words::{FOREIGN_COMMANDS, FOREIGN_OPTIONS, OptionAdvice};
+use super::help::command;
+
+/// Beginnings of the options that override a check, or destroy: no other option leads to them.
+const OVERRIDES: &[&str] =
+    &["--force", "--allow", "--accept-all", "--yes", "--discard", "--no-keep"];
+
+/// A line to try, as its words behind `fsure`, with what it is for.
+struct Tip {
+    purpose: String,
+    words: Vec<OsString>,
+}
+
+/// Returns the error with advice that fits what the user has typed. `exists` tells whether a
+/// path does.
+pub(super) fn advise(error: Error, args: &[OsString], exists: &dyn Fn(&OsStr) -> bool) -> Error {
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => unknown_command(error, args, exists),
+        ErrorKind::UnknownArgument => unknown_option(error, args, exists),
+        _ => error,
+    }
+}
+
+/// Returns the text of an error's context; `None` if it has another form.
+fn context(error: &Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// A command line up to a word that is not a command.
+#[derive(Clone)]
+struct Typed<'a> {
+    /// The command that was understood so far, and the words for it.
+    above: Command,
+    path: Vec<String>,
+    /// Options before the word.
+    options: Vec<&'a OsString>,
+    word: &'a OsStr,
+    rest: &'a [OsString],
+}
+
+impl<'a> Typed<'a> {
+    /// Finds the word in a command line; `None` if the error is not about one.
+    fn new(args: &'a [OsString], wrong: &str) -> Option<Self> {
+        let (mut above, mut path, mut options) = (command(), vec![], vec![]);
+        for (place, arg) in args.iter().enumerate().skip(1) {
+            if let Some(sub) = above.find_subcommand(arg) {
+                path.push(sub.get_name().to_owned());
+                above = sub.clone();
+            } else if arg.to_string_lossy() == wrong {
+                let rest = &args[place + 1..];
+                return Some(Self { above, path, options, word: arg, rest });
+            } else {
+                options.push(arg);
+            }
+        }
+        None
+    }
+
+    /// Returns a line of a command with as many of the user's arguments as it understands.
+    fn line(&self, words: &str, leading: Option<&OsStr>) -> Vec<OsString> {
+        if words.starts_with("help") {
+            return words.split(' ').map(OsString::from).collect();
+        }
+        let begin = || words.split(' ').map(OsString::from);
+        let lead = || leading.map(OsStr::to_owned).into_iter();
+        let options = || self.options.iter().map(|option| (*option).clone());
+        let is_path = |arg: &&OsString| !arg.to_string_lossy().starts_with('-');
+        let all: Vec<_> =
+            options().chain(begin()).chain(lead()).chain(self.rest.iter().cloned()).collect();
+        let paths: Vec<_> =
+            begin().chain(lead()).chain(self.rest.iter().filter(is_path).cloned()).collect();
+        let alone: Vec<_> = begin().collect();
+        let help = ["help"].into_iter().chain(words.split(' ').take_while(|w| !w.starts_with('-')));
+        let help = help.map(OsString::from).collect();
+        [all, paths, alone].into_iter().find(|line| is_understood(line)).unwrap_or(help)
+    }
+
+    fn tip(&self, purpose: &str, words: &str) -> Tip {
+        Tip { purpose: purpose.to_owned(), words: self.line(words, None) }
+    }
+}
+
+/// Returns true if a command line is understood, or prints help.
+fn is_understood(words: &[OsString]) -> bool {
+    let line = [OsString::from("fsure")].into_iter().chain(words.iter().cloned());
+    command().try_get_matches_from(line).err().is_none_or(|error| !error.use_stderr())
+}
+
+fn unknown_command(error: Error, args: &[OsString], exists: &dyn Fn(&OsStr) -> bool) -> Error {
+    let wrong = context(&error, ContextKind::InvalidSubcommand).unwrap_or_default();
+    let Some(typed) = Typed::new(args, wrong) else { return error };
+    let word = typed.word.to_string_lossy().to_lowercase();
+    if typed.path.is_empty() && word == "version" {
+        let version = command().try_get_matches_from(["fsure", "--version"]);
+        return version.err().unwrap_or(error);
+    }
+    let (mut sentences, tips) = match typed.path.is_empty() {
+        true => top_level_advice(&typed, &word, exists),
+        false => (vec![], nested_advice(&typed, &word)),
+    };
+    sentences.extend(tips.into_iter().map(sentence));
+    with_advice(error, &sentences)
+}
+
+/// Returns sentences and lines for a word in place of one of fsure's commands.
+fn top_level_advice(
+    typed: &Typed<'_>,
+    word: &str,
+    exists: &dyn Fn(&OsStr) -> bool,
+) -> (Vec<String>, Vec<Tip>) {
+    let is_there = exists(typed.word);
+    if let Some(known) = FOREIGN_COMMANDS.iter().find(|known| known.words.contains(&word)) {
+        let sentences = known.note.map(str::to_owned).into_iter().collect();
+        let mut tips: Vec<_> =
+            known.lines.iter().map(|(purpose, line)| typed.tip(purpose, line)).collect();
+        tips.extend(is_there.then(|| path_tips(typed)).into_iter().flatten());
+        return (sentences, tips);
+    }
+    let below = typed.above.get_subcommands().find(|sub| sub.find_subcommand(word).is_some());
+    if let Some(sub) = below.filter(|_| !is_there) {
+        let words = format!("{} {word}", sub.get_name());
+        return (vec![], vec![typed.tip("it is a part of another command", &words)]);
+    }
+    let next = typed.rest.first().and_then(|next| typed.above.find_subcommand(next));
+    if let Some(next) = next {
+        let behind = Typed { rest: &typed.rest[1..], ..typed.clone() };
+        let words = behind.line(next.get_name(), Some(typed.word));
+        return (vec![], vec![Tip { purpose: "the command comes first".to_owned(), words }]);
+    }
+    match nearest(&typed.above, word).filter(|_| !is_there) {
+        Some(name) => (vec![], vec![typed.tip("did you mean", &name)]),
+        None => (vec![], path_tips(typed)),
+    }
+}
+
+/// Returns lines for a word that is one of fsure's commands only with another one before it.
+fn nested_advice(typed: &Typed<'_>, word: &str) -> Vec<Tip> {
+    let above = typed.path.join(" ");
+    let name = nearest(&typed.above, word);
+    vec![match (word, name) {
+        (_, Some(name)) => typed.tip("did you mean", &format!("{above} {name}")),
+        ("list" | "ls" | "show", None) if above == "ram" => {
+            typed.tip("to see the folders in RAM", "ram status")
+        }
+        _ => typed.tip("the commands there are", &format!("help {above}")),
+    }]
+}
+
+/// Returns the command whose name or alias a misspelt word probably means.
+fn nearest(above: &Command, word: &str) -> Option<String> {
+    let commands = || above.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let names = commands().flat_map(Command::get_name_and_visible_aliases);
+    let names: Vec<_> = names.chain(commands().flat_map(Command::get_all_aliases)).collect();
+    let name = similar(word, names)?;
+    above.find_subcommand(name).map(|sub| sub.get_name().to_owned())
+}
+
+/// Returns the lines for a path in place of a command.
+fn path_tips(typed: &Typed<'_>) -> Vec<Tip> {
+    let line = |purpose: &str, name| {
+        let words = typed.line(name, Some(typed.word));
+        Tip { purpose: purpose.to_owned(), words }
+    };
+    vec![
+        line("if it is a folder or file, to record it", "update"),
+        line("to find out whether it is as recorded", "verify"),
+    ]
+}
+
+fn unknown_option(mut error: Error, args: &[OsString], exists: &dyn Fn(&OsStr) -> bool) -> Error {
+    let wrong = context(&error, ContextKind::InvalidArg).unwrap_or_default().to_owned();
+    let near = context(&error, ContextKind::SuggestedArg).unwrap_or_default().to_owned();
+    let name = |option: &str| option.split(['=', ' ']).next().unwrap_or_default().to_owned();
+    // It names the option that clap holds for similar.
+    error.remove(ContextKind::Usage);
+    let overrides = OVERRIDES.iter().any(|option| near.starts_with(option));
+    if overrides || similar(&name(&wrong), [&*name(&near)]).is_none() {
+        error.remove(ContextKind::SuggestedArg);
+    }
+    let words = args.get(1..).unwrap_or_default();
+    let known = FOREIGN_OPTIONS.iter().find(|(names, _)| names.contains(&&*name(&wrong)));
+    let advice = known.and_then(|(_, advice)| option_advice(*advice, &name(&wrong), words));
+    match advice {
+        Some(advice) => with_advice(error, &[advice]),
+        // Only a file of that name can be meant as a value.
+        None if exists(OsStr::new(&wrong)) => error,
+        None => without_advice_on_values(error),
+    }
+}
+
+/// Returns the error without clap's advice to take an unknown option for a value.
+fn without_advice_on_values(mut error: Error) -> Error {
+    if let Some(ContextValue::StyledStrs(mut advice)) = error.remove(ContextKind::Suggested) {
+        advice.retain(|sentence| !sentence.to_string().starts_with("to pass '"));
+        if !advice.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(advice));
+        }
+    }
+    error
+}
+
+/// Returns a sentence for an option that other programs have; `None` if no line with it
+/// would be understood.
+fn option_advice(advice: OptionAdvice, wrong: &str, words: &[OsString]) -> Option<String> {
+    let is_wrong = |word: &str| word == wrong || word.starts_with(&format!("{wrong}="));
+    let replaced = |by: Option<&str>| -> Vec<OsString> {
+        let each = words.iter().filter_map(|word| match word.to_str() {
+            Some(text) if is_wrong(text) => Some(OsString::from(text.replacen(wrong, by?, 1))),
+            _ => Some(word.clone()),
+        });
+        each.collect()
+    };
+    let (purpose, words) = match advice {
+        OptionAdvice::Is(option) => {
+            (format!("fsure has '{option}' for that"), replaced(Some(option)))
+        }
+        OptionAdvice::NotNeeded(why) => (why.to_owned(), replaced(None)),
+        OptionAdvice::Command(purpose, name) => {
+            let mut words = replaced(None);
+            *words.first_mut()? = name.into();
+            (purpose.to_owned(), words)
+        }
+    };
+    is_understood(&words).then(|| sentence(Tip { purpose, words }))
+}
+
+/// Writes a line to try so that it works as it is printed.
+fn sentence(tip: Tip) -> String {
+    let valid = *command().get_styles().get_valid();
+    let words: Vec<_> = tip.words.iter().map(|word| shell_quoted(Path::new(word))).collect();
+    format!("{}: {valid}fsure {}{valid:#}", tip.purpose, words.join(" "))
+}
+
+/// Returns the error with this advice in place of clap's own on commands and values.
+fn with_advice(mut error: Error, sentences: &[String]) -> Error {
+    error.remove(ContextKind::SuggestedSubcommand);
+    error.remove(ContextKind::Suggested);
+    if !sentences.is_empty() {
+        let styled = sentences.iter().map(Into::into).collect();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(styled));
+    }
+    error
+}
+
+/// Returns the error with other advice if a shell seems to have put names in place of a pattern:
+/// the first was taken for the pattern, and the others for paths.
+pub(super) fn unquoted_pattern(error: fsure_core::Error, patterns: &[String]) -> fsure_core::Error {
+    let (fsure_core::Error::NoRecord { path, .. } | fsure_core::Error::NotThere { path, .. }) =
+        &error
+    else {
+        return error;
+    };
+    let is_expanded = |pattern: &&Path| {
+        pattern.extension().is_some_and(|end| path.extension() == Some(end))
+            && fsure_os::path::exists(pattern)
+    };
+    let Some(pattern) = patterns.iter().map(Path::new).find(is_expanded) else { return error };
+    let end = pattern.extension().unwrap_or_default();
+    let whole = format!("*.{}", end.to_string_lossy());
+    fsure_core::Error::Reported {
+        message: error.to_string(),
+        hint: Some(format!(
+            "a shell puts names in place of a pattern without quotes; with quotes: --exclude {}",
+            shell_quoted(Path::new(&whole))
+        )),
+        code: error.exit_code(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answer to a command line; files of these names exist.
+    fn answer(line: &str, there: &[&str]) -> String {
+        let args: Vec<_> = line.split(' ').map(OsString::from).collect();
+        let error = command().try_get_matches_from(&args).unwrap_err();
+        let exists = |path: &OsStr| there.iter().any(|name| path == *name);
+        advise(error, &args, &exists).render().to_string()
+    }
+
+    /// The tips in it.
+    fn tips(line: &str, there: &[&str]) -> Vec<String> {
+        let text = answer(line, there);
+        let tips = text.lines().filter_map(|line| line.trim_start().strip_prefix("tip: "));
+        tips.map(str::to_owned).collect()
+    }
+
+    /// The command lines in the tips, each of which has to be understood.
+    fn lines(line: &str, there: &[&str]) -> Vec<String> {
+        lines_in(&tips(line, there))
+    }
+
+    fn lines_in(tips: &[String]) -> Vec<String> {
+        let lines = tips.iter().filter_map(|tip| Some(&tip[tip.rfind(": fsure ")? + 2..]));
+        let lines: Vec<_> = lines.map(str::to_owned).collect();
+        for line in &lines {
+            let words = line.split(' ').skip(1).map(|word| word.trim_matches('\'').into());
+            assert!(is_understood(&words.collect::<Vec<_>>()), "{line}");
+        }
+        lines
+    }
+
+    #[test]
+    fn what_people_type_first_leads_to_the_command_that_does_it() {
+        for (typed, expected) in [
+            ("fsure diff a b", &["fsure compare a b"][..]),
+            ("fsure diff", &["fsure help compare"]),
+            ("fsure scan p --deep", &["fsure update p", "fsure verify p"]),
+            (
+                "fsure --json list",
+                &["fsure --json status", "fsure --json export --format sha256sums"],
+            ),
+            ("fsure bench /mnt", &["fsure speed /mnt", "fsure flush /mnt"]),
+            ("fsure backup a b", &["fsure compare a b", "fsure help protect"]),
+            ("fsure mount a", &["fsure ram bind --plan a"]),
+            ("fsure Verfiy photos", &["fsure verify photos"]),
+            ("fsure chekc photos", &["fsure verify photos"]),
+            ("fsure verdicts", &["fsure help verdicts"]),
+            ("fsure bind /srv", &["fsure ram bind /srv"]),
+            ("fsure ram bnid /srv", &["fsure ram bind /srv"]),
+            ("fsure ram list", &["fsure ram status"]),
+            ("fsure ram help", &["fsure help ram"]),
+        ] {
+            assert_eq!(lines(typed, &[]), expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_path_in_place_of_a_command_is_recorded_or_verified() {
+        let both = ["fsure update photos", "fsure verify photos"];
+        assert_eq!(lines("fsure photos", &["photos"]), both);
+        assert_eq!(lines("fsure photos", &[]), both);
+        assert_eq!(lines("fsure photos verify -q", &[]), ["fsure verify photos -q"]);
+        assert_eq!(lines("fsure verfy", &["verfy"]), ["fsure update verfy", "fsure verify verfy"]);
+        let backup = lines("fsure backup", &["backup"]);
+        assert!(backup.contains(&"fsure verify backup".to_owned()), "{backup:?}");
+    }
+
+    #[test]
+    fn options_of_other_programs_lead_to_those_of_fsure() {
+        for (typed, expected) in [
+            ("fsure update p --ignore x", "fsure update p --exclude x"),
+            ("fsure update p --ignore=*.tmp", "fsure update p '--exclude=*.tmp'"),
+            ("fsure update -r p", "fsure update p"),
+            ("fsure verify p --fix", "fsure heal p"),
+            ("fsure verify p --no-color", "fsure verify p --color=never"),
+            ("fsure update p --hash sha256", "fsure update p --digest sha256"),
+        ] {
+            assert_eq!(lines(typed, &[]), [expected], "{typed}");
+        }
+    }
+
+    #[test]
+    fn no_option_that_overrides_a_check_is_suggested_for_another_one() {
+        for typed in ["--ignore", "--for", "--format", "--forge", "--accepted", "--acept-of"] {
+            let shown = answer(&format!("fsure update p {typed}"), &[]);
+            for option in OVERRIDES.iter().chain(&["-- "]) {
+                assert!(!shown.contains(option), "{typed}: {shown}");
+            }
+        }
+        for known in FOREIGN_COMMANDS {
+            for (_, line) in known.lines {
+                assert!(!OVERRIDES.iter().any(|option| line.contains(option)), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_near_option_is_suggested_as_clap_does() {
+        let shown = tips("fsure update p --exlude x", &[]).join("\n");
+        assert!(shown.contains("--exclude"), "{shown}");
+    }
+
+    #[test]
+    fn a_file_named_like_an_option_can_be_a_value() {
+        let shown = tips("fsure update --strange", &["--strange"]).join("\n");
+        assert!(shown.contains("-- --strange"), "{shown}");
+        assert_eq!(tips("fsure update --strange", &[]), [""; 0]);
+    }
+
+    #[test]
+    fn version_prints_the_version() {
+        let args = ["fsure", "version"].map(OsString::from);
+        let error = command().try_get_matches_from(&args).unwrap_err();
+        let error = advise(error, &args, &|_| false);
+        assert_eq!(error.kind(), ErrorKind::DisplayVersion);
+        assert!(!error.use_stderr());
+    }
+
+    #[test]
+    fn every_foreign_word_leads_somewhere() {
+        for known in FOREIGN_COMMANDS {
+            for word in known.words {
+                assert!(command().find_subcommand(word).is_none(), "{word} is a command");
+                let shown = tips(&format!("fsure {word} a"), &[]);
+                assert_eq!(shown.len(), known.lines.len() + usize::from(known.note.is_some()));
+                assert_eq!(lines_in(&shown).len(), known.lines.len(), "{word}");
+            }
+        }
+    }
+}

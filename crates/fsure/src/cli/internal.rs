@@ -1,0 +1,95 @@
+//! The commands with which fsure calls itself: helpers that have to be processes of their
+//! own. They have a command line apart from the one for people, so that no help, manual page
+//! or completion shows them.
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+use fsure_core::ExitCode;
+
+use super::{OutputArgs, defer, flush_loop, loop_keeper, pass_through, process_tree};
+use super::{ram, scratch_guard, workload};
+
+/// The command line of a helper.
+#[derive(Parser)]
+#[command(name = "fsure", disable_help_subcommand = true)]
+pub(super) struct Internal {
+    #[command(subcommand)]
+    helper: Helper,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// A process that fsure starts for itself.
+#[derive(Subcommand)]
+enum Helper {
+    Family(process_tree::FamilyArgs),
+    FlushAgain(flush_loop::FlushAgainArgs),
+    LoopKeeper(loop_keeper::LoopKeeperArgs),
+    Outlive(defer::OutliveArgs),
+    PassThrough(pass_through::PassThroughArgs),
+    /// A process of RAM folders
+    Ram {
+        #[command(subcommand)]
+        process: ram::RamProcess,
+    },
+    Sweep(scratch_guard::SweepArgs),
+    Workload(workload::WorkloadArgs),
+}
+
+/// Returns the helper that a command line asks for; `None` if it is a user's own.
+pub(super) fn asked_for(args: &[OsString]) -> Option<Result<Internal, clap::Error>> {
+    let mut words = args.iter().skip(1);
+    let mut command = &Internal::command();
+    while command.has_subcommands() {
+        command = command.find_subcommand(words.next()?)?;
+    }
+    Some(Internal::try_parse_from(args))
+}
+
+/// Runs the helper.
+pub(super) fn run(internal: &Internal) -> ExitCode {
+    match &internal.helper {
+        Helper::Family(args) => process_tree::run(args),
+        Helper::FlushAgain(args) => flush_loop::run(args),
+        Helper::LoopKeeper(args) => loop_keeper::run(args),
+        Helper::Outlive(args) => defer::outlive(args),
+        Helper::PassThrough(args) => pass_through::run(args),
+        Helper::Ram { process } => ram::run_process(process, &internal.output),
+        Helper::Sweep(args) => scratch_guard::run(args),
+        Helper::Workload(args) => workload::run(args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_internal(line: &str) -> bool {
+        let args: Vec<_> = line.split(' ').map(OsString::from).collect();
+        asked_for(&args).is_some()
+    }
+
+    #[test]
+    fn the_definitions_are_sound() {
+        Internal::command().debug_assert();
+    }
+
+    #[test]
+    fn only_whole_names_of_helpers_are_taken_from_the_user() {
+        for line in [
+            "fsure family outer 1 / -- true",
+            "fsure flush-again a b",
+            "fsure ram keep id --alone",
+            "fsure ram keep-run --max-loss-ms 100 1 2",
+            "fsure workload run append .",
+        ] {
+            assert!(is_internal(line), "{line}");
+        }
+        for line in
+            ["fsure", "fsure ram", "fsure ram status", "fsure workload", "fsure update sweep"]
+        {
+            assert!(!is_internal(line), "{line}");
+        }
+    }
+}
