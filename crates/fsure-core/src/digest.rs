@@ -57,6 +57,11 @@ impl Algorithm {
         Self::RECORDED.into_iter().find(|algorithm| algorithm.name() == name)
     }
 
+    /// The algorithm of a name as people write it, in any case and with hyphens: `SHA-256`.
+    pub fn from_typed(name: &str) -> Option<Self> {
+        Self::from_name(&name.replace(['-', '_'], "").to_ascii_lowercase())
+    }
+
     /// Length of a value in bytes.
     pub fn length(self) -> usize {
         match self {
@@ -200,6 +205,9 @@ mod tests {
             assert_eq!(Algorithm::from_name(algorithm.name()), Some(algorithm));
         }
         assert_eq!(Algorithm::from_name("BLAKE3"), None);
+        assert_eq!(Algorithm::from_typed("BLAKE3"), Some(Algorithm::Blake3));
+        assert_eq!(Algorithm::from_typed("Sha-256"), Some(Algorithm::Sha256));
+        assert_eq!(Algorithm::from_typed("sha3"), None);
         assert_eq!(Algorithm::from_name("crc32"), None, "nobody records it");
     }
 }

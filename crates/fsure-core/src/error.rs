@@ -52,6 +52,8 @@ pub enum Error {
     EmptyRoot {
         /// The folder.
         path: PathBuf,
+        /// The command that records it.
+        update: String,
     },
     /// The catalog cannot be trusted or understood.
     #[error("the record {} cannot be used: {why}", .catalog.display())]
@@ -85,6 +87,14 @@ pub enum Error {
         why: String,
         /// Advice on what to do now.
         hint: String,
+    },
+    /// Another process works with the catalog, and the run was not to wait for it.
+    #[error("the record {} is in use by another fsure ({holder})", .catalog.display())]
+    RecordInUse {
+        /// The catalog's file.
+        catalog: PathBuf,
+        /// What that process says about itself.
+        holder: String,
     },
     /// A file of results cannot be understood.
     #[error("{} is no result that can be shown: {why}", .path.display())]
@@ -143,6 +153,7 @@ impl Error {
             | Self::NotThere { .. }
             | Self::EmptyRoot { .. }
             | Self::RecordNotWritten { .. }
+            | Self::RecordInUse { .. }
             | Self::UnreadableResult { .. }
             | Self::Io { .. } => ExitCode::Incomplete,
             Self::RecordUntrusted { .. } | Self::RecordTooNew { .. } => ExitCode::RecordUntrusted,
@@ -170,15 +181,20 @@ impl Error {
                  judged",
                 shell_quoted(similar)
             )),
-            Self::EmptyRoot { .. } => Some(
-                "if a disk should be mounted there, mount it; '--force' makes an empty record"
-                    .to_owned(),
-            ),
+            Self::EmptyRoot { update, .. } => Some(format!(
+                "if a disk should be mounted there, mount it; to make an empty record of it: \
+                 {update} --allow-empty"
+            )),
             Self::RecordUntrusted { hint, .. } => Some(hint.clone()),
             Self::RecordTooNew { .. } => {
                 Some("nothing was changed; use a later version of fsure for it".to_owned())
             }
             Self::RecordNotWritten { hint, .. } => Some(hint.clone()),
+            Self::RecordInUse { .. } => Some(
+                "run the same command again when that process has ended, or without '--no-wait', \
+                 which waits for it"
+                    .to_owned(),
+            ),
             Self::UnreadableResult { .. } => Some(
                 "a result is what a command of fsure printed with '--json', or what 'fsure speed' \
                  and 'fsure flush' saved with '--save FILE'"

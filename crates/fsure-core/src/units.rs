@@ -57,10 +57,14 @@ pub fn microseconds(us: f64) -> String {
     }
 }
 
-/// A size as people write it: `500`, `64K`, `1.5GiB` in powers of 1024, `2MB`
-/// in powers of 1000. `None` for anything else, and for 2^64 bytes or more.
+/// A size as people write it: `500B`, `64K`, `1.5GiB` in powers of 1024, `2MB`
+/// in powers of 1000, and `0`. `None` for anything else, a bare number too, and for 2^64
+/// bytes or more.
 pub fn parse_size(text: &str) -> Option<u64> {
     let (number, unit) = split_unit(text)?;
+    if unit.is_empty() && number != 0.0 {
+        return None;
+    }
     let unit = unit.to_ascii_uppercase();
     let power = |letter: &str| {
         Some(["", "K", "M", "G", "T", "P"].iter().position(|l| *l == letter)? as i32)
@@ -89,6 +93,24 @@ pub fn parse_span(text: &str) -> Option<Duration> {
         _ => return None,
     };
     Duration::try_from_secs_f64(number * seconds).ok()
+}
+
+/// The same for an option. The error says what is lacking of a bare number, or else `form`.
+pub fn size_option(text: &str, form: &str) -> Result<u64, String> {
+    let unit = || format!("without a unit it would be bytes: say {0}MiB or {0}B", text.trim());
+    parse_size(text).ok_or_else(|| if is_bare_number(text) { unit() } else { form.to_owned() })
+}
+
+/// A span of time as [`parse_span`] reads it, for an option. The error says what is lacking of a
+/// bare number, or else `form`.
+pub fn span_option(text: &str, form: &str) -> Result<Duration, String> {
+    let unit = || format!("without a unit it could be seconds or minutes: say {}s", text.trim());
+    parse_span(text).ok_or_else(|| if is_bare_number(text) { unit() } else { form.to_owned() })
+}
+
+/// Returns true if a text is a number without a unit.
+pub fn is_bare_number(text: &str) -> bool {
+    split_unit(text).is_some_and(|(_, unit)| unit.is_empty())
 }
 
 /// Splits a text into a number that is not negative and the text after it.
@@ -141,6 +163,7 @@ mod tests {
             ("1.5GiB", Some(3 << 29)),
             ("2 MB", Some(2_000_000)),
             ("10tib", Some(10 << 40)),
+            ("500", None),
             ("", None),
             ("iB", None),
             ("1iB", None),
@@ -151,6 +174,15 @@ mod tests {
         ] {
             assert_eq!(parse_size(text), bytes, "{text}");
         }
+    }
+
+    #[test]
+    fn a_number_without_a_unit_is_answered_with_one_that_has_it() {
+        assert_eq!(size_option("0", "a size"), Ok(0));
+        assert_eq!(size_option(" 200", "a size").unwrap_err().matches("200MiB").count(), 1);
+        assert_eq!(size_option("fast", "a size").unwrap_err(), "a size");
+        assert!(span_option("30", "a time").unwrap_err().ends_with("say 30s"));
+        assert_eq!(span_option("soon", "a time").unwrap_err(), "a time");
     }
 
     #[test]

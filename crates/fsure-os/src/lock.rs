@@ -7,9 +7,9 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
-use crate::Kind;
 use crate::host::lock::{stat, stat_path, without_following};
 use crate::tree_copy::Side;
+use crate::{Kind, Stat};
 
 /// A lock that is held until it is dropped, or the process ends in any way.
 #[derive(Debug)]
@@ -59,10 +59,31 @@ pub fn attempt_in(side: &Side, path: &str) -> io::Result<Attempt> {
     take(file, Path::new(path), &|| side.facts(path.as_bytes()).map(|there| there.inode).ok())
 }
 
-fn take(mut file: File, path: &Path, inode: &dyn Fn() -> Option<u64>) -> io::Result<Attempt> {
-    let (locked, now) = (file.try_lock(), stat(&file)?);
+/// Returns what the process says about itself that holds the lock; `None` if none does, or
+/// if there is no lock file. Nothing is written, and the lock is not kept.
+pub fn holder(path: &Path) -> io::Result<Option<String>> {
+    let mut file = match without_following(OpenOptions::new().read(true)).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    let locked = file.try_lock_shared();
+    let (_, start) = look(&mut file, path, &locked)?;
+    match locked {
+        Ok(()) => file.unlock().map(|()| None),
+        Err(TryLockError::WouldBlock) => Ok(Some(holder_of(start))),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Returns the facts of a file and its text; fails if it is not a lock file of fsure.
+fn look(
+    file: &mut File,
+    path: &Path,
+    locked: &Result<(), TryLockError>,
+) -> io::Result<(Stat, String)> {
+    let now = stat(file)?;
     let is_held = matches!(locked, Err(TryLockError::WouldBlock));
-    let start = match start_of(&mut file) {
+    let start = match start_of(file) {
         // Windows lets no other process read what is locked.
         Err(_) if is_held && cfg!(windows) => String::new(),
         other => other?,
@@ -73,6 +94,16 @@ fn take(mut file: File, path: &Path, inode: &dyn Fn() -> Option<u64>) -> io::Res
             format!("{} is no lock file of fsure", path.display()),
         ));
     }
+    Ok((now, start))
+}
+
+fn holder_of(start: String) -> String {
+    if start.is_empty() { "a process that does not say which".to_owned() } else { start }
+}
+
+fn take(mut file: File, path: &Path, inode: &dyn Fn() -> Option<u64>) -> io::Result<Attempt> {
+    let locked = file.try_lock();
+    let (now, start) = look(&mut file, path, &locked)?;
     match locked {
         // Another process took the file away before it was locked.
         Ok(()) if inode() != Some(now.inode) => {
@@ -84,10 +115,7 @@ fn take(mut file: File, path: &Path, inode: &dyn Fn() -> Option<u64>) -> io::Res
             let _ = file.rewind().and_then(|()| write!(file, "{MARK}{}", std::process::id()));
             Ok(Attempt::Locked(Lock { file }))
         }
-        Err(TryLockError::WouldBlock) if start.is_empty() => {
-            Ok(Attempt::HeldBy("a process that does not say which".to_owned()))
-        }
-        Err(TryLockError::WouldBlock) => Ok(Attempt::HeldBy(start)),
+        Err(TryLockError::WouldBlock) => Ok(Attempt::HeldBy(holder_of(start))),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }
@@ -121,6 +149,22 @@ mod tests {
         }
         drop(lock);
         assert!(matches!(try_lock(&path).unwrap(), Attempt::Locked(_)));
+    }
+
+    #[test]
+    fn its_holder_is_named_without_a_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        assert_eq!(holder(&path).unwrap(), None);
+        assert!(!path.exists(), "a lock file was made");
+        let Attempt::Locked(lock) = try_lock(&path).unwrap() else { panic!("not locked") };
+        assert!(holder(&path).unwrap().is_some());
+        drop(lock);
+        std::fs::write(&path, "process 1").unwrap();
+        assert_eq!(holder(&path).unwrap(), None);
+        assert_eq!(std::fs::read(&path).unwrap(), b"process 1");
+        std::fs::write(&path, "precious").unwrap();
+        assert!(holder(&path).is_err(), "a file of another program");
     }
 
     #[test]

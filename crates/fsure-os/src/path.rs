@@ -119,6 +119,12 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     crate::host::path::rename(from, to)
 }
 
+/// Fails as writing to a file, or into a folder, would fail for lack of the right to do it.
+/// Nothing is written.
+pub fn require_writable(path: &Path) -> io::Result<()> {
+    crate::host::path::require_writable(path)
+}
+
 /// The kind of what a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {

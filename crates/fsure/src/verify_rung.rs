@@ -28,7 +28,12 @@ impl Verifier for OwnVerifier {
 }
 
 fn location(tree: &Path, catalog: &Path) -> RootLocation {
-    RootLocation { root: tree.to_owned(), catalog: catalog.to_owned(), scope: RelPath::root() }
+    RootLocation {
+        root: tree.to_owned(),
+        catalog: catalog.to_owned(),
+        scope: RelPath::root(),
+        parts: None,
+    }
 }
 
 /// Passes on the request to stop, and nothing else.

@@ -6,6 +6,7 @@ use fsure_os::path as os_path;
 
 use super::own_names::{OWN_CATALOG, OWN_FOLDER, RECOVERED};
 use super::reject_special_files::refuse_irregular;
+use crate::model::Scopes;
 use fsure_core::{Error, IoContext as _, RelPath, Result, shell_quoted};
 
 /// A root, its catalog, and the part of it that was asked for.
@@ -17,9 +18,16 @@ pub struct RootLocation {
     pub catalog: PathBuf,
     /// The requested part: the root itself, or a folder or file below it.
     pub scope: RelPath,
+    /// The requested parts of that, if they are a selection; `None` for all of it.
+    pub parts: Option<Scopes>,
 }
 
 impl RootLocation {
+    /// The parts of the root that a run over it is for.
+    pub fn scopes(&self) -> Scopes {
+        self.parts.clone().unwrap_or_else(|| Scopes::one(self.scope.clone()))
+    }
+
     /// True if there is a catalog, or what is left of one.
     pub fn is_recorded(&self) -> bool {
         is_recorded(&self.catalog)
@@ -83,7 +91,7 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
                     hint: None,
                 });
             }
-            return Ok(RootLocation { root: root.to_owned(), catalog, scope });
+            return Ok(RootLocation { root: root.to_owned(), catalog, scope, parts: None });
         }
     }
     if !os_path::exists(&asked) {
@@ -95,7 +103,7 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
     }
     let catalog = asked.join(OWN_CATALOG);
     refuse_irregular(&catalog)?;
-    Ok(RootLocation { root: asked, catalog, scope: RelPath::root() })
+    Ok(RootLocation { root: asked, catalog, scope: RelPath::root(), parts: None })
 }
 
 /// A folder whose own record, if it has one, plays no part: what it is held against is a
@@ -116,7 +124,7 @@ fn folder_at(given: &Path, asked: PathBuf, catalog: PathBuf, hint: &str) -> Resu
             hint: Some(hint.to_owned()),
         });
     }
-    Ok(RootLocation { root: asked, catalog, scope: RelPath::root() })
+    Ok(RootLocation { root: asked, catalog, scope: RelPath::root(), parts: None })
 }
 
 fn below(root: &Path, asked: &Path) -> RelPath {

@@ -28,15 +28,19 @@ impl Catalog {
             PageStart::From(start) => (">=", *start),
             PageStart::After(start) => (">", *start),
         };
+        // In one condition with "or no end", SQLite would look for the end in all rows.
+        let to_end = end.map_or("", |_| " AND path < ?2");
         let sql = format!(
-            "SELECT {} FROM record WHERE path {compare} ?1 AND (?2 IS NULL OR path < ?2) \
-             ORDER BY path LIMIT {PAGE_ROWS}",
+            "SELECT {} FROM record WHERE path {compare} ?1{to_end} ORDER BY path LIMIT {PAGE_ROWS}",
             row::columns!()
         );
         let (database, sealer) = (&self.database, &mut self.sealer);
         let mut page = database.run(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query(params![start, end])?;
+            let mut rows = match end {
+                Some(end) => statement.query(params![start, end])?,
+                None => statement.query([start])?,
+            };
             let mut page: Vec<StoredRow> = Vec::with_capacity(PAGE_ROWS);
             while let Some(sql_row) = rows.next()? {
                 page.push(row::read(sql_row, sealer)?.0);

@@ -110,6 +110,11 @@ impl<D: DerefMut<Target = Database>> RedatedCounts<D> {
         }
     }
 
+    /// Puts back the number that updates of a scope had left behind before [`Self::set`].
+    pub fn restore(&mut self, scope: &RelPath, files: u64) -> Result<()> {
+        self.replace(scope, (files > 0).then_some(files))
+    }
+
     /// Leaves one row at or below a scope, or none. Writes only what differs.
     fn replace(&mut self, scope: &RelPath, files: Option<u64>) -> Result<()> {
         let rows = self.rows(scope)?;

@@ -41,6 +41,9 @@ use fsure_core::{Error, IoContext as _, RelPath, Result};
 /// what is left is used again, and a file is not written anew for little.
 const FREE_PAGES_SHARE: i64 = 4;
 
+/// Interval between two attempts to lock a catalog that another process has locked.
+pub(super) const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(200);
+
 const UNSEALED: &str = "the description of its root fails its seal";
 
 /// An open catalog.
@@ -105,11 +108,28 @@ impl Catalog {
                 Ok(Attempt::Locked(lock)) => return Ok(lock),
                 Ok(Attempt::HeldBy(holder)) => {
                     waiting(&holder)?;
-                    std::thread::sleep(Duration::from_millis(200));
+                    std::thread::sleep(LOCK_POLL_INTERVAL);
                 }
                 Err(error) => return Err(not_written(file, &error)),
             }
         }
+    }
+
+    /// Waits until [`Catalog::lock`] would not have to wait, and fails as it does if the
+    /// catalog cannot be written there. Nothing is locked and nothing written.
+    pub fn await_unlocked(file: &Path, mut waiting: impl FnMut(&str) -> Result<()>) -> Result<()> {
+        let lock_file = Self::lock_file(file);
+        refuse_irregular(file)?;
+        let written_to = lock_file.ancestors().find(|path| os_path::exists(path));
+        let is_writable = os_path::require_writable(written_to.unwrap_or(&lock_file));
+        is_writable.map_err(|error| not_written(file, &error))?;
+        while let Some(holder) =
+            lock::holder(&lock_file).map_err(|error| not_written(file, &error))?
+        {
+            waiting(&holder)?;
+            std::thread::sleep(LOCK_POLL_INTERVAL);
+        }
+        Ok(())
     }
 
     /// Makes an empty catalog for a root. It comes to its name only when it is
@@ -140,8 +160,13 @@ impl Catalog {
     pub fn temporary(list: &Path, settings: RootSettings, root: (Volume, u64)) -> Result<Self> {
         let settings = RootSettings { digests: settings.digests.recordable(), ..settings };
         let mut catalog = Self::make(Path::new(""), settings, root, 0)?;
-        catalog.database.name_in_errors(list);
+        catalog.name_in_errors(list);
         Ok(catalog)
+    }
+
+    /// Has errors name another file than its own.
+    pub(super) fn name_in_errors(&mut self, file: &Path) {
+        self.database.name_in_errors(file);
     }
 
     fn make(file: &Path, settings: RootSettings, root: (Volume, u64), now_s: i64) -> Result<Self> {

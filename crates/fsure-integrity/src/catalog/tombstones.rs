@@ -33,16 +33,22 @@ fn page(
     scope: &RelPath,
     until_s: i64,
 ) -> Result<Vec<StoredRow>> {
+    let (compare, start) = match after {
+        None => (">=", scope),
+        Some(after) => (">", after),
+    };
+    let (_, end) = scope.below();
+    // In one condition with "or no end", SQLite would look for the end in all rows.
+    let to_end = end.as_ref().map_or("?2 IS NULL", |_| "path < ?2");
     let sql = format!(
-        "SELECT {} FROM record WHERE path >= ?1 AND (?2 IS NULL OR path > ?2) \
-         AND (?3 IS NULL OR path < ?3) AND gone_s <= ?4 ORDER BY path LIMIT {PAGE_ROWS}",
+        "SELECT {} FROM record WHERE path {compare} ?1 AND {to_end} AND gone_s <= ?3 \
+         ORDER BY path LIMIT {PAGE_ROWS}",
         row::columns!()
     );
-    let (_, end) = scope.below();
     let mut sealer = RowChecksum::new();
     catalog.database().run(|connection| {
         let mut statement = connection.prepare_cached(&sql)?;
-        let values = params![scope.as_bytes(), after.map(RelPath::as_bytes), end, until_s];
+        let values = params![start.as_bytes(), end, until_s];
         let (mut rows, mut page) = (statement.query(values)?, Vec::new());
         while let Some(sql_row) = rows.next()? {
             page.push(row::read(sql_row, &mut sealer)?.0);

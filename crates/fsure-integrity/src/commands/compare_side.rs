@@ -105,7 +105,7 @@ impl CompareInput {
                 // A catalog does not name its root: its commands need any folder.
                 let (root, scope) = (PathBuf::from("."), RelPath::root());
                 let catalog = os_path::without_links(file).context("find", file)?;
-                OpenedSide::recorded(RootLocation { root, catalog, scope }, monitor)
+                OpenedSide::recorded(RootLocation { root, catalog, scope, parts: None }, monitor)
             }
             Self::List(source) => OpenedSide::read(source, wanted, other, monitor),
         }

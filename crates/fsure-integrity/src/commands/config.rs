@@ -21,8 +21,19 @@ const FILE_MAX: usize = 1 << 20;
 /// The keys of a root's file.
 const OF_ROOT: &[&str] = &["exclude"];
 /// The keys of the user's file.
-const OF_USER: &[&str] =
-    &["exclude", "digests", "threads", "depth", "rate", "timeout", "color", "signed_by", "backup"];
+const OF_USER: &[&str] = &[
+    "exclude",
+    "digests",
+    "threads",
+    "queue_depth",
+    "rate",
+    "timeout",
+    "color",
+    "signed_by",
+    "backup",
+];
+/// Former names of keys, which go on being read, with their present ones.
+const FORMER: [(&str, &str); 1] = [("depth", "queue_depth")];
 /// The values of `color`.
 const COLORS: [&str; 3] = ["auto", "always", "never"];
 
@@ -45,7 +56,7 @@ pub struct UserConfig {
     /// Readers for each device.
     pub threads: Option<u16>,
     /// Small files that each reader reads with one call.
-    pub depth: Option<u16>,
+    pub queue_depth: Option<u16>,
     /// Bytes to read per second.
     pub rate: Option<u64>,
     /// Timeout for one response of the storage.
@@ -86,7 +97,7 @@ impl UserConfig {
             "exclude" => self.exclude = strings(value)?,
             "digests" => self.digests = Some(digests(&strings(value)?)?),
             "threads" => self.threads = Some(number(value, THREADS_MAX)?),
-            "depth" => self.depth = Some(number(value, DEPTH_MAX)?),
+            "queue_depth" => self.queue_depth = Some(number(value, DEPTH_MAX)?),
             "rate" => self.rate = Some(RateLimiter::parse(string(value)?)?),
             "timeout" => self.timeout = Some(IoOptions::parse_timeout(string(value)?)?),
             "color" => self.color = Some(one_of(string(value)?, &COLORS)?),
@@ -118,6 +129,8 @@ fn each_key(
     keys.sort_by_key(|(key, _)| key.span().start);
     for (key, value) in keys {
         let name: &str = key.get_ref();
+        let former = FORMER.iter().find(|(former, _)| *former == name);
+        let name = former.map_or(name, |(_, present)| *present);
         if !known.contains(&name) {
             return Err(bad(key.span(), &unknown(name, known)));
         }
@@ -156,7 +169,7 @@ fn number(value: &DeValue<'_>, max: usize) -> std::result::Result<u16, String> {
 }
 
 fn digests(names: &[String]) -> std::result::Result<AlgorithmSet, String> {
-    let all: Option<Vec<_>> = names.iter().map(|name| Algorithm::from_name(name)).collect();
+    let all: Option<Vec<_>> = names.iter().map(|name| Algorithm::from_typed(name)).collect();
     let known = || Algorithm::ALL.map(Algorithm::name).join(", ");
     all.filter(|all| !all.is_empty())
         .map(|all| AlgorithmSet::of(&all))
@@ -202,24 +215,28 @@ mod tests {
     #[test]
     fn the_user_sets_defaults() {
         let text = "exclude = ['.DS_Store']\ndigests = ['blake3', 'sha256']\nthreads = 4\n\
-                    depth = 8\nrate = '200MiB/s'\ntimeout = '5m'\ncolor = 'never'\n\
+                    queue_depth = 8\nrate = '200MiB/s'\ntimeout = '5m'\ncolor = 'never'\n\
                     signed_by = '/k.pub'\nbackup = ['/mnt/nas']\n";
         let config = UserConfig::parse("c", text).unwrap();
         let expected = UserConfig {
             exclude: vec![".DS_Store".to_owned()],
             digests: Some(AlgorithmSet::of(&[Algorithm::Blake3, Algorithm::Sha256])),
             threads: Some(4),
-            depth: Some(8),
+            queue_depth: Some(8),
             rate: Some(200 << 20),
             timeout: Some(Duration::from_secs(300)),
             color: Some("never".to_owned()),
             signed_by: Some("/k.pub".to_owned()),
             backup: vec![PathBuf::from("/mnt/nas")],
         };
-        assert_eq!(config, expected);
+        assert_eq!(config, expected, "{text}");
         for key in OF_USER {
             assert!(text.contains(&format!("{key} = ")), "{key} is not tried here");
         }
+        assert_eq!(
+            UserConfig::parse("c", &text.replace("queue_depth", "depth")).unwrap(),
+            expected
+        );
         for (bad, why) in [
             ("treads = 4", "nearest is 'threads'"),
             ("threads = 0", "from 1 to"),

@@ -24,7 +24,7 @@ pub fn dupes(
     let mut algorithm = Algorithm::Blake3;
     if place.is_recorded() {
         let mut catalog = Catalog::open(&place.catalog, None)?;
-        if let offline @ Some(_) = detect_offline(place, &open, &catalog)? {
+        if let offline @ Some(_) = detect_offline(place, &open, &catalog, options.allowed)? {
             return Ok(Duplicates { offline, ..Duplicates::default() });
         }
         require_scope(place, &open, &mut catalog)?;

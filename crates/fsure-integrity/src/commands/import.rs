@@ -8,10 +8,10 @@ use std::collections::HashSet;
 use fsure_os::Kind;
 use fsure_os::path as os_path;
 
-use super::Options;
 use super::list_catalog::broken_rules;
 use super::list_records::{self, ListProblem, ListProblems, named, record};
 use super::open_root::{OpenRoot, keep_backup, lock, open_root, root_identity};
+use super::{Options, RecordAccess, dry_run};
 use crate::catalog::{Audit, Catalog, OWN_FOLDER, RootLocation, RootSettings, Row, StoredRow};
 use crate::manifest::{ManifestEntry, ManifestFormat, ManifestSource, ProblemKind};
 use crate::model::{Changes, Entry, EntryKind, Record, ScanMonitor};
@@ -47,6 +47,8 @@ pub struct Imported {
     pub unread: u64,
     /// Files that were to be read and are not there.
     pub missing: u64,
+    /// True if nothing was recorded because that was asked for.
+    pub is_dry_run: bool,
 }
 
 impl Imported {
@@ -77,7 +79,7 @@ pub fn import(
     if list_records::first(source, monitor)?.is_none() {
         return nothing(source, monitor);
     }
-    let mut catalog = open_or_create(place, &open, monitor)?;
+    let mut catalog = open_or_create(place, &open, options.access, monitor)?;
     let audit = Audit::of(&mut catalog)?;
     if !audit.is_clean() {
         return Err(Error::RecordUntrusted {
@@ -98,7 +100,7 @@ pub fn import(
     } else {
         import.take_all(source, monitor)?;
     }
-    let imported = import.imported;
+    let imported = Imported { is_dry_run: options.access.is_dry_run, ..import.imported };
     let changes = Changes { new: imported.recorded, ..Changes::default() };
     catalog.history_mut().note_changes(&mut None, options.clock.now_s(), "import", changes)?;
     catalog.commit()?;
@@ -254,8 +256,17 @@ impl Import<'_> {
 fn open_or_create(
     place: &RootLocation,
     open: &OpenRoot,
+    access: RecordAccess,
     monitor: &dyn ScanMonitor,
 ) -> Result<Catalog> {
+    if place.is_recorded() {
+        return dry_run::open_to_write(place, access, monitor);
+    }
+    let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
+    let settings = RootSettings { digests, cross_file_systems: false };
+    if access.is_dry_run {
+        return dry_run::new_record(place, open, settings, access, monitor);
+    }
     let own_folder = place.root.join(OWN_FOLDER);
     if place.is_inside() && !os_path::exists(&own_folder) {
         os_path::make_lasting_folder(&own_folder).map_err(|error| Error::RecordNotWritten {
@@ -264,11 +275,9 @@ fn open_or_create(
             hint: "'--catalog FILE' keeps the record in another place".to_owned(),
         })?;
     }
-    let lock = lock(&place.catalog, monitor)?;
+    let lock = lock(&place.catalog, access, monitor)?;
     if !place.is_recorded() {
-        let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
-        let settings = RootSettings { digests, cross_file_systems: false };
-        let root = root_identity(place, open);
+        let root = root_identity(place, open, false);
         Catalog::create(&place.catalog, settings, root, Clock::default().now_s())?;
     }
     Catalog::open(&place.catalog, Some(lock))

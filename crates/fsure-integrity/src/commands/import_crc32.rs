@@ -15,7 +15,7 @@ use super::open_root::plan;
 use crate::catalog::{Catalog, PageStart, Row, StoredRow};
 use crate::manifest::ManifestSource;
 use crate::model::{
-    CurrentFile, FileSystemId, Finding, Progress, Record, ScanMonitor, StopReason, Verdict,
+    Allowed, CurrentFile, FileSystemId, Finding, Progress, Record, ScanMonitor, StopReason, Verdict,
 };
 use crate::scan::{Purpose, UpdateRules, scan};
 use fsure_core::{Algorithm, Digests, Error, ExitCode, Monitor, RelPath, Result, timeout_error};
@@ -35,7 +35,7 @@ impl Import<'_> {
         let rules = UpdateRules { only_completes: true, ..UpdateRules::new(digests) };
         let mut plan = plan(self.place, self.open, &proven, options, Purpose::Update(rules), true)?;
         plan.is_list = true;
-        plan.force = true;
+        plan.allowed = Allowed::ALL;
         let outcome = scan(&plan, &mut proven, &ListedFilesMonitor(monitor))?;
         if let Some(why) = outcome.record_untrusted {
             return Err(Error::Internal(format!("the list as a catalog: {why}")));

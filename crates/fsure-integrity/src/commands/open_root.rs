@@ -10,14 +10,14 @@ use fsure_os::path as os_path;
 use fsure_os::physical_order::LocateFiles;
 use fsure_os::root_dir::Root;
 
-use super::Options;
 use super::config::{self, Config};
 use super::damaged_catalogs::damaged_names;
 use super::heal::is_draft_name;
+use super::{Options, RecordAccess};
 use crate::catalog::{
     Catalog, OWN_CATALOG, OWN_FOLDER, PageStart, RECOVERED, RootLocation, StoredRow,
 };
-use crate::model::{Offline, Outcome, ScanMonitor, is_carrier};
+use crate::model::{Allowed, Offline, Outcome, ScanMonitor, Scopes, is_carrier};
 use crate::scan::{ContentSource, Purpose, ScanPlan};
 use crate::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
 use crate::trust::Trusted;
@@ -43,11 +43,16 @@ pub(super) fn open_root(place: &RootLocation) -> Result<OpenRoot> {
 
 /// Returns the identity by which a catalog knows its root. The granularity of the dates
 /// of its file system is measured: with a file in the folder of the catalog, if that is in
-/// the root.
-pub(super) fn root_identity(place: &RootLocation, open: &OpenRoot) -> (Volume, u64) {
+/// the root and this is not a dry run.
+pub(super) fn root_identity(
+    place: &RootLocation,
+    open: &OpenRoot,
+    is_dry_run: bool,
+) -> (Volume, u64) {
     let is_inside = place.is_inside();
     let folder = if is_inside { OWN_FOLDER.as_bytes() } else { b"" };
-    let mtime_granularity_ns = filesystem_id::measure_granularity_ns(&open.root, folder, is_inside);
+    let may_write = is_inside && !is_dry_run;
+    let mtime_granularity_ns = filesystem_id::measure_granularity_ns(&open.root, folder, may_write);
     (Volume { mtime_granularity_ns, ..open.volume.clone() }, open.inode)
 }
 
@@ -79,16 +84,34 @@ pub(super) fn keep_backup(
 }
 
 /// Waits for the right to write the catalog.
-pub(super) fn lock(file: &Path, monitor: &dyn ScanMonitor) -> Result<Lock> {
+pub(super) fn lock(file: &Path, access: RecordAccess, monitor: &dyn ScanMonitor) -> Result<Lock> {
     // A file that the user has named by mistake gets no lock beside it.
     Catalog::refuse_foreign(file)?;
-    lock_any(file, monitor)
+    lock_any(file, access, monitor)
 }
 
 /// The same for a file that may be too damaged to be known as a catalog.
-pub(super) fn lock_any(file: &Path, monitor: &dyn ScanMonitor) -> Result<Lock> {
+pub(super) fn lock_any(
+    file: &Path,
+    access: RecordAccess,
+    monitor: &dyn ScanMonitor,
+) -> Result<Lock> {
+    Catalog::lock(file, wait(file, access, monitor))
+}
+
+/// Returns what is called for as long as another process has locked a catalog: it reports that
+/// once, and ends the wait if the run is to end or was not to wait.
+pub(super) fn wait<'a>(
+    file: &'a Path,
+    access: RecordAccess,
+    monitor: &'a dyn ScanMonitor,
+) -> impl FnMut(&str) -> Result<()> + 'a {
     let mut has_reported = false;
-    Catalog::lock(file, |holder| {
+    move |holder: &str| {
+        if access.is_impatient {
+            let (catalog, holder) = (file.to_owned(), holder.to_owned());
+            return Err(Error::RecordInUse { catalog, holder });
+        }
         if !has_reported {
             monitor.warn(&format!(
                 "{} is in use by another fsure ({holder}); waiting for it to finish",
@@ -100,7 +123,7 @@ pub(super) fn lock_any(file: &Path, monitor: &dyn ScanMonitor) -> Result<Lock> {
             Some(code) => Err(Error::Interrupted(code)),
             None => Ok(()),
         }
-    })
+    }
 }
 
 /// Refuses a place of which there is no record.
@@ -144,34 +167,73 @@ pub(super) fn require_scope(
     open: &OpenRoot,
     catalog: &mut Catalog,
 ) -> Result<()> {
-    let scope = &place.scope;
-    let stat = open.root.stat(scope.as_bytes());
-    if !stat.is_err_and(|error| fsure_os::root_dir::is_gone(&error)) {
-        return Ok(());
-    }
-    let (first, end) = scope.below();
-    let is_recorded = catalog.get(scope)?.is_some()
-        || !catalog.page(&PageStart::From(&first), end.as_deref())?.is_empty();
-    if is_recorded {
-        Ok(())
-    } else {
-        Err(Error::not_there(place.root.join(os_path::from_bytes(scope.as_bytes()))))
+    match is_known(&place.scope, open, catalog)? {
+        true => Ok(()),
+        false => Err(not_there(place, &place.scope)),
     }
 }
 
-/// Returns the reason why the root cannot be the recorded one; `None` if it can. A catalog
-/// in the root came with it: then the root is a copy, and can be judged.
+/// Leaves out of a selection the paths that neither exist nor are recorded, and reports each.
+/// Returns the place and their number. It is an error if none is left.
+pub(super) fn require_parts(
+    place: &RootLocation,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+    monitor: &dyn ScanMonitor,
+) -> Result<(RootLocation, u64)> {
+    require_scope(place, open, catalog)?;
+    let Some(parts) = &place.parts else { return Ok((place.clone(), 0)) };
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for path in parts.iter() {
+        if is_known(path, open, catalog)? { &mut known } else { &mut unknown }.push(path.clone());
+    }
+    if known.is_empty() {
+        return Err(not_there(place, &unknown[0]));
+    }
+    for path in unknown.iter().take(PATHS_SHOWN_MAX) {
+        monitor.warn(&not_there(place, path).to_string());
+    }
+    if let Some(more) = unknown.len().checked_sub(PATHS_SHOWN_MAX).filter(|more| *more > 0) {
+        monitor.warn(&format!("... and {more} more that neither exist nor are recorded"));
+    }
+    let place = RootLocation { parts: Some(Scopes::of(known)), ..place.clone() };
+    Ok((place, unknown.len() as u64))
+}
+
+/// Paths of a selection that are named if they neither exist nor are recorded.
+const PATHS_SHOWN_MAX: usize = 20;
+
+fn not_there(place: &RootLocation, path: &RelPath) -> Error {
+    Error::not_there(place.root.join(os_path::from_bytes(path.as_bytes())))
+}
+
+/// Returns true if a path exists or anything at or below it is recorded.
+fn is_known(path: &RelPath, open: &OpenRoot, catalog: &mut Catalog) -> Result<bool> {
+    let stat = open.root.stat(path.as_bytes());
+    if !stat.is_err_and(|error| fsure_os::root_dir::is_gone(&error)) {
+        return Ok(true);
+    }
+    let (first, end) = path.below();
+    Ok(catalog.get(path)?.is_some()
+        || !catalog.page(&PageStart::From(&first), end.as_deref())?.is_empty())
+}
+
+/// Returns the reason why the root cannot be the recorded one; `None` if it can, or if that is
+/// allowed. A catalog in the root came with it: then the root is a copy, and can be judged.
 pub(super) fn detect_offline(
     place: &RootLocation,
     open: &OpenRoot,
     catalog: &Catalog,
+    allowed: Allowed,
 ) -> Result<Option<Offline>> {
-    if !is_recorded_root(open, catalog) && !place.is_inside() && !catalog.is_empty() {
+    let is_another = !is_recorded_root(open, catalog) && !place.is_inside() && !catalog.is_empty();
+    if is_another && !allowed.other_disk {
         let (recorded, _) = catalog.root_identity();
         let recorded = describe(&recorded.volume);
         return Ok(Some(Offline::OtherFileSystem { recorded, found: describe(&open.volume) }));
     }
-    Ok((catalog.files() > 0 && is_empty(place, open)?).then_some(Offline::Empty))
+    let is_emptied = !allowed.empty && catalog.files() > 0 && is_empty(place, open)?;
+    Ok(is_emptied.then_some(Offline::Empty))
 }
 
 /// Returns true if the root contains nothing but fsure's own files.
@@ -256,8 +318,13 @@ fn describe(volume: &Volume) -> String {
 }
 
 /// Returns the outcome of a run over a root that is offline.
-pub(super) fn offline_outcome(offline: Offline, is_update: bool) -> Outcome {
-    Outcome { offline: Some(offline), is_update, ..Outcome::default() }
+pub(super) fn offline_outcome(
+    offline: Offline,
+    allowed: Allowed,
+    command: &'static str,
+) -> Outcome {
+    let is_update = command == "update";
+    Outcome { command, offline: Some(offline), allowed, is_update, ..Outcome::default() }
 }
 
 /// Makes the plan of a run.
@@ -270,11 +337,14 @@ pub(super) fn plan(
     may_write: bool,
 ) -> Result<ScanPlan> {
     let recorded = catalog.settings().cross_file_systems;
+    // Of an empty root, all is missing.
+    let allows_missing = options.allowed.missing || options.allowed.empty && is_empty(place, open)?;
     let reads_from = options.reads_from.unwrap_or(match purpose {
         Purpose::Update(_) => ContentSource::Cache,
         _ => ContentSource::Medium,
     });
     Ok(ScanPlan {
+        scopes: place.scopes(),
         walk: WalkOptions {
             scope: place.scope.clone(),
             patterns: Patterns::new(
@@ -303,8 +373,9 @@ pub(super) fn plan(
         effort: options.effort.clone(),
         may_write,
         meta: catalog.options().meta,
-        force: options.force,
+        allowed: Allowed { missing: allows_missing, ..options.allowed },
         report_ok: options.report_ok,
+        is_dry_run: options.access.is_dry_run,
         clock: options.clock.clone(),
         ..ScanPlan::new(Arc::clone(&open.root), purpose)
     })

@@ -7,14 +7,17 @@ use std::path::{Path, PathBuf};
 
 use fsure_os::lock::Lock;
 use fsure_os::path::{self as os_path, with_suffix};
+use fsure_os::scratch_dir::Scratch;
+use fsure_os::unnamed_file;
 use fsure_os::user_file::open_own;
 
 use super::damaged_catalogs::kept_name;
-use super::open_root::{OpenRoot, keep_backup, lock_any, open_root, plan, root_identity};
-use super::{Options, verify_sidecars};
+use super::open_root::{OpenRoot, keep_backup, lock_any, open_root, plan, root_identity, wait};
+use super::{Options, RecordAccess, verify_sidecars};
 use crate::catalog::{
     Audit, Catalog, OWN_CATALOG, PageStart, RECOVERED, ReadSeek, Recovered, RootLocation,
     RootSettings, Row, Sources, StoredRow, check_pages, drop_unproven_blocks, is_recorded,
+    rehearsal,
 };
 use crate::model::{Changes, Generation, ScanMonitor, Verdict};
 use crate::scan::{Purpose, are_proven};
@@ -28,8 +31,8 @@ const RECOVERING: &str = ".recovering";
 pub struct RecoverOptions {
     /// Backups besides the one beside the catalog.
     pub from: Vec<PathBuf>,
-    /// Say what could be put together, and change nothing.
-    pub is_dry_run: bool,
+    /// The manner in which the run takes the record; a dry run says what could be put together.
+    pub access: RecordAccess,
     /// Folders in which a copy of the backup is kept.
     pub backup_folders: Vec<PathBuf>,
 }
@@ -87,6 +90,7 @@ pub fn locate_backup(path: &Path) -> Result<Option<RootLocation>> {
         root: root.to_owned(),
         catalog: root.join(OWN_CATALOG),
         scope: RelPath::root(),
+        parts: None,
     }))
 }
 
@@ -97,15 +101,38 @@ pub fn recover(
     monitor: &dyn ScanMonitor,
 ) -> Result<CatalogRepair> {
     let open = open_root(place)?;
+    if options.access.is_dry_run {
+        return rehearse(place, &open, options, monitor);
+    }
     let lock_file = Catalog::lock_file(&place.catalog);
     let had_lock_file = os_path::exists(&lock_file);
-    let lock = lock_any(&place.catalog, monitor)?;
+    let lock = lock_any(&place.catalog, options.access, monitor)?;
     let recovered = recover_locked(place, &open, lock, options, monitor);
     let has_changed = recovered.as_ref().is_ok_and(|recovery| recovery.has_changed());
     if !has_changed && !had_lock_file {
         os_path::remove(&lock_file, false);
     }
     recovered
+}
+
+/// Puts a record together in a folder that is gone afterwards.
+fn rehearse(
+    place: &RootLocation,
+    open: &OpenRoot,
+    options: &RecoverOptions,
+    monitor: &dyn ScanMonitor,
+) -> Result<CatalogRepair> {
+    Catalog::await_unlocked(&place.catalog, wait(&place.catalog, options.access, monitor))?;
+    let Some(damage) = damage(place, true)? else {
+        return Ok(CatalogRepair { is_dry_run: true, ..CatalogRepair::default() });
+    };
+    let mut recovery =
+        CatalogRepair { damage: Some(damage), is_dry_run: true, ..CatalogRepair::default() };
+    let folder = unnamed_file::folder();
+    let scratch = Scratch::create(&folder, None).context("put a record together in", &folder)?;
+    let (making, kept) = (scratch.path().join("catalog.db"), kept_name(&place.catalog));
+    put_together(place, open, (&making, &kept), options, &mut recovery, monitor)?;
+    Ok(recovery)
 }
 
 fn recover_locked(
@@ -115,22 +142,17 @@ fn recover_locked(
     options: &RecoverOptions,
     monitor: &dyn ScanMonitor,
 ) -> Result<CatalogRepair> {
-    let Some(damage) = damage(place)? else {
+    let Some(damage) = damage(place, false)? else {
         return Ok(CatalogRepair::default());
     };
     let making = with_suffix(&place.catalog, RECOVERING);
     os_path::remove(&making, false);
-    let mut recovery = CatalogRepair {
-        damage: Some(damage),
-        is_dry_run: options.is_dry_run,
-        ..CatalogRepair::default()
-    };
+    let mut recovery = CatalogRepair { damage: Some(damage), ..CatalogRepair::default() };
     let kept = kept_name(&place.catalog);
     let made = put_together(place, open, (&making, &kept), options, &mut recovery, monitor);
-    let is_kept = made.is_ok() && !options.is_dry_run;
-    if !is_kept {
+    if let Err(error) = made {
         os_path::remove(&making, false);
-        return made.map(|()| recovery);
+        return Err(error);
     }
     install(&place.catalog, &making, &kept, recovery.recovered.is_whole())?;
     recovery.kept_as = os_path::exists(&kept).then_some(kept);
@@ -139,7 +161,7 @@ fn recover_locked(
 }
 
 /// Describes the damage of a record, if there is any.
-fn damage(place: &RootLocation) -> Result<Option<String>> {
+fn damage(place: &RootLocation, is_dry_run: bool) -> Result<Option<String>> {
     if os_path::exists(&with_suffix(&place.catalog, RECOVERED)) {
         return Ok(Some("an earlier 'fsure recover' was cut off".to_owned()));
     }
@@ -147,7 +169,11 @@ fn damage(place: &RootLocation) -> Result<Option<String>> {
         return Ok(Some("it is gone".to_owned()));
     }
     let look = || -> Result<Option<String>> {
-        let mut catalog = Catalog::open(&place.catalog, None)?;
+        // To open it would carry the journal out.
+        let mut catalog = match is_dry_run && os_path::exists(&journal(&place.catalog)) {
+            true => rehearsal(&place.catalog)?,
+            false => Catalog::open(&place.catalog, None)?,
+        };
         let audit = Audit::of(&mut catalog)?;
         let bad = audit.bad_rows.len();
         let bad = (bad > 0).then(|| format!("{bad} of its rows fail their own seal"));
@@ -191,8 +217,8 @@ fn put_together(
         backups,
     };
     let now_s = Clock::default().now_s();
-    recovery.recovered =
-        crate::catalog::recover(making, sources, root_identity(place, open), now_s)?;
+    let root = root_identity(place, open, options.access.is_dry_run);
+    recovery.recovered = crate::catalog::recover(making, sources, root, now_s)?;
     if !recovery.recovered.is_of_catalog && !os_path::exists(&own) && !place.is_inside() {
         // By mistake '--catalog' may name any file.
         Catalog::refuse_foreign(&damaged)?;

@@ -38,9 +38,9 @@ pub fn scrub(
     let common = &options.common;
     require_trusted_record(place, common)?;
     let open = open_root(place)?;
-    let (mut catalog, may_write) = open_catalog(place, monitor)?;
-    if let Some(offline) = detect_offline(place, &open, &catalog)?.filter(|_| !common.force) {
-        return Ok(offline_outcome(offline, false));
+    let (mut catalog, may_write) = open_catalog(place, common.access, monitor)?;
+    if let Some(offline) = detect_offline(place, &open, &catalog, common.allowed)? {
+        return Ok(offline_outcome(offline, common.allowed, "scrub"));
     }
     let consequence = "it is judged as a copy, by content, size and date";
     warn_of_other_root(&open, &catalog, consequence, monitor);

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use fsure_os::path as os_path;
 use fsure_os::user_file::AtomicFile;
 
-use super::open_root::{keep_backup, lock, open_root, require_record};
+use super::RecordAccess;
+use super::dry_run::open_to_write;
+use super::open_root::{keep_backup, open_root, require_record};
 use crate::catalog::{Audit, Catalog, Claimed, MADE_BY, RootLocation, digest_of};
 use crate::model::{Changes, Generation, ScanMonitor, SignatureInfo, SignedStatement};
 use crate::trust::{
@@ -22,9 +24,11 @@ pub struct SealOptions {
     /// File with the signatures that this machine has seen.
     pub memory: PathBuf,
     /// Begin a new chain, whatever was signed before.
-    pub force: bool,
+    pub begins_chain: bool,
     /// Folders that get a copy of the record's backup.
     pub backup_folders: Vec<PathBuf>,
+    /// The manner in which the run takes the record.
+    pub access: RecordAccess,
 }
 
 /// The result of [`seal`].
@@ -42,6 +46,8 @@ pub struct SignOutcome {
     pub file: PathBuf,
     /// Folders that have records of their own, which were not signed.
     pub nested: Vec<RelPath>,
+    /// True if nothing was signed because that was asked for.
+    pub is_dry_run: bool,
 }
 
 /// Signs the record of a root.
@@ -58,7 +64,7 @@ pub fn seal(
         });
     }
     let config = open_root(place)?.config.digest;
-    let mut catalog = Catalog::open(&place.catalog, Some(lock(&place.catalog, monitor)?))?;
+    let mut catalog = open_to_write(place, options.access, monitor)?;
     let refuse = |why: String| Err(refused(place, why));
     let audit = Audit::of(&mut catalog)?;
     if !audit.is_clean() {
@@ -107,6 +113,7 @@ pub fn seal(
         changes,
         file,
         nested: catalog.nested_roots().all()?,
+        is_dry_run: options.access.is_dry_run,
     })
 }
 
@@ -116,7 +123,7 @@ fn previous(
     options: &SealOptions,
     generations: &[Generation],
 ) -> Result<Option<Chain>> {
-    if options.force {
+    if options.begins_chain {
         return Ok(None);
     }
     let chain = match Chain::follow(generations).transpose() {
@@ -124,6 +131,9 @@ fn previous(
         Err(why) => return Err(refused(place, why)),
     };
     let file = &options.memory;
+    if options.access.is_dry_run && !os_path::exists(file) {
+        return Ok(chain);
+    }
     let objection = SeenChains::open(file).and_then(|memory| {
         memory.objection(&place_of(place), &options.signer.verifier(), chain.as_ref())
     });
@@ -162,11 +172,14 @@ fn write(
         seal: Some(seal.clone()),
     })?;
     catalog.commit()?;
+    let folder = folder(place);
+    let file = folder.join(name);
+    if options.access.is_dry_run {
+        return Ok((chain, file));
+    }
     // In this order: nothing is remembered that is not signed.
     remember(&options.memory, place, &options.signer.verifier(), &chain)?;
-    let folder = folder(place);
     os_path::make_folder(&folder).context("make", &folder)?;
-    let file = folder.join(name);
     write_files(&file, &seal)?;
     Ok((chain, file))
 }
@@ -199,7 +212,7 @@ fn refused(place: &RootLocation, why: String) -> Error {
         hint: format!(
             "nothing was signed. '{}' says more of bad rows, '{} --full' adds BLAKE3; after a \
              forged or rolled-back record, put back a good one, or, if this one is known to be \
-             right, begin a new chain with '--force'",
+             right, '--new-chain' begins a new one",
             place.command("verify"),
             place.command("update")
         ),

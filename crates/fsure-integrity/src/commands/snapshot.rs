@@ -11,7 +11,7 @@ use super::Options;
 use super::open_root::{OpenRoot, plan};
 use crate::catalog::{Audit, Catalog, RootLocation, RootSettings, temporary_copy};
 use crate::model::{
-    CurrentFile, Finding, Progress, ScanMonitor, StopReason, Verdict, VerdictCounts,
+    Allowed, CurrentFile, Finding, Progress, ScanMonitor, StopReason, Verdict, VerdictCounts,
 };
 use crate::scan::{Accept, Purpose, SizeFilter, UpdateRules, scan};
 use fsure_core::{AlgorithmSet, Error, ExitCode, Monitor, RelPath, Result, timeout_error};
@@ -46,7 +46,7 @@ pub(super) fn look(
     monitor: &dyn ScanMonitor,
 ) -> Result<TreeSnapshot> {
     // The share of missing files does not matter if nothing is written.
-    let options = &Options { force: true, ..options.clone() };
+    let options = &Options { allowed: Allowed::ALL, ..options.clone() };
     let mut faults = 0;
     let mut catalog = if place.is_recorded() {
         faults = Audit::of(&mut Catalog::open(&place.catalog, None)?)?.faults();

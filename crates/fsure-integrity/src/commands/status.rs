@@ -3,7 +3,7 @@
 
 use super::Options;
 use super::open_root::{
-    check_signature, detect_offline, offline_outcome, open_root, plan, require_scope,
+    check_signature, detect_offline, offline_outcome, open_root, plan, require_parts,
     require_trusted_record,
 };
 use crate::catalog::{Catalog, RootLocation};
@@ -20,16 +20,17 @@ pub fn status(
     require_trusted_record(place, options)?;
     let open = open_root(place)?;
     let mut catalog = Catalog::open(&place.catalog, None)?;
-    if let Some(offline) = detect_offline(place, &open, &catalog)?.filter(|_| !options.force) {
-        return Ok(offline_outcome(offline, false));
+    if let Some(offline) = detect_offline(place, &open, &catalog, options.allowed)? {
+        return Ok(offline_outcome(offline, options.allowed, "status"));
     }
-    require_scope(place, &open, &mut catalog)?;
+    let (place, unknown_paths) = &require_parts(place, &open, &mut catalog, monitor)?;
     let mut plan = plan(place, &open, &catalog, options, Purpose::Status, false)?;
     let trusted = check_signature(place, &open, &mut catalog, options)?;
     plan.binds_claims = trusted.is_some();
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    outcome.unknown_paths = *unknown_paths;
     if let Some(trusted) = trusted {
-        trusted.conclude(&mut outcome)?;
+        trusted.conclude_over(&plan.scopes, &mut outcome, &mut catalog)?;
     }
     Ok(outcome)
 }

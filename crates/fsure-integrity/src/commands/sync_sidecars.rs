@@ -36,16 +36,27 @@ const CONFLICT: &str = "what travels with it gives another content than the reco
 
 const SOMEBODY_S: &str = "a file of this name is there and not fsure's";
 
+/// What an `update` decides about the carriers that it writes.
+#[derive(Clone, Copy)]
+pub(super) struct SidecarRules<'a> {
+    /// Findings that the user accepts.
+    pub(super) accept: &'a Accept,
+    /// Start of the run, in nanoseconds since 1970.
+    pub(super) started_ns: i64,
+    /// Count what would be written and removed, and leave it as it is.
+    pub(super) is_dry_run: bool,
+}
+
 /// Writes and removes carriers at the end of an `update`.
 pub(super) fn bring_in_line(
     root: &Root,
     catalog: &mut Catalog,
-    (accept, started_ns): (&Accept, i64),
+    rules: SidecarRules<'_>,
     monitor: &dyn ScanMonitor,
     outcome: &mut Outcome,
 ) -> Result<()> {
     let RootOptions { layout, leaving, .. } = catalog.options();
-    let mut run = SidecarSync::new(root, Some((accept, started_ns)), monitor);
+    let mut run = SidecarSync::new(root, Some(rules), monitor);
     let carriers = &mut outcome.carriers;
     for left in leaving.iter() {
         run.go(left, SidecarAction::TakeAway, catalog)?;
@@ -91,9 +102,8 @@ enum SidecarAction {
 
 struct SidecarSync<'a> {
     root: &'a Root,
-    /// Findings that the user accepts, and the start of the run in nanoseconds since
-    /// 1970; `None` in a run that only checks.
-    writes: Option<(&'a Accept, i64)>,
+    /// `None` in a run that only checks.
+    writes: Option<SidecarRules<'a>>,
     reporter: ProblemReporter<'a>,
     found: SidecarCounts,
     /// The reason why nothing can be written from this record; `None` until the record
@@ -106,11 +116,7 @@ struct SidecarSync<'a> {
 }
 
 impl<'a> SidecarSync<'a> {
-    fn new(
-        root: &'a Root,
-        writes: Option<(&'a Accept, i64)>,
-        monitor: &'a dyn ScanMonitor,
-    ) -> Self {
+    fn new(root: &'a Root, writes: Option<SidecarRules<'a>>, monitor: &'a dyn ScanMonitor) -> Self {
         Self {
             root,
             writes,
@@ -130,6 +136,10 @@ impl<'a> SidecarSync<'a> {
         if let Some(why) = self.objection.flatten() {
             outcome.record_untrusted.get_or_insert(why);
         }
+    }
+
+    fn is_dry_run(&self) -> bool {
+        self.writes.is_some_and(|rules| rules.is_dry_run)
     }
 
     fn is_going_on(&mut self) -> bool {
@@ -194,10 +204,10 @@ impl<'a> SidecarSync<'a> {
         if !contradicts(carrier, record) {
             return Ok(false);
         }
-        if let Some((accept, started_ns)) = self.writes
-            && accept.covers(path)
+        if let Some(rules) = self.writes
+            && rules.accept.covers(path)
             && let Some(StoredRow::Sound(row)) = catalog.get(path)?
-            && row.record.hashed_ns >= started_ns
+            && row.record.hashed_ns >= rules.started_ns
         {
             return Ok(false);
         }
@@ -229,7 +239,11 @@ impl<'a> SidecarSync<'a> {
             // No later run would report it.
             let making = folder.join(FOLDER_FILE_MAKING.as_bytes());
             let done = self.may_make(&making);
-            let done = done.and_then(|()| self.root.remove_small(making.as_bytes()));
+            let remove = || match self.is_dry_run() {
+                true => Ok(()),
+                false => self.root.remove_small(making.as_bytes()),
+            };
+            let done = done.and_then(|()| remove());
             if let Err(error) = done {
                 self.refused(&making, &error);
             }
@@ -270,7 +284,10 @@ impl<'a> SidecarSync<'a> {
         } else if existing.as_deref() != Some(&wanted) && self.may_write(catalog)? {
             let [name, making] = [FOLDER_FILE, FOLDER_FILE_MAKING].map(str::as_bytes);
             let done = self.may_make(&folder.join(making));
-            let write = || self.root.write_small(folder.as_bytes(), name, making, &wanted);
+            let write = || match self.is_dry_run() {
+                true => Ok(()),
+                false => self.root.write_small(folder.as_bytes(), name, making, &wanted),
+            };
             match done.and_then(|()| write()) {
                 Ok(()) => self.found.written += 1,
                 Err(error) => self.refused(&path, &error),
@@ -317,7 +334,11 @@ impl<'a> SidecarSync<'a> {
 
     fn remove(&mut self, catalog: &mut Catalog, path: &RelPath) -> Result<()> {
         if self.may_write(catalog)? {
-            match self.root.remove_small(path.as_bytes()) {
+            let removed = match self.is_dry_run() {
+                true => Ok(()),
+                false => self.root.remove_small(path.as_bytes()),
+            };
+            match removed {
                 Ok(()) => self.found.removed += 1,
                 Err(error) => self.refused(path, &error),
             }
@@ -388,6 +409,7 @@ impl<'a> SidecarSync<'a> {
             return Ok(());
         }
         let done = match aim {
+            _ if self.is_dry_run() => Ok(()),
             SidecarAction::Write => {
                 node.set_attribute(FILE_ATTRIBUTE, &write_attribute(&row.record))
             }

@@ -9,10 +9,11 @@ use fsure_os::path as os_path;
 use super::heal::refresh;
 use super::open_root::{
     OpenRoot, detect_offline, is_empty, is_recorded_root, keep_backup, lock, offline_outcome,
-    open_root, plan, reject_interrupted_heal, require_record, require_scope, root_identity,
+    open_root, plan, reject_interrupted_heal, require_parts, require_record, root_identity,
     warn_interrupted_heal, warn_of_other_root,
 };
-use super::{Options, sync_sidecars, verify_sidecars};
+use super::sync_sidecars::{self, SidecarRules};
+use super::{Options, dry_run, verify_sidecars};
 use crate::catalog::{
     Catalog, OWN_FOLDER, RootLocation, RootOptions, RootSettings, refuse_irregular_parity,
 };
@@ -67,21 +68,17 @@ pub fn update(
     reject_interrupted_heal(place)?;
     warn_interrupted_heal(place, &catalog, monitor)?;
     if catalog.is_read_only() {
-        return Err(Error::RecordNotWritten {
-            catalog: place.catalog.clone(),
-            why: "it is read-only".to_owned(),
-            hint: "'--catalog FILE' keeps the record in another place".to_owned(),
-        });
+        return Err(read_only(place));
     }
     let common = &options.common;
-    if let Some(offline) = detect_offline(place, &open, &catalog)?.filter(|_| !common.force) {
-        return Ok(offline_outcome(offline, true));
+    if let Some(offline) = detect_offline(place, &open, &catalog, common.allowed)? {
+        return Ok(offline_outcome(offline, common.allowed, "update"));
     }
-    require_scope(place, &open, &mut catalog)?;
+    let (place, unknown_paths) = &require_parts(place, &open, &mut catalog, monitor)?;
     if !is_recorded_root(&open, &catalog) && !options.only_completes {
         let consequence = "it is taken for a copy, and every file is read";
         warn_of_other_root(&open, &catalog, consequence, monitor);
-        let (volume, inode) = root_identity(place, &open);
+        let (volume, inode) = root_identity(place, &open, common.access.is_dry_run);
         catalog.bind_root(volume, inode)?;
     }
     let settings = settings(Some(catalog.settings()), options);
@@ -107,7 +104,7 @@ pub fn update(
         let adopted = verify_sidecars::adopt(place, &open, &plan.walk, &mut catalog, monitor);
         if let Err(error) = adopted {
             drop(catalog);
-            if is_made {
+            if is_made && !common.access.is_dry_run {
                 remove_new_catalog(place);
             }
             return Err(error);
@@ -115,15 +112,28 @@ pub fn update(
     }
     let started_ns = common.clock.now_ns();
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
-    if outcome.is_whole() {
+    outcome.unknown_paths = *unknown_paths;
+    if outcome.is_whole() && !common.access.is_dry_run {
         outcome.parity = keep_parity(place, &open, &mut catalog, monitor)?;
     }
     if outcome.is_whole() && !options.only_completes {
-        let decided = (&options.accept, started_ns);
-        sync_sidecars::bring_in_line(&open.root, &mut catalog, decided, monitor, &mut outcome)?;
+        let rules = SidecarRules {
+            accept: &options.accept,
+            started_ns,
+            is_dry_run: common.access.is_dry_run,
+        };
+        sync_sidecars::bring_in_line(&open.root, &mut catalog, rules, monitor, &mut outcome)?;
     }
     keep_backup(place, &mut catalog, &common.backup_folders, monitor)?;
     Ok(outcome)
+}
+
+fn read_only(place: &RootLocation) -> Error {
+    Error::RecordNotWritten {
+        catalog: place.catalog.clone(),
+        why: "it is read-only".to_owned(),
+        hint: "'--catalog FILE' keeps the record in another place".to_owned(),
+    }
 }
 
 /// Removes a new catalog after a failed run.
@@ -197,8 +207,16 @@ fn open_or_create(
     options: &UpdateOptions,
     monitor: &dyn ScanMonitor,
 ) -> Result<Catalog> {
-    if !place.is_recorded() && !options.common.force && is_empty(place, open)? {
-        return Err(Error::EmptyRoot { path: place.root.clone() });
+    if !place.is_recorded() && !options.common.allowed.empty && is_empty(place, open)? {
+        let (path, update) = (place.root.clone(), place.command("update"));
+        return Err(Error::EmptyRoot { path, update });
+    }
+    let access = options.common.access;
+    if place.is_recorded() {
+        return dry_run::open_to_write(place, access, monitor);
+    }
+    if access.is_dry_run {
+        return dry_run::new_record(place, open, settings(None, options), access, monitor);
     }
     let own_folder = place.root.join(OWN_FOLDER);
     let makes_folder = place.is_inside() && !os_path::exists(&own_folder);
@@ -209,11 +227,12 @@ fn open_or_create(
             hint: "'--catalog FILE' keeps the record in another place".to_owned(),
         })?;
     }
-    let lock = lock(&place.catalog, monitor).inspect_err(|_| {
+    let lock = lock(&place.catalog, access, monitor).inspect_err(|_| {
         if makes_folder {
             os_path::remove(&place.catalog, true);
         }
     })?;
+    // Another process may have made it meanwhile.
     if !place.is_recorded() {
         create(place, open, options).inspect_err(|_| {
             // The lock is still held: no other process is left with a file that
@@ -225,7 +244,7 @@ fn open_or_create(
 }
 
 fn create(place: &RootLocation, open: &OpenRoot, options: &UpdateOptions) -> Result<()> {
-    let root = root_identity(place, open);
+    let root = root_identity(place, open, false);
     let now_s = options.common.clock.now_s();
     Catalog::create(&place.catalog, settings(None, options), root, now_s)
 }

@@ -3,11 +3,12 @@
 //! last seen to be as recorded; where even that cannot be written, as on a
 //! read-only medium, it is said and left.
 
+use super::dry_run::open_to_write;
 use super::open_root::{
     check_signature, detect_offline, keep_backup, lock, offline_outcome, open_root, plan,
-    require_scope, require_trusted_record, warn_interrupted_heal, warn_of_other_root,
+    require_parts, require_trusted_record, warn_interrupted_heal, warn_of_other_root,
 };
-use super::{Options, sync_sidecars, verify_sidecars};
+use super::{Options, RecordAccess, sync_sidecars, verify_sidecars};
 use crate::catalog::{Catalog, RootLocation};
 use crate::model::{Outcome, ScanMonitor};
 use crate::scan::{Purpose, scan};
@@ -28,22 +29,23 @@ pub fn verify(
     }
     require_trusted_record(place, options)?;
     let open = open_root(place)?;
-    let (mut catalog, may_write) = open_catalog(place, monitor)?;
-    if let Some(offline) = detect_offline(place, &open, &catalog)?.filter(|_| !options.force) {
-        return Ok(offline_outcome(offline, false));
+    let (mut catalog, may_write) = open_catalog(place, options.access, monitor)?;
+    if let Some(offline) = detect_offline(place, &open, &catalog, options.allowed)? {
+        return Ok(offline_outcome(offline, options.allowed, "verify"));
     }
     let consequence = "it is judged as a copy, by content, size and date";
     warn_of_other_root(&open, &catalog, consequence, monitor);
-    require_scope(place, &open, &mut catalog)?;
+    let (place, unknown_paths) = &require_parts(place, &open, &mut catalog, monitor)?;
     warn_interrupted_heal(place, &catalog, monitor)?;
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, may_write)?;
     let trusted = check_signature(place, &open, &mut catalog, options)?;
     plan.binds_claims = trusted.is_some();
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    outcome.unknown_paths = *unknown_paths;
     if let Some(trusted) = trusted {
-        trusted.conclude(&mut outcome)?;
+        trusted.conclude_over(&plan.scopes, &mut outcome, &mut catalog)?;
     }
-    if outcome.is_whole() && place.scope.is_root() {
+    if outcome.is_whole() && plan.scopes.is_root() {
         sync_sidecars::look(&open.root, &mut catalog, monitor, &mut outcome)?;
     }
     keep_backup(place, &mut catalog, &options.backup_folders, monitor)?;
@@ -52,9 +54,26 @@ pub fn verify(
 
 pub(super) fn open_catalog(
     place: &RootLocation,
+    access: RecordAccess,
     monitor: &dyn ScanMonitor,
 ) -> Result<(Catalog, bool)> {
-    let (lock, why) = match lock(&place.catalog, monitor) {
+    let cannot_write = |why: &str| {
+        monitor.warn(&format!(
+            "{} cannot be written ({why}): when the files were verified is not noted",
+            place.catalog.display()
+        ));
+    };
+    if access.is_dry_run {
+        return match open_to_write(place, access, monitor) {
+            Ok(copy) => Ok((copy, true)),
+            Err(Error::RecordNotWritten { why, .. }) => {
+                cannot_write(&why);
+                Ok((Catalog::open(&place.catalog, None)?, false))
+            }
+            Err(error) => Err(error),
+        };
+    }
+    let (lock, why) = match lock(&place.catalog, access, monitor) {
         Ok(lock) => (Some(lock), String::new()),
         Err(Error::RecordNotWritten { why, .. }) => (None, why),
         Err(error) => return Err(error),
@@ -71,10 +90,7 @@ pub(super) fn open_catalog(
     let why = why.or_else(is_read_only);
     let may_write = why.is_none();
     if let Some(why) = why {
-        monitor.warn(&format!(
-            "{} cannot be written ({why}): when the files were verified is not noted",
-            place.catalog.display()
-        ));
+        cannot_write(&why);
     }
     Ok((catalog, may_write))
 }

@@ -12,7 +12,7 @@ use super::list_catalog::{ListCatalog, expected};
 use super::open_root::{open_root, plan};
 use crate::catalog::{Catalog, PageStart, RootLocation};
 use crate::manifest::ManifestSource;
-use crate::model::{Outcome, ScanMonitor};
+use crate::model::{Allowed, Outcome, ScanMonitor, Scopes};
 use crate::scan::{Purpose, scan};
 use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, RelPath, Result};
 
@@ -32,9 +32,11 @@ pub fn verify_against(
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, false)?;
     plan.is_list = true;
     // A user who names a list wants each missing file reported.
-    plan.force = true;
+    plan.allowed = Allowed::ALL;
+    // No run of this kind writes anything.
+    plan.is_dry_run = false;
     if !source.covers_all {
-        plan.walk.scope = RelPath::from_bytes(*b"data");
+        plan.scopes = Scopes::one(RelPath::from_bytes(*b"data"));
     }
     let around = around_payload(source, &mut catalog)?;
     let borders = &mut plan.walk.borders;

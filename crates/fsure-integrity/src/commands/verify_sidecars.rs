@@ -14,7 +14,9 @@ use super::sidecar_io::{ProblemReporter, read_folder_file};
 use super::{Options, list_records};
 use crate::catalog::{Catalog, OWN_CATALOG, OWN_FOLDER, RootLocation, RootSettings, StoredRow};
 use crate::manifest::{ManifestEntry, contradicts, read_attribute, read_folder};
-use crate::model::{Changes, FILE_ATTRIBUTE, FOLDER_FILE, Outcome, ScanMonitor, SidecarCounts};
+use crate::model::{
+    Allowed, Changes, FILE_ATTRIBUTE, FOLDER_FILE, Outcome, ScanMonitor, SidecarCounts,
+};
 use crate::scan::{Purpose, scan};
 use crate::tree::{Walk, WalkEvent, WalkOptions};
 use fsure_core::{Algorithm, AlgorithmSet, Clock, Error, RelPath, Result};
@@ -44,7 +46,9 @@ pub(super) fn verify(
     catalog.commit()?;
     plan.is_list = true;
     // They are in the folder: it is there, and each missing file is reported.
-    plan.force = true;
+    plan.allowed = Allowed::ALL;
+    // No run of this kind writes anything.
+    plan.is_dry_run = false;
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
     outcome.carriers = carriers;
     Ok(Some(outcome))

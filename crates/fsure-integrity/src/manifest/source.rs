@@ -1,6 +1,6 @@
 //! A list where it lies: one file, or the manifests of a bag.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use fsure_os::path as os_path;
@@ -14,7 +14,7 @@ use super::formats::ManifestFormat;
 use super::lines::Lines;
 use super::utf16::Utf16;
 use super::{bagit_manifest, chkbit, hashdeep, json, mhl, mtree, sfv, sums};
-use fsure_core::{Algorithm, Error, IoContext as _, Monitor, Result};
+use fsure_core::{Algorithm, Error, IoContext as _, Monitor, Result, copy_stream};
 
 /// Number of bytes of a list that are read to recognise its form.
 const HEAD: usize = 1 << 16;
@@ -203,13 +203,7 @@ fn of_stream(
     if format == Some(ManifestFormat::Cshatag) {
         return Err(no_folder(path));
     }
-    let copied = input::copy_stream(path, &|| monitor.stop_requested().is_some());
-    let copy = match (copied, monitor.stop_requested()) {
-        (Err(error), Some(code)) if error.kind() == ErrorKind::Interrupted => {
-            return Err(Error::Interrupted(code));
-        }
-        (copied, _) => copied.context("read", path)?,
-    };
+    let copy = copy_stream(path, monitor)?;
     let format = match format {
         Some(format) => format,
         None => recognise(b"", &head(copy.clone(), path)?),

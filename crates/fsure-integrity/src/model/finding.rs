@@ -64,6 +64,8 @@ pub struct Finding {
     pub reason: Option<String>,
     /// True if the catalog now holds what was found.
     pub recorded_now: bool,
+    /// True if that catalog is the copy of a dry run, so that the record is as before.
+    pub is_dry_run: bool,
     /// The evidence for the verdict.
     pub basis: Basis,
     /// Damage of the file that an earlier run found and that is not settled.
@@ -86,6 +88,7 @@ impl Finding {
             unreadable: Vec::new(),
             reason,
             recorded_now: false,
+            is_dry_run: false,
             basis: Basis::Stat,
             known_damage: None,
         }

@@ -14,6 +14,7 @@ mod outcome;
 mod parity_outcome;
 mod record;
 mod scan_monitor;
+mod scopes;
 mod scrub_summary;
 mod sidecar;
 pub mod verdict;
@@ -32,11 +33,13 @@ pub use metadata::{
 };
 pub use name_mismatch::{NameMismatch, folded, nfc};
 pub use outcome::{
-    BytesByReadMode, ExcludedRecords, GRAVE_FINDINGS_MAX, Offline, Outcome, StopReason, ToAccept,
+    Allowed, BytesByReadMode, ExcludedRecords, GRAVE_FINDINGS_MAX, Offline, Outcome, StopReason,
+    ToAccept,
 };
 pub use parity_outcome::{ParityUpdate, ProtectOutcome};
 pub use record::{Record, is_in_the_future};
 pub use scan_monitor::{CurrentFile, OWN_PROGRESS_MIN, Progress, ScanMonitor, percent};
+pub use scopes::Scopes;
 pub use scrub_summary::ScrubSummary;
 pub use sidecar::{
     FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, SidecarCounts, SidecarKind, SidecarKinds,

@@ -75,6 +75,47 @@ pub enum Offline {
     },
 }
 
+impl Offline {
+    /// The option with which the run goes on.
+    pub fn option(&self) -> &'static str {
+        match self {
+            Self::OtherFileSystem { .. } => Allowed::OTHER_DISK_OPTION,
+            Self::Empty => Allowed::EMPTY_OPTION,
+            Self::MostlyMissing { .. } => Allowed::MISSING_OPTION,
+        }
+    }
+}
+
+/// States of a root in which a run goes on, although it may not be the root that was recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// Nothing is there.
+    pub empty: bool,
+    /// It is another file system than the recorded one.
+    pub other_disk: bool,
+    /// Most of what was recorded is gone.
+    pub missing: bool,
+}
+
+impl Allowed {
+    /// All of them.
+    pub const ALL: Self = Self { empty: true, other_disk: true, missing: true };
+
+    const EMPTY_OPTION: &str = "--allow-empty";
+    const OTHER_DISK_OPTION: &str = "--allow-other-disk";
+    const MISSING_OPTION: &str = "--allow-missing";
+
+    /// The options with which a command allows them.
+    pub fn options(self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            (self.empty, Self::EMPTY_OPTION),
+            (self.other_disk, Self::OTHER_DISK_OPTION),
+            (self.missing, Self::MISSING_OPTION),
+        ];
+        all.into_iter().filter(|(is_allowed, _)| *is_allowed).map(|(_, option)| option)
+    }
+}
+
 /// The reason why a run ended before its work was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopReason {
@@ -135,6 +176,8 @@ pub const GRAVE_FINDINGS_MAX: usize = 10_000;
 /// The results of a run over one root.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
+    /// Name of the command.
+    pub command: &'static str,
     /// Files by verdict. A folder that could not be listed counts here too,
     /// since it stands for the files in it that the run could not find.
     pub files: VerdictCounts,
@@ -174,6 +217,8 @@ pub struct Outcome {
     pub recorded_left_out: ExcludedRecords,
     /// Folders that had a record of their own and are not there any more.
     pub absent_roots: Vec<RelPath>,
+    /// Paths that the run was for and that neither exist nor are recorded.
+    pub unknown_paths: u64,
     /// Tombstones that were dropped.
     pub forgotten: u64,
     /// Blocks that differ from their recorded value.
@@ -213,6 +258,8 @@ pub struct Outcome {
     pub grave_omitted: u64,
     /// The reason why the root was not judged; `None` if it was.
     pub offline: Option<Offline>,
+    /// States of the root in which the run was to go on.
+    pub allowed: Allowed,
     /// The reason why the run ended early; `None` if it did not.
     pub stopped: Option<StopReason>,
     /// Recorded files that a run which ended early has not judged, if it was to
@@ -235,6 +282,9 @@ pub struct Outcome {
     /// True if the run may write the record (`update`), so that what it has
     /// recorded is no longer a difference.
     pub is_update: bool,
+    /// True if the run worked on a copy of the record, so that nothing of what it has
+    /// recorded stays.
+    pub is_dry_run: bool,
     /// Further results of a scrub; `None` for any other run.
     pub scrub: Option<ScrubSummary>,
 }
@@ -368,6 +418,7 @@ impl Outcome {
             || !self.absent_roots.is_empty()
             || self.recorded_left_out.by_border > 0
             || self.unusable_entries > 0
+            || self.unknown_paths > 0
             || carriers.refused > 0
             || self.healing.is_some_and(|healing| healing.is_unfinished)
             || self.scrub.as_ref().is_some_and(ScrubSummary::is_incomplete)

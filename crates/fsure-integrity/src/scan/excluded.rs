@@ -3,7 +3,7 @@
 
 use super::path_result::PathResult;
 use crate::catalog::StoredRow;
-use crate::model::{DateRules, Observation, RecordState, judge};
+use crate::model::{DateRules, Observation, RecordState, Scopes, judge};
 use crate::tree::ExcludeReason;
 use fsure_core::RelPath;
 
@@ -33,10 +33,10 @@ pub(super) struct NestedRoots {
 }
 
 impl NestedRoots {
-    /// Returns those below a scope that were recorded and are gone: their disk might not
+    /// Returns those below the scopes that were recorded and are gone: their disk might not
     /// be mounted, and nothing else would report that.
-    pub(super) fn absent<'a>(&'a self, scope: &'a RelPath) -> impl Iterator<Item = &'a RelPath> {
-        let is_absent = |path: &&RelPath| path.is_within(scope) && !self.found.contains(path);
+    pub(super) fn absent<'a>(&'a self, scopes: &'a Scopes) -> impl Iterator<Item = &'a RelPath> {
+        let is_absent = |path: &&RelPath| scopes.contains(path) && !self.found.contains(path);
         self.known.iter().filter(is_absent)
     }
 

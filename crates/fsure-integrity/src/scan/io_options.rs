@@ -41,8 +41,9 @@ pub const DEPTH_MAX: usize = RING_READS_MAX;
 impl IoOptions {
     /// Parses a timeout as the user writes it. The error describes the valid form.
     pub fn parse_timeout(text: &str) -> Result<Duration, String> {
-        let time = units::parse_span(text).filter(|time| *time >= Duration::from_secs(1));
-        time.ok_or_else(|| "a time of at least 1s, such as 90s, 5m or 1h".to_owned())
+        const FORM: &str = "a time of at least 1s, such as 90s, 5m or 1h";
+        let time = units::span_option(text, FORM)?;
+        if time < Duration::from_secs(1) { Err(FORM.to_owned()) } else { Ok(time) }
     }
 }
 
@@ -105,22 +106,23 @@ impl RateLimiter {
     pub fn parse(text: &str) -> Result<u64, String> {
         let size = text.strip_suffix("/s").unwrap_or(text).trim();
         // 200 would be 200 bytes, at which a disk takes years.
-        if !size.is_empty() && size.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-            return Err(format!("without a unit, it would be bytes: say {size}MiB/s or {size}B/s"));
-        }
-        let rate = units::parse_size(size).filter(|rate| *rate > 0);
-        rate.ok_or_else(|| "a size with its unit, such as 200MiB/s or 50MB/s".to_owned())
+        let unit = || format!("without a unit it would be bytes: say {size}MiB/s or {size}B/s");
+        units::parse_size(size).ok_or_else(|| match units::is_bare_number(size) {
+            true => unit(),
+            false => "a size with its unit, such as 200MiB/s or 50MB/s, or 0".to_owned(),
+        })
     }
 
-    /// So many bytes in a second; `None` for no limit.
+    /// So many bytes in a second; `None` or 0 for no limit.
     pub fn new(bytes_per_second: Option<u64>) -> Self {
+        let bytes_per_second = bytes_per_second.filter(|rate| *rate > 0);
         Self { bytes_per_second, free_at: Mutex::new(Instant::now()) }
     }
 
     /// Reserves so many bytes and returns the time at which their read may
     /// begin; `None` for at once.
     pub(super) fn begin_at(&self, bytes: u64) -> Option<Instant> {
-        let rate = self.bytes_per_second?.max(1);
+        let rate = self.bytes_per_second?;
         let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
         let begin = (*free_at).max(Instant::now());
         *free_at = begin + Duration::from_secs_f64(bytes as f64 / rate as f64);
@@ -153,7 +155,8 @@ mod tests {
             ("200", None),
             ("200/s", None),
             ("0.5", None),
-            ("0MiB/s", None),
+            ("0MiB/s", Some(0)),
+            ("0", Some(0)),
             ("/s", None),
             ("", None),
         ] {

@@ -72,12 +72,12 @@ use fsure_os::read::ReadMode;
 use fsure_os::root_dir::Root;
 
 use crate::catalog::{Catalog, OWN_CATALOG};
-use crate::model::{MetadataFields, Outcome, ScanMonitor};
+use crate::model::{Allowed, MetadataFields, Outcome, ScanMonitor, Scopes};
 use crate::tree::WalkOptions;
 pub use compare_blocks::are_proven;
 use driver::ScanDriver;
 pub use entry_builder::EntryBuilder;
-use fsure_core::{Clock, Result};
+use fsure_core::{Clock, RelPath, Result};
 pub use io_options::{DEPTH_MAX, IoOptions, RateLimiter, THREADS_MAX};
 use progress_estimate::Estimate;
 use reader_context::ReadCounters;
@@ -116,7 +116,9 @@ pub const LISTED_SIZE: i64 = 2;
 pub struct ScanPlan {
     /// The root.
     pub root: Arc<Root>,
-    /// Part of the root to walk, what to leave out, and the borders.
+    /// The parts of the root to judge.
+    pub scopes: Scopes,
+    /// What to leave out, and the borders; it is walked scope by scope.
     pub walk: WalkOptions,
     /// Purpose of the run.
     pub purpose: Purpose,
@@ -138,10 +140,12 @@ pub struct ScanPlan {
     pub is_list: bool,
     /// Metadata that is compared and recorded.
     pub meta: MetadataFields,
-    /// Go on although the root looks offline.
-    pub force: bool,
+    /// States of the root in which the run goes on; here it matters that most is missing.
+    pub allowed: Allowed,
     /// Report paths that are OK to the monitor, too.
     pub report_ok: bool,
+    /// True if the catalog is a copy, so that nothing of what is recorded stays.
+    pub is_dry_run: bool,
     /// Source of the time.
     pub clock: Clock,
     /// Verify only what is due, as far as a budget goes.
@@ -157,6 +161,7 @@ impl ScanPlan {
         walk.borders.catalog_in_root = OWN_CATALOG;
         Self {
             root,
+            scopes: Scopes::one(walk.scope.clone()),
             walk,
             command: match &purpose {
                 Purpose::Status => "status",
@@ -173,18 +178,27 @@ impl ScanPlan {
             binds_claims: false,
             is_list: false,
             meta: MetadataFields::default(),
-            force: false,
+            allowed: Allowed::default(),
             report_ok: false,
+            is_dry_run: false,
             clock: Clock::default(),
             scrub: None,
         }
     }
 
-    /// Returns true if the scope is a single file, for which "more than half is
-    /// gone" would mean nothing.
-    fn is_single_file(&self) -> bool {
-        let stat = self.root.stat(self.walk.scope.as_bytes());
-        !self.walk.scope.is_root() && !stat.is_ok_and(|stat| stat.kind == fsure_os::Kind::Folder)
+    /// Returns true if there is no folder among the scopes: for single files, "more than half
+    /// is gone" would mean nothing.
+    fn is_of_files(&self) -> bool {
+        let is_folder = |path: &RelPath| {
+            let stat = self.root.stat(path.as_bytes());
+            stat.is_ok_and(|stat| stat.kind == fsure_os::Kind::Folder)
+        };
+        !self.scopes.is_root() && !self.scopes.iter().any(is_folder)
+    }
+
+    /// The walks over the scopes, one after the other.
+    fn walks(&self) -> impl Iterator<Item = WalkOptions> {
+        self.scopes.iter().map(|scope| WalkOptions { scope: scope.clone(), ..self.walk.clone() })
     }
 }
 

@@ -6,8 +6,8 @@
 use super::Purpose;
 use super::path_result::PathResult;
 use crate::catalog::{Catalog, RedatedFiles};
-use crate::model::{EntryKind, Verdict};
-use fsure_core::{RelPath, Result};
+use crate::model::{EntryKind, Scopes, Verdict};
+use fsure_core::Result;
 
 /// The meaning of another date of a file that has another content of the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,10 @@ pub(super) struct MtimeReliability {
     redated: RedatedCount,
     /// True if the count goes on where an update that was cut off came to.
     is_update: bool,
+    /// What updates of the scope that were cut off had counted when this run began.
+    carried: u64,
+    /// True if the count was kept for the case that this run is cut off.
+    has_kept: bool,
 }
 
 impl MtimeReliability {
@@ -62,45 +66,56 @@ impl MtimeReliability {
             new_dates: NewDates::Explain,
             redated: RedatedCount::default(),
             is_update: matches!(purpose, Purpose::Update(_)),
+            carried: 0,
+            has_kept: false,
         }
     }
 
-    /// Begins to count. `are_many` is true if so many files have another date
+    /// Begins to count. Several scopes are counted with the folder around them, which makes an
+    /// edit rather doubtful than believed. `are_many` is true if so many files have another date
     /// that they might be most; a part of a tree is not sampled. An update goes
     /// on where one that was cut off came to.
     pub(super) fn begin(
         &mut self,
         catalog: &Catalog,
-        scope: &RelPath,
+        scopes: &Scopes,
         are_many: bool,
     ) -> Result<()> {
         let carried = match self.is_update {
-            true => catalog.redated_counts().of(scope)?,
+            true => catalog.redated_counts().of(&scopes.around())?,
             false => RedatedFiles::default(),
         };
         self.redated.same_content += carried.within;
+        self.carried = carried.within;
         self.redated.around = carried.around;
-        if are_many || carried != RedatedFiles::default() || !scope.is_root() {
+        if are_many || carried != RedatedFiles::default() || !scopes.is_root() {
             self.new_dates = NewDates::InDoubt;
         }
         Ok(())
     }
 
     /// Keeps the count for the update that goes on if this one is cut off.
-    pub(super) fn keep(&self, catalog: &mut Catalog, scope: &RelPath) -> Result<()> {
+    pub(super) fn keep(&mut self, catalog: &mut Catalog, scopes: &Scopes) -> Result<()> {
         if !self.is_update || self.new_dates == NewDates::Explain {
             return Ok(());
         }
-        catalog.redated_counts_mut().set(scope, self.redated.same_content)
+        self.has_kept = true;
+        catalog.redated_counts_mut().set(&scopes.around(), self.redated.same_content)
     }
 
-    /// Ends the counting: nothing is left that an update could go on with.
-    pub(super) fn end(&mut self, catalog: &mut Catalog, scope: &RelPath) -> Result<()> {
+    /// Ends the counting: nothing is left that an update could go on with. After an update of
+    /// several scopes, what updates of the folder around them have left is there again.
+    pub(super) fn end(&mut self, catalog: &mut Catalog, scopes: &Scopes) -> Result<()> {
         self.new_dates = NewDates::Explain;
         if !self.is_update {
             return Ok(());
         }
-        catalog.redated_counts_mut().finish(scope, self.redated.same_content)
+        let scope = scopes.around();
+        match scopes.is_one() {
+            true => catalog.redated_counts_mut().finish(&scope, self.redated.same_content),
+            false if self.has_kept => catalog.redated_counts_mut().restore(&scope, self.carried),
+            false => Ok(()),
+        }
     }
 
     /// Counts a file for the rule, which may decide it. `files` is the number of files

@@ -170,6 +170,7 @@ impl PathResult {
             name_mismatch: self.name_mismatch,
             meta: self.meta.clone(),
             recorded_now,
+            is_dry_run: false,
             basis: self.basis,
             known_damage: self.open_damage(),
         }

@@ -27,11 +27,12 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Stats the sampled files of the scope.
+    /// Stats the sampled files of the scopes.
     pub(super) fn look(plan: &ScanPlan, catalog: &Catalog, files: &[SampledFile]) -> Self {
-        let scope = &plan.walk.scope;
         let mut sample = Self { files: files.len(), ..Self::default() };
-        for SampledFile { path, entry } in files.iter().filter(|file| file.path.is_within(scope)) {
+        for SampledFile { path, entry } in
+            files.iter().filter(|file| plan.scopes.contains(&file.path))
+        {
             match plan.root.stat(path.as_bytes()) {
                 Err(error) => sample.gone += usize::from(is_gone(&error)),
                 Ok(stat) => {
@@ -113,26 +114,27 @@ pub(super) fn count_gone(
     }
     let mut waiting = MoveCandidates::new()?;
     count_missing(plan, catalog, &mut |record| waiting.depart(record, true, None))?;
-    let mut options = plan.walk.clone();
-    options.borders.places = LocateFiles::No;
-    options.listers = 1;
     let mut entries = EntryBuilder::default();
-    for step in Walk::start(Arc::clone(&plan.root), options)? {
-        if monitor.stop_requested().is_some() {
-            break;
-        }
-        let WalkEvent::Entry(path, stat, device) = step? else { continue };
-        if stat.kind != Kind::File {
-            continue;
-        }
-        let entry = entries.entry(&plan.root, catalog, &path, &stat, device)?;
-        let stored = catalog.get(&path)?;
-        let granularity_ns = granularity_ns(catalog, stored.as_ref(), &entry);
-        if matches!(known(stored.as_ref(), &entry, granularity_ns), RecordState::Nothing) {
-            waiting.arrive(&path, &entry, device)?;
+    for mut options in plan.walks() {
+        options.borders.places = LocateFiles::No;
+        options.listers = 1;
+        for step in Walk::start(Arc::clone(&plan.root), options)? {
+            if monitor.stop_requested().is_some() {
+                break;
+            }
+            let WalkEvent::Entry(path, stat, device) = step? else { continue };
+            if stat.kind != Kind::File {
+                continue;
+            }
+            let entry = entries.entry(&plan.root, catalog, &path, &stat, device)?;
+            let stored = catalog.get(&path)?;
+            let granularity_ns = granularity_ns(catalog, stored.as_ref(), &entry);
+            if matches!(known(stored.as_ref(), &entry, granularity_ns), RecordState::Nothing) {
+                waiting.arrive(&path, &entry, device)?;
+            }
         }
     }
-    pair_name_mismatches(&mut waiting, catalog, &plan.walk.scope)?;
+    pair_name_mismatches(&mut waiting, catalog, &plan.scopes.around())?;
     waiting.pair_by_identity()?;
     let gone = waiting.files_gone()?;
     Ok(GoneFiles { gone, elsewhere: missing.saturating_sub(gone) })
@@ -153,7 +155,7 @@ fn count_missing(
         after = last.path().as_bytes().to_vec();
         let files = page.iter().filter_map(|stored| match stored {
             StoredRow::Sound(row)
-                if row.is_live_file() && row.record.path.is_within(&plan.walk.scope) =>
+                if row.is_live_file() && plan.scopes.contains(&row.record.path) =>
             {
                 Some(&row.record)
             }

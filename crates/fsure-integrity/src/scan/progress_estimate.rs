@@ -109,7 +109,7 @@ impl Remaining {
 
 /// Returns true if a run judges a whole record, which then gives the bytes to judge.
 pub(super) fn judges_all(plan: &ScanPlan) -> bool {
-    plan.walk.scope.is_root() && plan.purpose == Purpose::Verify && plan.scrub.is_none()
+    plan.scopes.is_root() && plan.purpose == Purpose::Verify && plan.scrub.is_none()
 }
 
 /// Counts the bytes to judge while reading has begun, if no record gives them.
@@ -126,8 +126,7 @@ pub(super) fn count_ahead(
         estimate.add(size);
         !meter.is_stopped()
     };
-    if !each_file_size(&plan.root, &plan.walk, &mut take) {
-        return;
+    if plan.walks().all(|walk| each_file_size(&plan.root, &walk, &mut take)) {
+        estimate.finish();
     }
-    estimate.finish();
 }

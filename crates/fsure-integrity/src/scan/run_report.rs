@@ -30,8 +30,11 @@ impl<'a> RunReport<'a> {
         Self {
             monitor,
             outcome: Outcome {
+                command: plan.command,
                 is_update: matches!(plan.purpose, Purpose::Update(_)),
                 is_against_list: plan.is_list,
+                is_dry_run: plan.is_dry_run,
+                allowed: plan.allowed,
                 ..Outcome::default()
             },
             changes: Changes::default(),
@@ -92,7 +95,8 @@ impl<'a> RunReport<'a> {
     }
 
     /// Reports a finding and counts it.
-    pub(super) fn add(&mut self, finding: Finding) {
+    pub(super) fn add(&mut self, mut finding: Finding) {
+        finding.is_dry_run = self.outcome.is_dry_run;
         self.monitor.finding(&finding);
         if finding.recorded_now && finding.kind == EntryKind::File {
             self.changes.add(&finding);

@@ -84,7 +84,7 @@ impl ScrubQueue {
         rules: &ScrubRules,
         state: &mut ScrubState<'_, '_>,
     ) -> Result<u64> {
-        let (recorder, scope) = (&mut *state.recorder, &state.plan.walk.scope);
+        let (recorder, scope) = (&mut *state.recorder, &state.plan.scopes.around());
         let now_s = recorder.time().now_s();
         let age_s = rules.max_age.map_or(0, |age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
         let due =

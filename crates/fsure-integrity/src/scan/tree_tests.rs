@@ -22,7 +22,7 @@ use super::reader_thread::ReaderEvent;
 use super::scrub_budget::Deadline;
 use super::{ContentSource, IoOptions, Purpose, ScanPlan, UpdateRules};
 use crate::catalog::{Catalog, PageStart, RootSettings, StoredRow};
-use crate::model::{Finding, Record, ScanMonitor, VerdictCounts};
+use crate::model::{Allowed, Finding, Record, ScanMonitor, VerdictCounts};
 use fsure_core::{AlgorithmSet, Clock, Monitor, RelPath};
 
 /// Names of files; two of them differ by case only, as after a copy from macOS.
@@ -216,7 +216,7 @@ fn plan(root: Arc<Root>, purpose: Purpose, now_ns: i64, how: Circumstances) -> S
         reads_from: ContentSource::Cache,
         effort,
         may_write: true,
-        force: true,
+        allowed: Allowed::ALL,
         report_ok: true,
         clock: Clock::from_fn(move || now_ns),
         ..plan

@@ -48,14 +48,15 @@ pub(super) struct VerifiedSequence {
 
 impl VerifiedSequence {
     /// Creates that of a run which reads every recorded file that it comes by, in the order of
-    /// paths, and notes that it did; `None` for other runs.
+    /// paths, and notes that it did; `None` for other runs. A selection of files has none: it
+    /// passes over recorded paths, and a range would claim those, too.
     pub(super) fn of(plan: &ScanPlan) -> Option<Self> {
         let reads_all = match &plan.purpose {
             Purpose::Status => false,
             Purpose::Verify => plan.scrub.is_none(),
             Purpose::Update(rules) => rules.full && !rules.only_completes,
         };
-        (reads_all && plan.may_write && !plan.is_list).then(Self::default)
+        (reads_all && plan.may_write && !plan.is_list && plan.scopes.is_one()).then(Self::default)
     }
 
     /// Adds the next recorded file in the order of paths.

@@ -51,6 +51,12 @@ impl Patterns {
         })
     }
 
+    /// Refuses lines that are no patterns, by the name of the file that they are in.
+    pub fn require_valid(lines: &[String], source: &str) -> Result<()> {
+        let lines = lines.iter().map(String::as_str);
+        PatternLayer::parse(lines, RelPath::root(), None, source).map(drop)
+    }
+
     /// These patterns and those of a pattern file in `folder`.
     pub fn with_file(&self, folder: &RelPath, text: &str) -> Result<Self> {
         let file = folder.join(IGNORE_FILE.as_bytes());

@@ -51,7 +51,8 @@ impl WalkOptions {
 
 /// A walk under way: an iterator over its steps.
 pub struct Walk {
-    listers: ListerPool,
+    /// `None` if the scope is not a folder.
+    listers: Option<ListerPool>,
     /// Items of the scope itself that are left to report, the last first.
     first: Vec<ListingItem>,
     /// Items of each folder on the way down that are left to report.
@@ -65,15 +66,16 @@ impl Walk {
     pub fn start(root: Arc<Root>, options: WalkOptions) -> Result<Self> {
         let (first, task) = first_items(&root, &options);
         let WalkOptions { borders, listers, timeout, .. } = options;
-        let listers = ListerPool::start(root, borders, timeout, listers, task)?;
+        let start = |task| ListerPool::start(root, borders, timeout, listers, Some(task));
+        let listers = task.map(start).transpose()?;
         Ok(Self { listers, first, frames: Vec::new(), awaited: None })
     }
 
     /// The next step, `None` at the end; `Pending` where it does not come soon.
     pub fn poll(&mut self) -> Poll<Option<Result<WalkEvent>>> {
         loop {
-            if let Some(folder) = self.awaited.take() {
-                match self.listers.take(&folder) {
+            if let (Some(folder), Some(listers)) = (self.awaited.take(), &self.listers) {
+                match listers.take(&folder) {
                     Poll::Pending => {
                         self.awaited = Some(folder);
                         return Poll::Pending;
@@ -103,7 +105,7 @@ impl Walk {
 
     /// Returns true if so many folders were given up that the storage has to be given up.
     pub fn is_silent(&self) -> bool {
-        self.listers.are_silent()
+        self.listers.as_ref().is_some_and(ListerPool::are_silent)
     }
 }
 

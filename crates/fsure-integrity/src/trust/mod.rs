@@ -18,7 +18,7 @@ pub(crate) use seen_chains::SeenChains;
 pub(crate) use statement::{Statement, head, statement, unhex};
 
 use crate::catalog::{Catalog, Claimed, RootLocation};
-use crate::model::{Outcome, SignatureInfo};
+use crate::model::{Outcome, Scopes, SignatureInfo};
 use fsure_core::digest::hex;
 use fsure_core::{Error, Result};
 
@@ -29,6 +29,8 @@ pub struct SignedBy {
     pub key: Verifier,
     /// The oldest state of the record that is accepted.
     pub not_before: RollbackCheck,
+    /// Remember nothing, and make no memory.
+    pub is_dry_run: bool,
 }
 
 /// The criterion that detects a record that was rolled back.
@@ -106,6 +108,7 @@ impl SignedBy {
                 Some("its newest statement is not the one that was asked for".to_owned())
             }
             RollbackCheck::AtLeast(_) | RollbackCheck::Head(_) => None,
+            RollbackCheck::Remembered(file) if self.is_dry_run && !os_path::exists(file) => None,
             RollbackCheck::Remembered(file) => {
                 let asked = SeenChains::open(file)
                     .and_then(|memory| memory.objection(&place_of(place), &self.key, Some(chain)));
@@ -116,6 +119,20 @@ impl SignedBy {
 }
 
 impl Trusted<'_> {
+    /// Completes the check after a run: with the rows that it came by, or if it was for a
+    /// selection, which does not come by all of them, with those that are there now.
+    pub(crate) fn conclude_over(
+        self,
+        scopes: &Scopes,
+        outcome: &mut Outcome,
+        catalog: &mut Catalog,
+    ) -> Result<()> {
+        match scopes.is_one() {
+            true => self.conclude(outcome),
+            false => self.conclude_again(outcome, catalog),
+        }
+    }
+
     /// A run that does not come by every row has the record looked at once more,
     /// with the rows as they are in `again`.
     pub(crate) fn conclude_again(self, outcome: &mut Outcome, again: &mut Catalog) -> Result<()> {
@@ -137,7 +154,9 @@ impl Trusted<'_> {
         if outcome.record_untrusted.is_some() {
             return Ok(());
         }
-        if let RollbackCheck::Remembered(file) = &self.by.not_before {
+        if let RollbackCheck::Remembered(file) = &self.by.not_before
+            && !self.by.is_dry_run
+        {
             remember(file, self.place, &self.by.key, &self.chain)?;
         }
         outcome.signed = Some(signed(&self.chain, self.by.key.id()));
@@ -189,7 +208,7 @@ pub(crate) fn refused(place: &RootLocation, why: String) -> Error {
         why,
         hint: format!(
             "nothing was judged. '{}' shows what was recorded and signed; if all of it is known \
-             to be right, '{} --sign KEY' signs it. An old copy is judged with '--at-least N'",
+             to be right, '{} --sign KEY' signs it. An old copy is judged with '--min-generation N'",
             place.command("log"),
             place.command("seal")
         ),
@@ -201,7 +220,8 @@ pub(crate) fn forgetful(file: &std::path::Path, why: String) -> Error {
     Error::RecordUntrusted {
         catalog: file.to_owned(),
         why: format!("what was signed before is not known ({why})"),
-        hint: "'--head DIGEST' or '--at-least N' says what to expect, and asks no memory"
-            .to_owned(),
+        hint:
+            "'--expect-head DIGEST' or '--min-generation N' says what to expect, and asks no memory"
+                .to_owned(),
     }
 }

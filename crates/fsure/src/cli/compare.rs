@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use crate::report::{RootPaths, compare as report, last_word};
-use clap::Args;
+use clap::{Args, ValueHint};
 use fsure_core::ExitCode;
 use fsure_integrity::manifest::ManifestFormat;
 use fsure_integrity::{CompareSide, Options, compare};
 
 use super::OutputArgs;
-use super::export::any_format;
+use super::choices::any_format;
 use super::io_args::EffortArgs;
 use super::user_dirs::ACCEPT_UNSIGNED;
 
@@ -23,16 +23,16 @@ use super::user_dirs::ACCEPT_UNSIGNED;
 pub(crate) struct CompareArgs {
     /// A folder, the catalog of one, or a list by another program ('-' is standard
     /// input)
-    #[arg(value_name = "HERE")]
+    #[arg(value_name = "HERE", value_hint = ValueHint::AnyPath)]
     here: PathBuf,
     /// Another folder, catalog or list, to compare it with
-    #[arg(value_name = "THERE")]
+    #[arg(value_name = "THERE", value_hint = ValueHint::AnyPath)]
     there: PathBuf,
     /// Compare the records only; read neither of the trees
     #[arg(long)]
     records: bool,
     /// Format of a list, if its content does not show it
-    #[arg(long, value_name = "FORMAT", value_parser = any_format)]
+    #[arg(long, value_name = "FORMAT", value_parser = any_format(), ignore_case = true)]
     format: Option<ManifestFormat>,
     #[command(flatten)]
     effort: EffortArgs,

@@ -21,10 +21,11 @@ use fsure_simdrive::files::Mode;
 use fsure_simdrive::{Behavior, CutVariant, Latency};
 
 use super::OutputArgs;
+use super::choices::workload;
+use super::crash_matrix;
 use super::crash_serve::ServeArgs;
 use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
-use super::{crash_matrix, workload};
 
 /// Run a program on a simulated drive, cut its power, and check it
 ///
@@ -47,7 +48,8 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_enum, value_name = "FS", value_delimiter = ',')]
     fs: Vec<System>,
     /// Run this built-in program, and its check; docs/crash.md lists them
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = workload::named,
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = workload(),
+          ignore_case = true,
           conflicts_with_all = ["command", "check"])]
     workload: Vec<&'static Workload>,
     /// Print a table of all workloads, or those named, on all file systems and
@@ -159,7 +161,7 @@ enum DriveFailure {
 }
 
 fn size(text: &str) -> std::result::Result<u64, String> {
-    let size = units::parse_size(text).ok_or("a size such as 512M or 2G")?;
+    let size = units::size_option(text, "a size such as 512M or 2G")?;
     if size > SIZE_MAX {
         return Err(format!("at most {} GiB: it is held in memory", SIZE_MAX >> 30));
     }
@@ -167,7 +169,7 @@ fn size(text: &str) -> std::result::Result<u64, String> {
 }
 
 fn time(text: &str) -> std::result::Result<Duration, String> {
-    units::parse_span(text).ok_or_else(|| "a time such as 1s or 0.5s".to_owned())
+    units::span_option(text, "a time such as 1s or 0.5s")
 }
 
 /// Runs the command.

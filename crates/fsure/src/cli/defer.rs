@@ -48,7 +48,7 @@ enum Choice {
 }
 
 fn time(text: &str) -> std::result::Result<Duration, String> {
-    units::parse_span(text).ok_or_else(|| "a time such as 1s or 200ms".to_owned())
+    units::span_option(text, "a time such as 1s or 200ms")
 }
 
 /// Runs the command.

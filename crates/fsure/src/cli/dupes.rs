@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use crate::report::dupes as report;
-use clap::Args;
+use clap::{Args, ValueHint};
 use fsure_core::{ExitCode, Result};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::model::Duplicates;
 use fsure_integrity::{Options, dupes};
 
 use super::OutputArgs;
+use super::headings::RECORD;
 use super::io_args::EffortArgs;
 use super::screen::Screen;
 
@@ -23,10 +24,10 @@ use super::screen::Screen;
 pub(crate) struct DupesArgs {
     /// Folders, recorded or not; each belongs to the nearest root above it that
     /// has a record [default: the current folder]
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
     /// Use the record in FILE instead of PATH/.fsure/catalog.db
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
     catalog: Option<PathBuf>,
     #[command(flatten)]
     effort: EffortArgs,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::report::import_export;
-use clap::Args;
+use clap::{Args, ValueHint};
 use fsure_core::{ExitCode, Result};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::manifest::ManifestFormat;
@@ -11,6 +11,9 @@ use fsure_integrity::{ExportTarget, Exported, Options, export};
 use fsure_os::output::Destination;
 
 use super::OutputArgs;
+use super::access_args::NoWaitArgs;
+use super::choices::written_format;
+use super::headings::{OUTPUT, RECORD};
 use super::io_args::EffortArgs;
 use super::screen::Screen;
 
@@ -22,29 +25,23 @@ use super::screen::Screen;
 #[derive(Args)]
 pub(crate) struct ExportArgs {
     /// A folder or file that is recorded; names in the list are relative to it
-    #[arg(value_name = "PATH", default_value = ".")]
+    #[arg(value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
     path: PathBuf,
     /// The record is in FILE instead of PATH/.fsure/catalog.db
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
     catalog: Option<PathBuf>,
     #[command(flatten)]
+    wait: NoWaitArgs,
+    #[command(flatten)]
     effort: EffortArgs,
-    /// Format of the list: sha256sums, sha512sums, b3sum, hashdeep, bagit, ascmhl,
-    /// mtree, json
-    #[arg(long, value_parser = format)]
+    /// Format of the list
+    #[arg(long, value_parser = written_format(), ignore_case = true, help_heading = OUTPUT)]
     format: ManifestFormat,
     /// Write to FILE instead of standard output ('-'); for bagit and ascmhl, which
     /// are several files, to a folder
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath,
+          help_heading = OUTPUT)]
     output: Option<PathBuf>,
-}
-
-fn format(name: &str) -> std::result::Result<ManifestFormat, String> {
-    let known = || ManifestFormat::ALL.into_iter().filter(|format| format.is_written());
-    known().find(|format| format.name() == name).ok_or_else(|| {
-        let names: Vec<_> = known().map(ManifestFormat::name).collect();
-        format!("known are {}", names.join(", "))
-    })
 }
 
 /// Runs the command.
@@ -66,6 +63,7 @@ impl ExportArgs {
     fn run(&self, screen: &Screen, output: &OutputArgs) -> Result<Exported> {
         let place = locate(&self.path, self.catalog.as_deref())?;
         let options = Options {
+            access: self.wait.access(),
             effort: self.effort.effort(&output.user),
             backup_folders: output.user.backup.clone(),
             ..Options::default()
@@ -94,12 +92,4 @@ impl ExportArgs {
             _ => {}
         }
     }
-}
-
-/// Parses the name of the format of a list that is read.
-pub(crate) fn any_format(name: &str) -> std::result::Result<ManifestFormat, String> {
-    ManifestFormat::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = ManifestFormat::ALL.into_iter().map(ManifestFormat::name).collect();
-        format!("known are {}", names.join(", "))
-    })
 }

@@ -54,7 +54,7 @@ enum Database {
 const TRIAL_TIME: Duration = Duration::from_millis(200);
 
 fn time(text: &str) -> std::result::Result<Duration, String> {
-    units::parse_span(text).ok_or_else(|| "a time such as 1s or 0.5s".to_owned())
+    units::span_option(text, "a time such as 1s or 0.5s")
 }
 
 /// Runs the command.

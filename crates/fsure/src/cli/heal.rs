@@ -5,13 +5,16 @@ use std::path::PathBuf;
 
 use crate::report::json;
 use crate::report::last_word::RootEnd;
-use clap::Args;
+use clap::{Args, ValueHint};
 use fsure_core::{Error, ExitCode, Result};
 use fsure_integrity::catalog::{RootLocation, locate};
 use fsure_integrity::model::{Outcome, Verdict};
-use fsure_integrity::{HealOptions, Options, heal, nested_place};
+use fsure_integrity::{HealOptions, Options, RecordAccess, heal, nested_place};
 
 use super::OutputArgs;
+use super::access_args::{AccessArgs, AllowedArgs};
+use super::exclude_args::ExcludeArgs;
+use super::headings::RECORD;
 use super::io_args::EffortArgs;
 use super::root_runner::{print_last_word, report};
 use super::screen::Screen;
@@ -30,15 +33,17 @@ use super::signed_by_args::SignedByArgs;
 pub(crate) struct HealArgs {
     /// A folder or file; it belongs to the nearest root above it that has a
     /// record
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     path: PathBuf,
     /// A copy of PATH, which may be damaged elsewhere; can be repeated, and the first
     /// that has the wanted content is taken
-    #[arg(long, value_name = "REPLICA")]
+    #[arg(long, value_name = "REPLICA", value_hint = ValueHint::AnyPath)]
     from: Vec<PathBuf>,
     /// Heal, rather than report what would be done
-    #[arg(long)]
+    #[arg(short = 'y', long, conflicts_with = "dry_run")]
     yes: bool,
+    #[command(flatten)]
+    access: AccessArgs,
     /// Write into damaged files, with a journal, rather than put new ones in
     /// their place: keeps hard links, inodes and flags
     #[arg(long)]
@@ -48,14 +53,12 @@ pub(crate) struct HealArgs {
     #[arg(long, alias = "altered")]
     no_keep: bool,
     /// Use the record in FILE instead of PATH/.fsure/catalog.db
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
     catalog: Option<PathBuf>,
-    /// Leave out what fits GLOB, as in .gitignore; can be repeated
-    #[arg(long, value_name = "GLOB")]
-    exclude: Vec<String>,
-    /// Go on although the root is another file system, empty or mostly missing
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    exclude: ExcludeArgs,
+    #[command(flatten)]
+    allowed: AllowedArgs,
     #[command(flatten)]
     effort: EffortArgs,
     #[command(flatten)]
@@ -68,26 +71,12 @@ const HIDDEN: &[Verdict] = &[Verdict::Ignored, Verdict::New, Verdict::Touched, V
 /// Runs the command.
 pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, HIDDEN);
-    let signed_by = match args.signed_by.signed_by(&output.user) {
-        Ok(signed_by) => signed_by,
+    let options = match args.options(output, &screen) {
+        Ok(options) => options,
         Err(error) => {
             screen.error(&error);
             return error.exit_code();
         }
-    };
-    let options = HealOptions {
-        common: Options {
-            signed_by,
-            exclude: args.exclude.clone(),
-            force: args.force,
-            effort: args.effort.effort(&output.user),
-            backup_folders: output.user.backup.clone(),
-            ..Options::default()
-        },
-        replicas: args.from.clone(),
-        does: args.yes,
-        in_place: args.in_place,
-        discards_replaced: args.no_keep,
     };
     let first = match locate(&args.path, args.catalog.as_deref()) {
         Ok(place) => place,
@@ -130,6 +119,27 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
     ends.extend(left.iter().map(|(place, _)| RootEnd::not_reached(&screen.paths(place))));
     print_last_word(ends, code, output, &screen);
     screen.end(code)
+}
+
+impl HealArgs {
+    fn options(&self, output: &OutputArgs, screen: &Screen) -> Result<HealOptions> {
+        let access = RecordAccess { is_dry_run: !self.yes, ..self.access.access() };
+        Ok(HealOptions {
+            common: Options {
+                access,
+                signed_by: self.signed_by.signed_by(&output.user, access)?,
+                exclude: self.exclude.patterns(screen)?,
+                allowed: self.allowed.allowed(),
+                effort: self.effort.effort(&output.user),
+                backup_folders: output.user.backup.clone(),
+                ..Options::default()
+            },
+            replicas: self.from.clone(),
+            does: self.yes,
+            in_place: self.in_place,
+            discards_replaced: self.no_keep,
+        })
+    }
 }
 
 /// Heals one root. Returns true beside the outcome if its first grave finding cannot be seen

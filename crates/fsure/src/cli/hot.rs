@@ -45,7 +45,7 @@ enum HotCommand {
 #[derive(Args)]
 struct WatchArgs {
     /// Folders to watch, with all below them [default: all there are]
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     paths: Vec<PathBuf>,
     /// Time to watch
     #[arg(long = "for", value_name = "TIME", value_parser = time, default_value = "30s")]
@@ -78,8 +78,9 @@ enum SourceArg {
 }
 
 fn time(text: &str) -> std::result::Result<Duration, String> {
-    let span = units::parse_span(text).filter(|span| !span.is_zero());
-    span.ok_or_else(|| "a time such as 30s or 5m".to_owned())
+    const FORM: &str = "a time such as 30s or 5m";
+    let span = units::span_option(text, FORM)?;
+    if span.is_zero() { Err(FORM.to_owned()) } else { Ok(span) }
 }
 
 /// Runs the command.

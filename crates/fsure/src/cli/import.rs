@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 
 use crate::report::{RootPaths, import_export};
-use clap::Args;
+use clap::{Args, ValueHint};
 use fsure_core::{ExitCode, Result};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::manifest::{ManifestFormat, ManifestSource};
 use fsure_integrity::{Imported, Options, import};
 
 use super::OutputArgs;
-use super::export::any_format;
+use super::access_args::AccessArgs;
+use super::choices::any_format;
+use super::headings::RECORD;
 use super::screen::Screen;
 
 /// Make or complete a record from a list, without reading any data
@@ -23,18 +25,20 @@ use super::screen::Screen;
 pub(crate) struct ImportArgs {
     /// The list, by another program or by 'fsure export', or a bag; '-' is standard
     /// input
-    #[arg(value_name = "LIST")]
+    #[arg(value_name = "LIST", value_hint = ValueHint::AnyPath)]
     list: PathBuf,
     /// The folder that the names in it are relative to [default: where the list
     /// is; of standard input, the current folder]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     root: Option<PathBuf>,
     /// Keep the record in FILE instead of DIR/.fsure/catalog.db
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
     catalog: Option<PathBuf>,
     /// Format of the list, if its content does not show it
-    #[arg(long, value_name = "FORMAT", value_parser = any_format)]
+    #[arg(long, value_name = "FORMAT", value_parser = any_format(), ignore_case = true)]
     format: Option<ManifestFormat>,
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 /// Runs the command.
@@ -64,7 +68,11 @@ impl ImportArgs {
         let place = locate(root, self.catalog.as_deref())?;
         screen.starts_on(std::slice::from_ref(&place));
         let task = screen.begin(screen.paths(&place), false);
-        let options = Options { backup_folders: output.user.backup.clone(), ..Options::default() };
+        let options = Options {
+            access: self.access.access(),
+            backup_folders: output.user.backup.clone(),
+            ..Options::default()
+        };
         let imported = import(&place, &source, &options, &task)?;
         drop(task);
         Ok((screen.paths(&place), imported))

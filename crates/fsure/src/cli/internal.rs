@@ -4,10 +4,10 @@
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use fsure_core::ExitCode;
 
-use super::{OutputArgs, defer, flush_loop, loop_keeper, pass_through, process_tree};
+use super::{OutputArgs, defer, environment, flush_loop, loop_keeper, pass_through, process_tree};
 use super::{ram, scratch_guard, workload};
 
 /// The command line of a helper.
@@ -44,7 +44,8 @@ pub(super) fn asked_for(args: &[OsString]) -> Option<Result<Internal, clap::Erro
     while command.has_subcommands() {
         command = command.find_subcommand(words.next()?)?;
     }
-    Some(Internal::try_parse_from(args))
+    let parsed = environment::ignore(Internal::command()).try_get_matches_from(args);
+    Some(parsed.and_then(|parsed| Internal::from_arg_matches(&parsed)))
 }
 
 /// Runs the helper.

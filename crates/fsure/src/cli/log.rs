@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use crate::report::log as report;
-use clap::Args;
+use clap::{Args, ValueHint};
 use fsure_core::{ExitCode, Result};
 use fsure_integrity::catalog::{RootLocation, locate};
 use fsure_integrity::{History, log};
 
 use super::OutputArgs;
+use super::headings::RECORD;
 use super::signed_by_args::public_key;
 
 /// Show what changed when, what was verified, and who signed it
@@ -19,14 +20,15 @@ use super::signed_by_args::public_key;
 #[derive(Args)]
 pub(crate) struct LogArgs {
     /// A folder that has a record [default: the current folder]
-    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true,
+          value_hint = ValueHint::AnyPath)]
     path: PathBuf,
     /// Use the record in FILE instead of PATH/.fsure/catalog.db
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
     catalog: Option<PathBuf>,
     /// Check that the newest generation is signed with this key: a public key
     /// of minisign, as a file or as text
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath)]
     signed_by: Option<String>,
 }
 

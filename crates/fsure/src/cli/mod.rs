@@ -1,17 +1,22 @@
 //! The command line of `fsure`: arguments to options, a job, a report, an exit code.
 //! Each sub-command is a file of its own.
 
+mod access_args;
+mod choices;
 mod compare;
 mod crash;
 mod crash_matrix;
 mod crash_serve;
 mod defer;
 mod dupes;
+mod environment;
 mod examples;
+mod exclude_args;
 mod export;
 mod flush;
 mod flush_loop;
 mod foreign_words;
+mod headings;
 mod heal;
 mod help;
 mod hints;
@@ -24,6 +29,7 @@ mod loop_keeper;
 mod measurement_screen;
 mod output_args;
 mod pass_through;
+mod path_list;
 mod powercut;
 mod process_tree;
 mod protect;
@@ -247,7 +253,7 @@ fn name_in_json(command: &Command) -> Option<&'static str> {
 /// Parses a command line; an error has advice on what to type.
 fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let exists = |path: &OsStr| fsure_os::path::exists(Path::new(path));
-    let matches = command().try_get_matches_from(args);
+    let matches = environment::parse(command(), args);
     let matches = matches.map_err(|error| hints::advise(error, args, &exists))?;
     Cli::from_arg_matches(&matches)
 }

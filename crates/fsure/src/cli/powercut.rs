@@ -126,7 +126,7 @@ impl TokenArgs {
 }
 
 fn time(text: &str) -> std::result::Result<Duration, String> {
-    units::parse_span(text).ok_or_else(|| "a time such as 30s or 5m".to_owned())
+    units::span_option(text, "a time such as 30s or 5m")
 }
 
 fn wait(text: &str) -> std::result::Result<(Duration, Duration), String> {

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use crate::report::{RootPaths, protect as report};
-use clap::Args;
+use clap::{Args, ValueHint};
 use fsure_core::{ExitCode, Result, escape};
 use fsure_integrity::catalog::locate;
-use fsure_integrity::model::ProtectOutcome;
+use fsure_integrity::model::{Allowed, ProtectOutcome};
 use fsure_integrity::{Options, ProtectOptions, protect};
 
 use super::OutputArgs;
+use super::access_args::NoWaitArgs;
+use super::headings::{NOT_THE_ROOT, RECORD};
 use super::screen::Screen;
 
 /// Keep recovery data, so that heal repairs damage without a copy
@@ -21,18 +23,26 @@ use super::screen::Screen;
 #[derive(Args)]
 pub(crate) struct ProtectArgs {
     /// The root folder of a record
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]
     path: PathBuf,
     /// Share of each group that can be repaired, 0.1% to 100% in steps of 0.1%
     /// [default: 5%, or as it was]
     #[arg(long, value_name = "PERCENT", value_parser = per_mille)]
     redundancy: Option<u32>,
     /// Use the record in FILE, and keep the recovery data beside it
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
     catalog: Option<PathBuf>,
-    /// Go on although the root is another file system or empty
-    #[arg(long)]
+    /// Go on although the root is empty, as a mount point is without its disk
+    #[arg(long, help_heading = NOT_THE_ROOT)]
+    allow_empty: bool,
+    /// Go on although the root is another file system than the recorded one
+    #[arg(long, help_heading = NOT_THE_ROOT)]
+    allow_other_disk: bool,
+    /// Both
+    #[arg(long, hide = true)]
     force: bool,
+    #[command(flatten)]
+    wait: NoWaitArgs,
 }
 
 /// Runs the command.
@@ -61,7 +71,12 @@ fn protected(args: &ProtectArgs, screen: &Screen) -> Result<(RootPaths, ProtectO
     let place = locate(&args.path, args.catalog.as_deref())?;
     screen.starts_on(std::slice::from_ref(&place));
     let task = screen.begin(screen.paths(&place), false);
-    let common = Options { force: args.force, ..Options::default() };
+    let allowed = Allowed {
+        empty: args.allow_empty || args.force,
+        other_disk: args.allow_other_disk || args.force,
+        missing: false,
+    };
+    let common = Options { access: args.wait.access(), allowed, ..Options::default() };
     let done = protect(&place, &ProtectOptions { common, per_mille: args.redundancy }, &task)?;
     drop(task);
     Ok((screen.paths(&place), done))

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use crate::report::recover as report;
-use clap::Args;
+use clap::{Args, ValueHint};
 use fsure_core::{ExitCode, Result};
 use fsure_integrity::catalog::{RootLocation, locate};
 use fsure_integrity::{CatalogRepair, RecoverOptions, locate_backup, recover};
 
 use super::OutputArgs;
+use super::access_args::AccessArgs;
+use super::headings::RECORD;
 
 /// Put a damaged record together from what is sound and its backup
 ///
@@ -21,16 +23,16 @@ use super::OutputArgs;
 pub(crate) struct RecoverArgs {
     /// A folder or file; it belongs to the nearest root above it that has a record
     /// or a backup of one [default: the current folder]
-    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true,
+          value_hint = ValueHint::AnyPath)]
     path: PathBuf,
     /// Take rows from the backup in FILE, too; can be repeated
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     from: Vec<PathBuf>,
-    /// Report what could be put together, and change nothing
-    #[arg(short = 'n', long)]
-    dry_run: bool,
+    #[command(flatten)]
+    access: AccessArgs,
     /// Recover the record in FILE instead of PATH/.fsure/catalog.db
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
     catalog: Option<PathBuf>,
 }
 
@@ -46,7 +48,7 @@ pub(crate) fn run(args: &RecoverArgs, output: &OutputArgs) -> ExitCode {
     };
     let options = RecoverOptions {
         from: args.from.clone(),
-        is_dry_run: args.dry_run,
+        access: args.access.access(),
         backup_folders: output.user.backup.clone(),
     };
     let root = place.root.to_string_lossy().into_owned();

@@ -1,7 +1,7 @@
 //! The parts that all commands over roots share: the paths given, each root's run and
 //! report, and one exit code for all of them.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -11,18 +11,22 @@ use crate::report::last_word;
 use crate::report::last_word::RootEnd;
 use crate::report::metrics::{RootMetrics, metrics};
 use crate::report::{RootPaths, json, text};
-use clap::{Args, ValueEnum};
-use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result};
+use clap::builder::BoolishValueParser;
+use clap::{Args, ValueEnum, ValueHint};
+use fsure_core::{Clock, Error, ExitCode, IoContext as _, Monitor, RelPath, Result};
 use fsure_core::{unless_reader_left, write_output};
 use fsure_integrity::catalog::{RootLocation, locate, locate_folder};
-use fsure_integrity::model::{Outcome, ScanMonitor, Verdict};
+use fsure_integrity::model::{Outcome, ScanMonitor, Scopes, Verdict};
 use fsure_integrity::scan::{ContentSource, IoOptions};
-use fsure_integrity::{Options, UserConfig, age, nested_place};
+use fsure_integrity::{Options, RecordAccess, UserConfig, age, nested_place};
 use fsure_os::device::StorageDevice;
 use fsure_os::output::Destination;
 use fsure_os::root_dir::Root;
 
 use super::OutputArgs;
+use super::access_args::AllowedArgs;
+use super::exclude_args::ExcludeArgs;
+use super::headings::{HOW_TO_READ, OUTPUT, RECORD, WHAT_TO_READ};
 use super::hints::unquoted_pattern;
 use super::screen::{Screen, VerdictList};
 
@@ -31,35 +35,37 @@ use super::screen::{Screen, VerdictList};
 pub(crate) struct RootArgs {
     /// Folders or files; each belongs to the nearest root above it that has a
     /// record [default: the current folder]
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
-    /// Keep the record in FILE instead of PATH/.fsure/catalog.db
-    #[arg(long, value_name = "FILE")]
-    catalog: Option<PathBuf>,
-    /// Leave out what fits GLOB, as in .gitignore; can be repeated, and is not
-    /// remembered: to exclude it permanently, put it into .fsureignore or
-    /// .fsure/config.toml
-    #[arg(long, value_name = "GLOB")]
-    exclude: Vec<String>,
+    #[command(flatten)]
+    exclude: ExcludeArgs,
     /// Include other file systems mounted below the root; `update` remembers it
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
-          default_missing_value = "true")]
+          default_missing_value = "true", help_heading = WHAT_TO_READ,
+          env = "FSURE_CROSS_FILE_SYSTEMS", hide_env_values = true,
+          value_parser = BoolishValueParser::new())]
     cross_file_systems: Option<bool>,
     /// Read from the medium, or from memory what is there [default: verify
     /// reads from the medium, update from memory what is there]
-    #[arg(long, value_enum, value_name = "WHERE")]
-    from: Option<ReadFrom>,
-    /// Go on although the root is another file system, empty or mostly missing
-    #[arg(long)]
-    force: bool,
+    #[arg(long, alias = "from", value_enum, value_name = "WHERE", ignore_case = true,
+          help_heading = HOW_TO_READ, env = "FSURE_READ_FROM", hide_env_values = true)]
+    read_from: Option<ReadFrom>,
+    /// Keep the record in FILE instead of PATH/.fsure/catalog.db
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
+    catalog: Option<PathBuf>,
+    #[command(flatten)]
+    allowed: AllowedArgs,
     /// Report paths that are ok, too
-    #[arg(long)]
+    #[arg(short = 'v', long, visible_alias = "verbose", help_heading = OUTPUT)]
     pub(crate) all: bool,
     #[command(flatten)]
     lists: ListArgs,
     /// True if the paths are folders whose records play no part.
     #[arg(skip)]
     are_folders: bool,
+    /// More paths, from a list.
+    #[arg(skip)]
+    listed: Option<Vec<PathBuf>>,
 }
 
 /// Lists of paths, on the command line.
@@ -87,15 +93,20 @@ impl RootArgs {
         Self { are_folders: true, ..self.clone() }
     }
 
+    /// The same, with the paths of a list.
+    pub(crate) fn with_listed(&self, listed: Option<Vec<PathBuf>>) -> Self {
+        Self { listed, ..self.clone() }
+    }
+
     /// Returns true if the user has named any.
     pub(crate) fn has_paths(&self) -> bool {
-        !self.paths.is_empty()
+        !self.paths.is_empty() || self.listed.is_some()
     }
 
     /// The same, or the roots that hold these paths if no other path is given.
     pub(crate) fn or_those_that_hold(&self, held: &[PathBuf]) -> Self {
         let mut args = self.clone();
-        if self.paths.is_empty() && self.catalog.is_none() {
+        if !self.has_paths() && self.catalog.is_none() {
             let root = |path: &PathBuf| locate(path, None).map(|place| place.root).ok();
             let mut roots: Vec<_> =
                 held.iter().map(|path| root(path).unwrap_or_else(|| path.clone())).collect();
@@ -106,23 +117,30 @@ impl RootArgs {
         args
     }
 
-    /// The options all jobs share.
-    pub(crate) fn options(&self, effort: IoOptions, user: &UserConfig) -> Options {
-        Options {
+    /// The options all jobs share. Reads what they name files for.
+    pub(crate) fn options(
+        &self,
+        access: RecordAccess,
+        effort: IoOptions,
+        user: &UserConfig,
+        monitor: &dyn Monitor,
+    ) -> Result<Options> {
+        Ok(Options {
+            access,
             effort,
             signed_by: None,
-            exclude: self.exclude.clone(),
+            exclude: self.exclude.patterns(monitor)?,
             exclude_always: user.exclude.clone(),
             cross_file_systems: self.cross_file_systems,
-            reads_from: self.from.map(|from| match from {
+            reads_from: self.read_from.map(|from| match from {
                 ReadFrom::Medium => ContentSource::Medium,
                 ReadFrom::Cache => ContentSource::Cache,
             }),
             backup_folders: user.backup.clone(),
-            force: self.force,
+            allowed: self.allowed.allowed(),
             report_ok: self.all || self.lists.wanted.iter().any(|list| list.wants(Verdict::Ok)),
             clock: Clock::default(),
-        }
+        })
     }
 }
 
@@ -145,7 +163,8 @@ pub(crate) struct MetricsArgs {
     /// Write what was found to FILE, in the text format of Prometheus, for the
     /// textfile collector of its node exporter (FILE should end in .prom); '-' is
     /// standard output, behind the report
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run", help_heading = OUTPUT,
+          value_hint = ValueHint::FilePath)]
     metrics: Option<PathBuf>,
 }
 
@@ -170,6 +189,20 @@ impl MetricsArgs {
     }
 }
 
+impl MetricsArgs {
+    /// Refuses metrics of a selection: they would pass for those of the whole root.
+    fn refuse_with_list(&self, args: &RootArgs) -> Result<()> {
+        match (&self.metrics, &args.listed) {
+            (Some(_), Some(_)) => Err(Error::Usage {
+                message: "'--metrics' are of roots, and '--files-from' is for single paths"
+                    .to_owned(),
+                hint: Some("leave one of them out".to_owned()),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The work of a command on one root; its second argument is the number of roots that
 /// the disk still has to serve.
 pub(crate) type Job<'a> =
@@ -189,7 +222,8 @@ impl RootRunner<'_> {
     /// same time. A root that fails does not keep the others from their turn.
     pub(crate) fn run(&self, check: &dyn Fn(&[RootLocation]) -> Result<()>) -> ExitCode {
         let screen = self.screen;
-        if let Err(error) = self.metrics.refuse_with_json(self.output.json) {
+        let refused = self.metrics.refuse_with_json(self.output.json);
+        if let Err(error) = refused.and_then(|()| self.metrics.refuse_with_list(self.args)) {
             screen.error(&error);
             return screen.end(error.exit_code());
         }
@@ -208,13 +242,16 @@ impl RootRunner<'_> {
             }
         };
         let is_one_of_several = places.len() > 1;
+        let asked_roots = asked_roots(&places);
         let done = Mutex::new(FinishedRoots::default());
         match &mut by_disk(places)[..] {
-            [group] => self.run_group(std::mem::take(group), is_one_of_several, &done),
+            [group] => {
+                self.run_group(std::mem::take(group), &asked_roots, is_one_of_several, &done);
+            }
             groups => std::thread::scope(|scope| {
                 for group in groups {
-                    let (group, done) = (std::mem::take(group), &done);
-                    scope.spawn(move || self.run_group(group, true, done));
+                    let (group, asked, done) = (std::mem::take(group), &asked_roots, &done);
+                    scope.spawn(move || self.run_group(group, asked, true, done));
                 }
             }),
         }
@@ -257,6 +294,7 @@ impl RootRunner<'_> {
     fn run_group(
         &self,
         group: SameDiskRoots,
+        asked_roots: &HashSet<PathBuf>,
         mut is_one_of_several: bool,
         done: &Mutex<FinishedRoots>,
     ) {
@@ -278,7 +316,8 @@ impl RootRunner<'_> {
                 Ok(outcome) => {
                     done.code = done.code.worse(outcome.exit_code());
                     let nested = outcome.nested_roots.iter().map(|path| nested_place(&place, path));
-                    for nested in nested.rev().filter(|nested| !self.args.names(nested)) {
+                    for nested in nested.rev().filter(|nested| !asked_roots.contains(&nested.root))
+                    {
                         places.push_front((number, nested));
                     }
                     report(
@@ -434,9 +473,19 @@ fn by_disk(places: Vec<RootLocation>) -> Vec<SameDiskRoots> {
     groups.into_iter().map(|(_, places)| places).collect()
 }
 
-/// The paths that were asked for.
+/// The paths that were asked for on the command line itself.
 fn asked_for(args: &RootArgs) -> Vec<PathBuf> {
-    if args.paths.is_empty() { vec![PathBuf::from(".")] } else { args.paths.clone() }
+    match &args.listed {
+        Some(_) if args.catalog.is_none() => args.paths.clone(),
+        _ if args.paths.is_empty() => vec![PathBuf::from(".")],
+        _ => args.paths.clone(),
+    }
+}
+
+/// The roots that were asked for as a whole, so that each is run once if it lies in another.
+pub(crate) fn asked_roots(places: &[RootLocation]) -> HashSet<PathBuf> {
+    let whole = places.iter().filter(|place| place.scopes().is_root());
+    whole.map(|place| place.root.clone()).collect()
 }
 
 /// The roots that were asked for.
@@ -458,8 +507,53 @@ pub(crate) fn find(args: &RootArgs) -> Result<Vec<RootLocation>> {
         true => locate_folder(path),
         false => locate(path, args.catalog.as_deref()),
     };
-    let found = paths.iter().map(find).collect::<Result<_>>();
-    found.map_err(|error| unquoted_pattern(error, &args.exclude))
+    let places = paths.iter().map(find).collect::<Result<Vec<_>>>();
+    let places = places.map_err(|error| unquoted_pattern(error, args.exclude.of_command_line()))?;
+    match (&args.listed, places.first()) {
+        (None, _) => Ok(places),
+        (Some(listed), Some(place)) if args.catalog.is_some() => {
+            Ok(vec![select(place.clone(), below(place, listed)?)])
+        }
+        (Some(listed), _) => Ok(places.into_iter().chain(hold(listed)?).collect()),
+    }
+}
+
+/// The listed paths, as paths below a root whose catalog is kept elsewhere.
+fn below(place: &RootLocation, listed: &[PathBuf]) -> Result<Vec<RelPath>> {
+    let below = |path: &PathBuf| {
+        let found = fsure_os::path::resolve(path).context("find", path)?;
+        let rest = found.strip_prefix(&place.root).map_err(|_| Error::Usage {
+            message: format!("{} is not below {}", path.display(), place.root.display()),
+            hint: Some("with '--catalog FILE', PATH is the root folder of all paths".to_owned()),
+        });
+        Ok(RelPath::from_bytes(fsure_os::path::bytes(rest?)))
+    };
+    listed.iter().map(below).collect()
+}
+
+/// The roots that hold the listed paths, each with those that it holds.
+fn hold(listed: &[PathBuf]) -> Result<Vec<RootLocation>> {
+    let mut places: Vec<(RootLocation, Vec<RelPath>)> = Vec::new();
+    let mut numbers: HashMap<PathBuf, usize> = HashMap::new();
+    for path in listed {
+        let place = locate(path, None)?;
+        let scope = place.scope.clone();
+        let number = *numbers.entry(place.root.clone()).or_insert_with(|| {
+            places.push((place, Vec::new()));
+            places.len() - 1
+        });
+        places[number].1.push(scope);
+    }
+    Ok(places.into_iter().map(|(place, paths)| select(place, paths)).collect())
+}
+
+/// A place, for these paths in its root alone. One of them is as one that is given as PATH.
+fn select(place: RootLocation, paths: Vec<RelPath>) -> RootLocation {
+    let parts = Scopes::of(paths);
+    match parts.is_one() {
+        true => RootLocation { scope: parts.around(), parts: None, ..place },
+        false => RootLocation { scope: RelPath::root(), parts: Some(parts), ..place },
+    }
 }
 
 impl RootArgs {
@@ -471,11 +565,5 @@ impl RootArgs {
             RootMetrics { root: path.to_string_lossy().into(), outcome: None, ages: None, code }
         };
         asked_for(self).iter().map(root).enumerate().collect()
-    }
-
-    /// Returns true if a root found below another was also asked for by name.
-    pub(crate) fn names(&self, nested: &RootLocation) -> bool {
-        let named = self.paths.iter().filter_map(|path| fsure_os::path::resolve(path).ok());
-        named.into_iter().any(|path| path == nested.root)
     }
 }

@@ -7,12 +7,13 @@ use fsure_core::{ExitCode, units};
 use fsure_integrity::catalog::RootLocation;
 use fsure_integrity::model::{ScanMonitor, Verdict};
 use fsure_integrity::scan::Budget;
-use fsure_integrity::{ScrubOptions, scrub};
+use fsure_integrity::{Options, ScrubOptions, scrub};
 use fsure_os::device::StorageDevice;
 use fsure_os::priority;
 use fsure_os::root_dir::Root;
 
 use super::OutputArgs;
+use super::access_args::AccessArgs;
 use super::io_args::EffortArgs;
 use super::root_runner::{MetricsArgs, RootArgs, RootRunner};
 use super::screen::Screen;
@@ -29,6 +30,8 @@ pub(crate) struct ScrubArgs {
     roots: RootArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
+    #[command(flatten)]
+    access: AccessArgs,
     /// End after a time (90s, 30m, 1h) for all roots together, or after so much
     /// content of each root (500GiB, 10%) [default: all that is due]
     #[arg(long, value_name = "AMOUNT", value_parser = budget)]
@@ -61,7 +64,7 @@ fn budget(text: &str) -> Result<Budget, String> {
 }
 
 fn age(text: &str) -> Result<Duration, String> {
-    units::parse_span(text).ok_or_else(|| "a time such as 12h or 90d".to_owned())
+    units::span_option(text, "a time such as 12h or 90d")
 }
 
 const HIDDEN: &[Verdict] = &[Verdict::Ignored];
@@ -75,9 +78,14 @@ pub(crate) fn run(args: &ScrubArgs, output: &OutputArgs) -> ExitCode {
         }
     }
     let began = Instant::now();
-    let mut common = args.roots.options(args.effort.effort(&output.user), &output.user);
-    common.signed_by = match args.signed_by.signed_by(&output.user) {
-        Ok(signed_by) => signed_by,
+    let effort = args.effort.effort(&output.user);
+    let common = args.roots.options(args.access.access(), effort, &output.user, &screen);
+    let common = common.and_then(|common| {
+        let signed_by = args.signed_by.signed_by(&output.user, common.access)?;
+        Ok(Options { signed_by, ..common })
+    });
+    let common = match common {
+        Ok(common) => common,
         Err(error) => {
             screen.error(&error);
             return error.exit_code();

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use crate::report::log as report;
-use clap::Args;
+use clap::{Args, ValueHint};
 use fsure_core::{Error, ExitCode, Result};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::trust::{LockedKey, Signer};
 use fsure_integrity::{SealOptions, seal};
 
+use super::access_args::AccessArgs;
+use super::headings::RECORD;
 use super::screen::Screen;
 use super::{OutputArgs, user_dirs};
 
@@ -19,20 +21,23 @@ use super::{OutputArgs, user_dirs};
 #[derive(Args)]
 pub(crate) struct SealArgs {
     /// A folder that has a record [default: the current folder]
-    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true,
+          value_hint = ValueHint::AnyPath)]
     path: PathBuf,
     /// The secret key, made by 'minisign -G'
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath)]
     sign: PathBuf,
     /// Take the key's password from the first line of FILE [default: ask]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     password_file: Option<PathBuf>,
     /// Use the record in FILE instead of PATH/.fsure/catalog.db
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
     catalog: Option<PathBuf>,
     /// Begin a new chain of generations, whatever was signed before
-    #[arg(long)]
-    force: bool,
+    #[arg(long, alias = "force")]
+    new_chain: bool,
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 /// Runs the command.
@@ -49,12 +54,13 @@ pub(crate) fn run(args: &SealArgs, output: &OutputArgs) -> ExitCode {
 
 impl SealArgs {
     fn run(&self, output: &OutputArgs, screen: &Screen) -> Result<()> {
-        let (signer, memory) = (self.signer()?, user_dirs::memory()?);
+        let (signer, memory) = (self.signer()?, user_dirs::memory(self.access.dry_run)?);
         let options = SealOptions {
             signer,
             memory,
-            force: self.force,
+            begins_chain: self.new_chain,
             backup_folders: output.user.backup.clone(),
+            access: self.access.access(),
         };
         let place = locate(&self.path, self.catalog.as_deref())?;
         let root = place.root.to_string_lossy().into_owned();

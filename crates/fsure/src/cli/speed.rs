@@ -30,7 +30,7 @@ pub(crate) struct SpeedArgs {
     #[command(subcommand)]
     command: Option<Sub>,
     /// Folders to measure the storage of [default: the current folder]
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folders: Vec<PathBuf>,
     /// Bytes of each stream; less if space or memory are short
     #[arg(long, value_name = "SIZE", default_value = "450M", value_parser = size)]
@@ -91,13 +91,15 @@ enum DataArg {
 }
 
 fn size(text: &str) -> std::result::Result<u64, String> {
-    let size = units::parse_size(text).filter(|size| *size >= units::MIB);
-    size.ok_or_else(|| "a size of at least 1M, such as 450M or 2GiB".to_owned())
+    const FORM: &str = "a size of at least 1M, such as 450M or 2GiB";
+    let size = units::size_option(text, FORM)?;
+    if size < units::MIB { Err(FORM.to_owned()) } else { Ok(size) }
 }
 
 fn budget(text: &str) -> std::result::Result<Duration, String> {
-    let time = units::parse_span(text).filter(|time| *time >= Duration::from_secs(1));
-    time.ok_or_else(|| "a time of at least 1s, such as 60s or 5m".to_owned())
+    const FORM: &str = "a time of at least 1s, such as 60s or 5m";
+    let time = units::span_option(text, FORM)?;
+    if time < Duration::from_secs(1) { Err(FORM.to_owned()) } else { Ok(time) }
 }
 
 /// Runs the command.

@@ -9,10 +9,11 @@ use fsure_core::{Clock, ExitCode};
 use fsure_integrity::catalog::RootLocation;
 use fsure_integrity::model::{AgeHistogram, ScanMonitor, Verdict};
 use fsure_integrity::scan::IoOptions;
-use fsure_integrity::{age, nested_place, status};
+use fsure_integrity::{Options, RecordAccess, age, nested_place, status};
 
 use super::OutputArgs;
-use super::root_runner::{MetricsArgs, RootArgs, RootRunner, find, print_last_word};
+use super::path_list::PathListArgs;
+use super::root_runner::{MetricsArgs, RootArgs, RootRunner, asked_roots, find, print_last_word};
 use super::screen::Screen;
 use super::signed_by_args::SignedByArgs;
 
@@ -24,8 +25,10 @@ use super::signed_by_args::SignedByArgs;
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     roots: RootArgs,
+    #[command(flatten)]
+    list: PathListArgs,
     /// Show how much was verified when, by the record alone
-    #[arg(long, conflicts_with_all = ["signed_by", "at_least", "head"])]
+    #[arg(long, conflicts_with_all = ["signed_by", "min_generation", "expect_head", "files_from"])]
     age: bool,
     #[command(flatten)]
     signed_by: SignedByArgs,
@@ -39,9 +42,15 @@ pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
     if args.age {
         return show_ages(args, output, &screen);
     }
-    let mut options = args.roots.options(IoOptions::default(), &output.user);
-    options.signed_by = match args.signed_by.signed_by(&output.user) {
-        Ok(signed_by) => signed_by,
+    let access = RecordAccess::default();
+    let options = args.roots.options(access, IoOptions::default(), &output.user, &screen);
+    let options = options.and_then(|options| {
+        let signed_by = args.signed_by.signed_by(&output.user, access)?;
+        Ok(Options { signed_by, ..options })
+    });
+    let read = options.and_then(|options| Ok((options, args.list.paths(&screen)?)));
+    let (options, listed) = match read {
+        Ok(read) => read,
         Err(error) => {
             screen.error(&error);
             return error.exit_code();
@@ -49,8 +58,8 @@ pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
     };
     let job = |place: &RootLocation, _, monitor: &dyn ScanMonitor| status(place, &options, monitor);
     let (command, metrics) = ("status", &MetricsArgs::NONE);
-    let run =
-        RootRunner { command, args: &args.roots, output, screen: &screen, job: &job, metrics };
+    let roots = args.roots.with_listed(listed);
+    let run = RootRunner { command, args: &roots, output, screen: &screen, job: &job, metrics };
     run.run(&|_| Ok(()))
 }
 
@@ -63,6 +72,7 @@ fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCod
         }
     };
     screen.starts_on(places.make_contiguous());
+    let asked_roots = asked_roots(places.make_contiguous());
     let (mut all, mut code, mut ends) = (AgeHistogram::default(), ExitCode::Clean, Vec::new());
     while let Some(place) = places.pop_front() {
         let root = place.root.to_string_lossy().into_owned();
@@ -80,7 +90,7 @@ fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCod
                 ends.push(RootEnd::of_ages(&paths, &ages));
                 code = code.worse(ages.exit_code());
                 let nested = ages.nested_roots.iter().map(|path| nested_place(&place, path));
-                for nested in nested.rev().filter(|nested| !args.roots.names(nested)) {
+                for nested in nested.rev().filter(|nested| !asked_roots.contains(&nested.root)) {
                     places.push_front(nested);
                 }
                 all.join(&ages);

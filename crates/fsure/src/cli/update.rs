@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use fsure_core::{Algorithm, AlgorithmSet, Error, ExitCode, RelPath, Result, units};
 use fsure_integrity::catalog::RootLocation;
 use fsure_integrity::model::{MetadataField, MetadataFields, ScanMonitor, SidecarKind, Verdict};
@@ -12,7 +12,11 @@ use fsure_integrity::{UpdateOptions, update};
 use fsure_os::path::resolve;
 
 use super::OutputArgs;
+use super::access_args::AccessArgs;
+use super::choices::{digest, layout};
+use super::headings::{RECORD, WHAT_TO_READ};
 use super::io_args::EffortArgs;
+use super::path_list::PathListArgs;
 use super::root_runner::{MetricsArgs, RootArgs, RootRunner};
 
 /// Record a checksum of every new and changed file
@@ -25,58 +29,52 @@ pub(crate) struct UpdateArgs {
     #[command(flatten)]
     roots: RootArgs,
     #[command(flatten)]
+    list: PathListArgs,
+    #[command(flatten)]
     effort: EffortArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
+    #[command(flatten)]
+    access: AccessArgs,
     /// Read every file, also those whose size, dates and inode are as recorded
-    #[arg(long)]
+    #[arg(long, help_heading = WHAT_TO_READ)]
     full: bool,
-    /// Digests to compute from now on: blake3, sha256, sha512, sha1, md5,
-    /// xxh128 [default: as before, at first blake3]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = algorithm)]
+    /// Digests to compute from now on, with commas between them [default: as before, at first
+    /// blake3]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = digest(),
+          ignore_case = true, help_heading = RECORD)]
     digest: Vec<Algorithm>,
     /// Metadata to record and compare from now on: mode, owner, acl, xattr,
     /// or none [default: as before, at first none]
-    #[arg(long, value_name = "NAMES", value_parser = aspects)]
+    #[arg(long, value_name = "NAMES", value_parser = aspects, help_heading = RECORD)]
     meta: Option<MetadataFields>,
     /// Carrier of the record beside the catalog from now on: tree for none, folder
     /// for a file in each folder, xattr for an attribute of each file [default: as
     /// before, at first tree]
-    #[arg(long, value_name = "LAYOUT", value_parser = layout)]
+    #[arg(long, value_name = "LAYOUT", value_parser = layout(), ignore_case = true,
+          help_heading = RECORD)]
     layout: Option<SidecarKind>,
     /// Make a record of the current folder if there is none of it
-    #[arg(long)]
+    #[arg(long, help_heading = RECORD)]
     new: bool,
     /// Record what is found at PATH or below it, whatever its verdict; can be
     /// repeated. Without another PATH, the roots that hold it are updated
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = RECORD)]
     accept: Vec<PathBuf>,
     /// Forget what has been gone for AGE or longer, such as 90d; 0 for all that
     /// is gone [default: 1 year, once the record changes]
-    #[arg(long, value_name = "AGE", value_parser = age)]
+    #[arg(long, value_name = "AGE", value_parser = age, help_heading = RECORD)]
     forget: Option<Duration>,
     /// Record everything found, whatever its verdict
-    #[arg(long, conflicts_with = "accept")]
+    #[arg(long, conflicts_with = "accept", help_heading = RECORD)]
     accept_all: bool,
 }
 
-fn algorithm(name: &str) -> std::result::Result<Algorithm, String> {
-    Algorithm::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = Algorithm::RECORDED.into_iter().map(Algorithm::name).collect();
-        format!("known are {}", names.join(", "))
-    })
-}
-
-fn layout(name: &str) -> std::result::Result<SidecarKind, String> {
-    SidecarKind::from_name(name).ok_or_else(|| {
-        let names: Vec<_> = SidecarKind::ALL.into_iter().map(SidecarKind::name).collect();
-        format!("known are {}", names.join(", "))
-    })
-}
-
 fn age(text: &str) -> std::result::Result<Duration, String> {
-    let age = if text == "0" { Some(Duration::ZERO) } else { units::parse_span(text) };
-    age.ok_or_else(|| "a time such as 12h or 90d, or 0".to_owned())
+    match text {
+        "0" => Ok(Duration::ZERO),
+        _ => units::span_option(text, "a time such as 12h or 90d, or 0"),
+    }
 }
 
 fn aspects(names: &str) -> std::result::Result<MetadataFields, String> {
@@ -95,10 +93,20 @@ const HIDDEN: &[Verdict] = &[Verdict::New, Verdict::Ignored];
 /// Runs the command.
 pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(args.roots.all, HIDDEN);
-    let roots = args.roots.or_those_that_hold(&args.accept);
+    let effort = args.effort.effort(&output.user);
+    let common = args.roots.options(args.access.access(), effort, &output.user, &screen);
+    let read = common.and_then(|common| Ok((common, args.list.paths(&screen)?)));
+    let (common, listed) = match read {
+        Ok(read) => read,
+        Err(error) => {
+            screen.error(&error);
+            return error.exit_code();
+        }
+    };
+    let roots = args.roots.with_listed(listed).or_those_that_hold(&args.accept);
     let job = |place: &RootLocation, _, monitor: &dyn ScanMonitor| {
         let options = UpdateOptions {
-            common: args.roots.options(args.effort.effort(&output.user), &output.user),
+            common: common.clone(),
             first_digests: output.user.digests,
             full: args.full,
             only_completes: false,

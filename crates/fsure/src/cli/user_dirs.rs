@@ -5,9 +5,10 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
-use fsure_core::{Error, IoContext as _, Result};
+use fsure_core::{Error, IoContext as _, NullMonitor, Result, copy_stream};
 use fsure_integrity::UserConfig;
 use fsure_integrity::trust::Verifier;
+use fsure_os::input::is_stream;
 use fsure_os::{path as os_path, user, user_file};
 
 /// The value of `--signed-by` that accepts any record, signed or not.
@@ -17,16 +18,17 @@ pub(crate) const ACCEPT_UNSIGNED: &str = "none";
 /// neither.
 const TEXT_MAX: u64 = 1 << 20;
 
-/// The file that remembers what was seen signed; its folder is made.
-pub(crate) fn memory() -> Result<PathBuf> {
-    let hint = "set XDG_STATE_HOME; verify can do with '--head' or '--at-least'";
-    Ok(state("what was signed", hint)?.join("trust.db"))
+/// The file that remembers what was seen signed; its folder is made, unless this is a dry
+/// run.
+pub(crate) fn memory(is_dry_run: bool) -> Result<PathBuf> {
+    let hint = "set XDG_STATE_HOME; verify can do with '--expect-head' or '--min-generation'";
+    Ok(state("what was signed", hint, !is_dry_run)?.join("trust.db"))
 }
 
 /// The file that remembers what cuts of the power have shown of each drive; its
 /// folder is made.
 pub(crate) fn cuts() -> Result<PathBuf> {
-    Ok(state("what cuts have shown", "set XDG_STATE_HOME")?.join("powercut.jsonl"))
+    Ok(state("what cuts have shown", "set XDG_STATE_HOME", true)?.join("powercut.jsonl"))
 }
 
 /// The same file; `None` if it does not exist yet.
@@ -51,8 +53,8 @@ pub(crate) fn runtime() -> Result<PathBuf> {
     })
 }
 
-/// The folder of what is remembered; it is made.
-fn state(what: &str, hint: &str) -> Result<PathBuf> {
+/// The folder of what is remembered; it is made if `makes` is true.
+fn state(what: &str, hint: &str, makes: bool) -> Result<PathBuf> {
     let Ok(base) = etcetera::choose_base_strategy() else {
         return Err(Error::FailedPrecondition {
             message: format!("there is no home folder to remember in {what}"),
@@ -60,7 +62,8 @@ fn state(what: &str, hint: &str) -> Result<PathBuf> {
         });
     };
     let folder = base.state_dir().unwrap_or_else(|| base.data_dir()).join("fsure");
-    let above: Vec<_> = folder.ancestors().filter(|folder| !os_path::exists(folder)).collect();
+    let above: Vec<_> =
+        folder.ancestors().filter(|folder| makes && !os_path::exists(folder)).collect();
     for folder in above.into_iter().rev() {
         os_path::make_folder(folder).context("make", folder)?;
     }
@@ -84,11 +87,14 @@ pub(crate) fn config() -> Result<UserConfig> {
     Ok(user)
 }
 
-/// The text of a small file that the user names.
+/// The text of a small file that the user names; `-` is standard input.
 pub(crate) fn text(file: &Path) -> Result<String> {
     let mut text = String::new();
-    let read =
-        user_file::open(file).and_then(|open| open.take(TEXT_MAX + 1).read_to_string(&mut text));
+    let read = if is_stream(file) {
+        copy_stream(file, &NullMonitor)?.take(TEXT_MAX + 1).read_to_string(&mut text)
+    } else {
+        user_file::open(file).and_then(|open| open.take(TEXT_MAX + 1).read_to_string(&mut text))
+    };
     if read.context("read", file)? as u64 > TEXT_MAX {
         let message = format!("{} is larger than {TEXT_MAX} bytes", file.display());
         return Err(Error::Usage {

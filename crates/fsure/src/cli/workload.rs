@@ -11,6 +11,8 @@ use crate::workload::{Ended, Workload};
 use clap::{Args, Subcommand};
 use fsure_core::ExitCode;
 
+use super::choices::workload;
+
 /// Run a workload of `fsure crash`, or check what a cut left of it
 #[derive(Args)]
 pub(crate) struct WorkloadArgs {
@@ -23,7 +25,7 @@ enum WorkloadCommand {
     /// Write into an empty folder, and print `ACK n` when all up to n is safe
     Run {
         /// Name of the workload
-        #[arg(value_parser = named)]
+        #[arg(value_parser = workload())]
         name: &'static Workload,
         /// Empty folder to write into
         folder: PathBuf,
@@ -31,19 +33,11 @@ enum WorkloadCommand {
     /// Print `LAST n` if all up to n is there; exit with 1 if it is corrupt
     Check {
         /// Name of the workload
-        #[arg(value_parser = named)]
+        #[arg(value_parser = workload())]
         name: &'static Workload,
         /// Folder to check
         folder: PathBuf,
     },
-}
-
-/// Returns a workload by its name; the error lists all names.
-pub(crate) fn named(name: &str) -> Result<&'static Workload, String> {
-    workload::workload(name).ok_or_else(|| {
-        let names: Vec<_> = workload::WORKLOADS.iter().map(|workload| workload.name).collect();
-        format!("it is one of {}", names.join(", "))
-    })
 }
 
 /// Runs the command.

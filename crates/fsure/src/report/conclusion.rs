@@ -40,7 +40,8 @@ pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     sentences.extend(outcome.signed.as_ref().map(signature));
     if outcome.forgotten > 0 {
         let records = number(outcome.forgotten, "record", "records");
-        sentences.push(format!("Forgot {records} of what had been gone for long enough."));
+        let verb = if outcome.is_dry_run { "Would forget" } else { "Forgot" };
+        sentences.push(format!("{verb} {records} of what had been gone for long enough."));
     }
     // Recording from memory is what `update` may do; proving from it is not.
     if outcome.bytes.cached > 0 && !outcome.is_update {
@@ -57,7 +58,19 @@ pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
              for the medium behind it, verify there."
         ));
     }
+    // A heal has a sentence of its own.
+    let is_dry_run = outcome.is_dry_run && outcome.healing.is_none() && outcome.offline.is_none();
+    sentences.extend(is_dry_run.then(|| dry_run(outcome)));
     sentences
+}
+
+/// Says that nothing was written, and what a run that writes would do beyond its report.
+fn dry_run(outcome: &Outcome) -> String {
+    let more = match outcome.is_update {
+        true => "the record would be as told above, and recovery data in line with it",
+        false => "it would be noted when these files were verified, and what is wrong with them",
+    };
+    format!("Dry run: nothing was written. Without -n, {more}.")
 }
 
 /// Returns a sentence with a command behind it, on a line of its own: it can be copied whole,
@@ -212,9 +225,11 @@ fn beside(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
 pub(super) fn unfinished(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let offline = outcome.offline.as_ref().map(|offline| {
         format!(
-            "OFFLINE: {}. Nothing was changed. Is the medium mounted? If this is as it \
-             should be, run again with --force.",
-            why_offline(offline)
+            "OFFLINE: {}. Nothing was changed. Is the medium mounted? If this is as it should \
+             be: '{} {}'.",
+            why_offline(offline),
+            same_command(paths, outcome),
+            offline.option()
         )
     });
     let stopped = outcome.stopped.as_ref().map(|stop| match stop {
@@ -231,6 +246,17 @@ pub(super) fn unfinished(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         ),
     });
     offline.into_iter().chain(stopped).collect()
+}
+
+/// The command of this run, for a hint that adds an option to it.
+fn same_command(paths: &RootPaths, outcome: &Outcome) -> String {
+    let command = paths.command(outcome.command);
+    let command = super::heal::with_replicas(command, &outcome.replicas);
+    let command = match outcome.command {
+        "heal" if !outcome.is_dry_run => command + " --yes",
+        _ => command,
+    };
+    outcome.allowed.options().fold(command, |command, option| format!("{command} {option}"))
 }
 
 /// Tells how far a run came that was asked to end, and how it goes on.
@@ -264,7 +290,7 @@ fn not_looked_at(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let left_out = outcome.recorded_left_out;
     let record_it = record_it(paths, outcome.to_accept.left_out.as_ref(), left_out.by_pattern > 1);
     let parts = [
-        (left_out.by_command_line, "by --exclude", String::new()),
+        (left_out.by_command_line, "by a pattern of the command line", String::new()),
         (left_out.by_pattern, "by a pattern", format!(" If that is meant, {record_it}")),
         (
             left_out.by_border,
@@ -290,7 +316,11 @@ fn not_looked_at(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         let who = number(outcome.unusable_entries, "entry", "entries");
         format!("{who} of the list COULD NOT BE USED, and so nothing is said of them.")
     });
-    left_out.chain(absent).chain(unusable).collect()
+    let unknown = (outcome.unknown_paths > 0).then(|| {
+        let who = number(outcome.unknown_paths, "path was", "paths were");
+        format!("{who} NOT THERE and not recorded either; which is told above.")
+    });
+    left_out.chain(absent).chain(unusable).chain(unknown).collect()
 }
 
 /// Returns sentences on what `update` recorded, and on what it does not record unless the
@@ -308,10 +338,14 @@ fn recorded(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     ];
     let parts: Vec<_> =
         parts.into_iter().filter_map(|(what, who)| Some(format!("{} {what}", who?))).collect();
-    let recorded = (!parts.is_empty()).then(|| format!("Recorded: {}.", parts.join("; ")));
+    let verb = if outcome.is_dry_run { "Would record" } else { "Recorded" };
+    let recorded = (!parts.is_empty()).then(|| format!("{verb}: {}.", parts.join("; ")));
     let accepted = (outcome.accepted.total() > 0).then(|| {
         let who = number(outcome.accepted.total(), "finding was", "findings were");
-        format!("{who} accepted: the record now holds what is there.")
+        match outcome.is_dry_run {
+            true => format!("{who} not accepted: without -n the record would hold what is there."),
+            false => format!("{who} accepted: the record now holds what is there."),
+        }
     });
     let retyped = subject(outcome, |verdict| verdict == Verdict::TypeChanged).map(|(who, is)| {
         let first = outcome.to_accept.verdict(|verdict| verdict == Verdict::TypeChanged);
@@ -534,9 +568,10 @@ mod tests {
         assert_eq!(one_left, expected);
         let offline = text_of(&[(Verdict::Missing, File, 3)], |outcome| {
             outcome.offline = Some(Offline::MostlyMissing { missing: 3, recorded: 5 });
+            outcome.command = "verify";
         });
         let expected = "OFFLINE: 3 of 5 recorded files are gone. Nothing was changed. Is the \
-             medium mounted? If this is as it should be, run again with --force.";
+             medium mounted? If this is as it should be: 'fsure verify . --allow-missing'.";
         assert_eq!(offline, expected);
         let unread = text_of(&[(Verdict::Denied, Folder, 1), (Verdict::Busy, Link, 2)], |_| ());
         let expected = "2 links and 1 folder could NOT BE READ in full (1 denied: run again as a \

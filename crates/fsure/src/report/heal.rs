@@ -162,12 +162,15 @@ pub(super) fn closing(
 
 /// The same heal, with what is replaced kept.
 fn again(paths: &RootPaths, healing: &HealSummary, replicas: &[PathBuf]) -> String {
-    let mut command = paths.command("heal");
-    for replica in replicas {
-        command += &format!(" --from {}", shell_quoted(replica));
-    }
+    let mut command = with_replicas(paths.command("heal"), replicas);
     command += if healing.is_in_place { " --in-place" } else { "" };
     command + if healing.is_dry_run { "" } else { " --yes" }
+}
+
+/// A command with the copies that a heal was given.
+pub(super) fn with_replicas(command: String, replicas: &[PathBuf]) -> String {
+    let from = replicas.iter().map(|replica| format!(" --from {}", shell_quoted(replica)));
+    from.fold(command, |command, from| command + &from)
 }
 
 fn who(tallies: &CountsByKind) -> Option<String> {

@@ -49,6 +49,10 @@ pub fn imported(paths: &RootPaths, done: &Imported) -> String {
     let recorded = number(done.recorded, "file", "files");
     let mut text = match done.is_proven {
         _ if done.is_empty => "Nothing was recorded: the list names no file.".to_owned(),
+        true if done.is_dry_run => {
+            format!("Would record {recorded} that were read and are as the list says.")
+        }
+        false if done.is_dry_run => format!("Would record {recorded} from the list."),
         true => format!("Recorded {recorded} that were read and are as the list says."),
         false => format!("Recorded {recorded} from the list, none of them verified yet."),
     };
@@ -73,6 +77,9 @@ pub fn imported(paths: &RootPaths, done: &Imported) -> String {
             text += &format!("\n{} {what}.", number(count, "line", "lines"));
         }
     }
+    if done.is_dry_run {
+        return text + "\nDry run: nothing was written; without -n this would record the files.";
+    }
     if done.recorded > 0 && !done.is_proven {
         text += &format!("\n'{}' reads the files and judges them.", paths.command("verify"));
     }
@@ -95,6 +102,7 @@ pub fn imported_json(root: &str, done: &Imported) -> String {
         mismatched: done.mismatched,
         unread: done.unread,
         missing: done.missing,
+        dry_run: done.is_dry_run,
         exit_code: done.exit_code().number(),
     })
 }
@@ -132,5 +140,7 @@ struct ImportLine<'a> {
     mismatched: u64,
     unread: u64,
     missing: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
     exit_code: u8,
 }

@@ -39,7 +39,7 @@ pub fn finding_line(root: &str, finding: &Finding) -> String {
         blocks: pairs(&finding.damaged),
         unreadable: pairs(&finding.unreadable),
         reason: finding.reason.as_deref(),
-        recorded_now: finding.recorded_now,
+        recorded_now: finding.recorded_now && !finding.is_dry_run,
         known: finding.known_damage.map(|known| KnownLine::of(&known, finding.basis)),
     })
 }

@@ -164,12 +164,21 @@ pub fn sealed_text(root: &str, sealed: &SignOutcome) -> String {
         none if *none == Changes::default() => String::new(),
         some => format!("Since the signature before: {}.\n", describe(some)),
     };
+    let file = safe(&sealed.file.to_string_lossy()).to_string();
+    if sealed.is_dry_run {
+        return format!(
+            "Would sign {}: generation {}, {what}, with key {}.\n{since}Statement: {file}\n\
+             Dry run: nothing was written; without -n this would sign the record.\n",
+            safe(root),
+            signed.generation,
+            signed.key_id,
+        );
+    }
     format!(
-        "Signed {}: generation {}, {what}, with key {}.\n{since}Statement: {}\nHead: {}\n",
+        "Signed {}: generation {}, {what}, with key {}.\n{since}Statement: {file}\nHead: {}\n",
         safe(root),
         signed.generation,
         signed.key_id,
-        safe(&sealed.file.to_string_lossy()),
         signed.head
     )
 }
@@ -186,6 +195,7 @@ pub fn sealed_json(root: &str, sealed: &SignOutcome) -> String {
         bytes: sealed.bytes,
         changes: ChangesLine { new, modified, touched, missing, moved, accepted, bytes },
         statement: sealed.file.to_string_lossy().into_owned(),
+        dry_run: sealed.is_dry_run,
         exit_code: 0,
     })
 }
@@ -265,5 +275,7 @@ struct SealedLine<'a> {
     bytes: u64,
     changes: ChangesLine,
     statement: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
     exit_code: u8,
 }

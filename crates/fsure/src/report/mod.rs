@@ -105,6 +105,7 @@ mod samples {
             unreadable: Vec::new(),
             reason: None,
             recorded_now: false,
+            is_dry_run: false,
             basis: Basis::Content,
             known_damage: None,
         }

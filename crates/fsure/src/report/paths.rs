@@ -120,7 +120,7 @@ mod tests {
         let root = Path::new("/srv/my photos");
         let catalog = if catalog.is_empty() { root.join(OWN_CATALOG) } else { catalog.into() };
         let scope = RelPath::from_bytes(scope.as_bytes());
-        let place = RootLocation { root: root.to_owned(), catalog, scope };
+        let place = RootLocation { root: root.to_owned(), catalog, scope, parts: None };
         RootPaths::of(&place, Some(Path::new(working_folder)))
     }
 

@@ -53,6 +53,14 @@ pub(super) struct SummaryTotals {
     #[serde(skip_serializing_if = "Option::is_none")]
     scrub: Option<ScrubLine>,
     signed: Option<SignedLine>,
+    #[serde(skip_serializing_if = "is_zero")]
+    unknown_paths: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl SummaryTotals {
@@ -99,6 +107,8 @@ impl SummaryTotals {
             record_untrusted: outcome.record_untrusted.clone(),
             scrub: outcome.scrub.as_ref().map(ScrubLine::of),
             signed: outcome.signed.as_ref().map(SignedLine::of),
+            unknown_paths: outcome.unknown_paths,
+            dry_run: outcome.is_dry_run,
         }
     }
 
@@ -145,6 +155,8 @@ impl SummaryTotals {
             self.scrub.get_or_insert_default().add(&other);
         }
         self.signed = self.signed.take().or(other.signed);
+        self.unknown_paths += other.unknown_paths;
+        self.dry_run |= other.dry_run;
     }
 }
 

@@ -176,7 +176,10 @@ fn evidence(paths: &RootPaths, finding: &Finding, zone: &TimeZone) -> Vec<String
     evidence.extend(finding.reason.as_deref().map(safe));
     evidence.extend(finding.known_damage.map(|known| known_damage(finding, known, zone)));
     if finding.recorded_now && !finding.verdict.is_recordable() {
-        evidence.push("accepted: the record now holds what is there".to_owned());
+        evidence.push(match finding.is_dry_run {
+            true => "would be accepted".to_owned(),
+            false => "accepted: the record now holds what is there".to_owned(),
+        });
     }
     evidence
 }

@@ -51,7 +51,7 @@ pub(super) enum Acknowledges {
 }
 
 fn place(root: PathBuf) -> RootLocation {
-    RootLocation { catalog: root.join(OWN_CATALOG), root, scope: RelPath::root() }
+    RootLocation { catalog: root.join(OWN_CATALOG), root, scope: RelPath::root(), parts: None }
 }
 
 pub(super) fn run(

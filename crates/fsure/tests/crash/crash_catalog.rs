@@ -133,7 +133,7 @@ fn an_unexpected_cell_is_reported_and_sets_the_exit_code() {
 #[test]
 fn a_cell_that_the_matrix_cannot_run_is_reported() {
     for (args, part) in [
-        (&["--matrix", "--workload", "none"][..], "it is one of append:fsync"),
+        (&["--matrix", "--workload", "none"][..], "possible values: append:fsync"),
         (&["--matrix", "--", "true"], "cannot be used with"),
         (&["--workload", "append,sqlite", "--fs", "ext4"], "'--matrix' takes several"),
         (&["--workload", "append", "--fs", "ext4,xfs"], "'--matrix' takes several"),

@@ -81,7 +81,7 @@ fn what_is_there_is_not_written_over() {
     assert!(run.stderr.contains("File exists"), "{run:?}");
     let run = fsure(&["workload", "run", "append:often", at]);
     assert_eq!(run.code, 2, "{run:?}");
-    assert!(run.stderr.contains("it is one of append:fsync, "), "{run:?}");
+    assert!(run.stderr.contains("possible values: append:fsync, "), "{run:?}");
 }
 
 /// A disk that is full ends it, and what was said holds.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::support::{EXT4, Image, Recorded, Tree, content, mtime_ns, or_skip, set_mtime_ns};
 use fsure_core::{ExitCode, Monitor};
 use fsure_integrity::catalog::locate;
-use fsure_integrity::model::{CurrentFile, Finding, Progress, ScanMonitor, Verdict};
+use fsure_integrity::model::{Allowed, CurrentFile, Finding, Progress, ScanMonitor, Verdict};
 use fsure_integrity::{Options, UpdateOptions, update, verify};
 use proptest::prelude::*;
 
@@ -287,7 +287,7 @@ fn one_reader() -> UpdateOptions {
 }
 
 fn options() -> Options {
-    Options { force: true, ..support::scrub::at(2_000_000_000) }
+    Options { allowed: Allowed::ALL, ..support::scrub::at(2_000_000_000) }
 }
 
 #[derive(Default)]

@@ -12,7 +12,7 @@ use crate::support::campaign;
 use crate::support::{content, mtime_ns, set_mtime_ns};
 use fsure_core::{ExitCode, Monitor, NullMonitor};
 use fsure_integrity::catalog::locate;
-use fsure_integrity::model::{HealResult, HealSource, HealStatus, ScanMonitor, Verdict};
+use fsure_integrity::model::{Allowed, HealResult, HealSource, HealStatus, ScanMonitor, Verdict};
 use fsure_integrity::{HealOptions, ProtectOptions, UpdateOptions, heal, protect, update, verify};
 use tempfile::TempDir;
 
@@ -202,7 +202,7 @@ fn run(seed: u64, pool: &[u8], home: &Path) -> usize {
         does: true,
         discards_replaced,
         in_place,
-        common: fsure_integrity::Options { force: true, ..Default::default() },
+        common: fsure_integrity::Options { allowed: Allowed::ALL, ..Default::default() },
     };
     let ear = Ear::default();
     let outcome = heal(&place, &options, &ear).unwrap();

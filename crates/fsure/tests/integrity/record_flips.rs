@@ -305,7 +305,7 @@ fn call(sample: &Signable, (name, is_signed): &Function) -> CommandOutput {
     let key = fs::read_to_string(sample.own.path("mine.pub")).expect("a key");
     let key = Verifier::read(&key).filter(|_| *is_signed);
     let not_before = RollbackCheck::Remembered(sample.own.path("seen.db"));
-    let signed_by = key.clone().map(|key| SignedBy { key, not_before });
+    let signed_by = key.clone().map(|key| SignedBy { key, not_before, is_dry_run: false });
     let common = Options { signed_by, ..Options::default() };
     let mut text = Vec::new();
     let ended = catch_unwind(AssertUnwindSafe(|| match *name {

@@ -221,7 +221,8 @@ fn verify_while_forged(sample: &Signable, sql: &str) -> Outcome {
     sample.tree.write(".fsure/catalog.db.lock", "no lock of fsure's");
     let key = std::fs::read_to_string(sample.own.path("mine.pub")).expect("a key");
     let not_before = RollbackCheck::Remembered(sample.own.path("home/state/fsure/trust.db"));
-    let signed_by = SignedBy { key: Verifier::read(&key).expect("a key"), not_before };
+    let signed_by =
+        SignedBy { key: Verifier::read(&key).expect("a key"), not_before, is_dry_run: false };
     let options = Options { signed_by: Some(signed_by), report_ok: true, ..Options::default() };
     let (catalog, sql) = (&sample.recorded.catalog, sql.to_owned());
     let forger = Forger { catalog, sql, has_forged: AtomicBool::new(false) };

@@ -189,7 +189,8 @@ fn a_pattern_file_for_a_moment_hides_nothing() {
     let patterns = sample.tree.write(".fsureignore", "evil\n");
     let key = std::fs::read_to_string(sample.own.path("mine.pub")).expect("a key");
     let key = Verifier::read(&key).expect("a key");
-    let signed_by = Some(SignedBy { key, not_before: RollbackCheck::AtLeast(1) });
+    let signed_by =
+        Some(SignedBy { key, not_before: RollbackCheck::AtLeast(1), is_dry_run: false });
     let options = Options { signed_by, report_ok: true, ..Options::default() };
     let place = locate(sample.tree.root(), None).expect("a place");
     let outcome = verify(&place, &options, &TakesAway(patterns)).expect("an outcome");

@@ -26,13 +26,14 @@ mod source_reader;
 use std::path::PathBuf;
 
 use super::Options;
+use super::dry_run::open_to_write;
 use super::open_root::{
-    OpenRoot, check_signature, detect_offline, is_surely_the_root, keep_backup, lock,
-    offline_outcome, open_root, plan, require_scope, require_trusted_record, warn_of_other_root,
+    OpenRoot, check_signature, detect_offline, is_surely_the_root, keep_backup, offline_outcome,
+    open_root, plan, require_scope, require_trusted_record, warn_of_other_root,
 };
 use crate::catalog::{Catalog, RootLocation, StoredRow, refuse_irregular_parity};
 use crate::model::{
-    EntryKind, Finding, HealSummary, Outcome, ScanMonitor, StopReason, Verification,
+    Allowed, EntryKind, Finding, HealSummary, Outcome, ScanMonitor, StopReason, Verification,
 };
 use crate::scan::{Purpose, scan};
 use finding_filter::FindingFilter;
@@ -74,9 +75,14 @@ pub fn heal(
     let mut catalog = open_catalog(place, options, monitor)?;
     // The share that is gone means nothing if the root cannot be another one: what is
     // gone is what a heal is for.
-    let force = options.common.force || is_surely_the_root(place, &open, &mut catalog)?;
-    if let Some(offline) = detect_offline(place, &open, &catalog)?.filter(|_| !force) {
-        return Ok(offline_outcome(offline, false));
+    let allowed = match is_surely_the_root(place, &open, &mut catalog)? {
+        true => Allowed::ALL,
+        false => options.common.allowed,
+    };
+    if let Some(offline) = detect_offline(place, &open, &catalog, allowed)? {
+        let replicas = options.replicas.clone();
+        let is_dry_run = !options.does;
+        return Ok(Outcome { replicas, is_dry_run, ..offline_outcome(offline, allowed, HEAL) });
     }
     require_scope(place, &open, &mut catalog)?;
     // Before anything is written by what it says.
@@ -87,10 +93,10 @@ pub fn heal(
     let mut healer = Healer::new(place, &open.root, options, (replicas, parity), monitor)?;
     healer.clear_up(&mut catalog)?;
     let purpose = Purpose::Verify;
-    let mut plan = plan(place, &open, &catalog, &options.common, purpose, options.does)?;
+    let common = Options { allowed, ..options.common.clone() };
+    let mut plan = plan(place, &open, &catalog, &common, purpose, options.does)?;
     plan.command = HEAL;
     plan.must_write = options.does;
-    plan.force = force;
     let ward = FindingFilter::new(monitor);
     let noted = catalog.history().last_verification()?;
     let mut outcome = scan(&plan, &mut catalog, &ward)?;
@@ -175,9 +181,10 @@ fn open_catalog(
     monitor: &dyn ScanMonitor,
 ) -> Result<Catalog> {
     if !options.does {
+        warn_of_refusal(place, monitor);
         return Catalog::open(&place.catalog, None);
     }
-    let catalog = Catalog::open(&place.catalog, Some(lock(&place.catalog, monitor)?))?;
+    let catalog = open_to_write(place, options.common.access, monitor)?;
     if catalog.is_read_only() {
         return Err(Error::RecordNotWritten {
             catalog: place.catalog.clone(),
@@ -186,6 +193,16 @@ fn open_catalog(
         });
     }
     Ok(catalog)
+}
+
+/// Warns if a run that heals could not begin now.
+fn warn_of_refusal(place: &RootLocation, monitor: &dyn ScanMonitor) {
+    let in_use = |holder: &str| {
+        Err(Error::RecordInUse { catalog: place.catalog.clone(), holder: holder.to_owned() })
+    };
+    if let Err(error) = Catalog::await_unlocked(&place.catalog, in_use) {
+        monitor.warn(&format!("with '--yes' nothing could be healed now: {error}"));
+    }
 }
 
 fn open_parity(

@@ -47,8 +47,8 @@ pub fn protect(
             hint: Some("give the root, or make the folder a root of its own".to_owned()),
         });
     }
-    let open = open_root(place)?;
-    let mut catalog = Catalog::open(&place.catalog, Some(lock(&place.catalog, monitor)?))?;
+    let (open, access) = (open_root(place)?, options.common.access);
+    let mut catalog = Catalog::open(&place.catalog, Some(lock(&place.catalog, access, monitor)?))?;
     reject_interrupted_heal(place)?;
     let audit = Audit::of(&mut catalog)?;
     if !audit.is_clean() {
@@ -58,10 +58,14 @@ pub fn protect(
             hint: format!("'{}' says more", place.command("verify")),
         });
     }
-    if detect_offline(place, &open, &catalog)?.is_some() && !options.common.force {
+    if let Some(offline) = detect_offline(place, &open, &catalog, options.common.allowed)? {
         return Err(Error::FailedPrecondition {
             message: format!("{} is not the root that was recorded", place.root.display()),
-            hint: Some("if it is as it should be, run again with '--force'".to_owned()),
+            hint: Some(format!(
+                "is the medium mounted? If it is as it should be: {} {}",
+                place.command("protect"),
+                offline.option()
+            )),
         });
     }
     refuse_irregular_parity(&place.catalog)?;

@@ -7,7 +7,6 @@ mod paths;
 mod record_lookup;
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fsure_os::device::DeviceClass;
@@ -18,14 +17,14 @@ use super::entry_builder::{EntryBuilder, granularity_ns};
 use super::evaluate::{self, Evaluation, ReadResult};
 use super::hard_links::HardLinkCache;
 use super::held_edits::HeldEdits;
-use super::merge::{Merge, NextPath, ScrubTurn};
+use super::merge::{NextPath, ScrubTurn};
 use super::mounted_over;
 use super::moves::MoveTracker;
 use super::name_alias::FolderCache;
 use super::part_planner::PartPlanner;
 use super::partial_read::PartialRead;
 use super::path_result::PathResult;
-use super::path_source::PathSource;
+use super::path_source::{PathSource, ScopeMerges};
 use super::progress_estimate::{Estimate, Remaining, judges_all};
 use super::read_queue::{PendingRead, ReadQueue};
 use super::read_request::{ReadContent, ReadOutcome};
@@ -38,7 +37,7 @@ use super::verified_sequence::SequencePlace;
 use super::{Purpose, ScanPlan};
 use crate::catalog::{Catalog, Claims, RecheckPriority, StoredRow, UnfinishedBlocks};
 use crate::model::{Basis, Entry, Evidence, Outcome, Progress, ScanMonitor, StopReason, Verdict};
-use crate::tree::{Walk, WalkOptions};
+use crate::tree::WalkOptions;
 use fsure_core::{RelPath, Result, timeout_error};
 use paths::FolderQueue;
 use record_lookup::RecordLookup;
@@ -757,16 +756,15 @@ fn source_of(plan: &ScanPlan, catalog: &mut Catalog, pool: &mut Pool) -> Result<
     }
     let mut options = walk_options(plan, pool);
     options.borders.mounted_over = mounted_over;
-    let walk = Walk::start(Arc::clone(&plan.root), options)?;
-    let claims = plan.binds_claims.then(Claims::default);
-    Ok(PathSource::All(Box::new(Merge::new(walk, &plan.walk.scope, claims))))
+    Ok(PathSource::All(Box::new(ScopeMerges::start(plan, options)?)))
 }
 
 /// A disk with heads is not made to jump between folders, either.
 fn walk_options(plan: &ScanPlan, pool: &mut Pool) -> WalkOptions {
-    let scope = plan.root.stat(plan.walk.scope.as_bytes());
-    let is_folder = scope.is_ok_and(|stat| stat.kind == Kind::Folder);
-    let folder = if is_folder { plan.walk.scope.clone() } else { RelPath::root() };
+    let around = plan.scopes.around();
+    let stat = plan.root.stat(around.as_bytes());
+    let is_folder = stat.is_ok_and(|stat| stat.kind == Kind::Folder);
+    let folder = if is_folder { around } else { RelPath::root() };
     let mut options = plan.walk.clone();
     if matches!(pool.class(&folder), DeviceClass::Rotational(_)) {
         options.listers = 1;

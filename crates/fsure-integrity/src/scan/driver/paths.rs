@@ -389,7 +389,7 @@ impl ScanDriver<'_> {
         for path in self.folders.0.keys().cloned().collect::<Vec<_>>() {
             self.finish_folder(&path, None)?;
         }
-        let scope = &self.plan.walk.scope;
+        let scope = &self.plan.scopes.around();
         let Some(gone) = self.moves.pair_names(self.recorder.catalog_mut(), scope)? else {
             return Ok(false);
         };

@@ -29,7 +29,7 @@ impl ResultRecorder<'_> {
             let outcome = self.report.outcome_mut();
             outcome.unjudged_files = Some(self.catalog.files().saturating_sub(outcome.with_record));
         }
-        let is_complete = !self.is_stopped() && self.plan.walk.scope.is_root();
+        let is_complete = !self.is_stopped() && self.plan.scopes.is_root();
         let is_update = self.report.outcome().is_update;
         if is_complete && self.may_write && is_update && self.catalog.is_writing() {
             let forgotten = self.catalog.unfinished_files_mut().forget_all();
@@ -47,7 +47,7 @@ impl ResultRecorder<'_> {
         self.forget_tombstones()?;
         self.note_verification()?;
         if !self.is_stopped() && self.may_write {
-            let result = self.mtimes.end(self.catalog, &self.plan.walk.scope);
+            let result = self.mtimes.end(self.catalog, &self.plan.scopes);
             self.stop_on_write_error(result)?;
         }
         self.commit()?;
@@ -61,7 +61,7 @@ impl ResultRecorder<'_> {
         let known = self.catalog.nested_roots().all()?;
         let found = self.report.outcome().nested_roots.clone();
         let roots = NestedRoots { known, found };
-        for path in roots.absent(&self.plan.walk.scope) {
+        for path in roots.absent(&self.plan.scopes) {
             let forgets = match &self.plan.purpose {
                 Purpose::Update(rules) => self.may_write && rules.accept.covers(path),
                 _ => false,
@@ -89,9 +89,9 @@ impl ResultRecorder<'_> {
 
     /// Reports the known damage below the scope that a scrub did not come to.
     fn report_known_damage(&mut self) -> Result<()> {
-        let (scope, mut after) = (&self.plan.walk.scope, None);
+        let (scope, mut after) = (self.plan.scopes.around(), None);
         while let Some((last, unjudged)) =
-            self.judged_damage.next_unjudged(self.catalog, scope, after.as_ref())?
+            self.judged_damage.next_unjudged(self.catalog, &scope, after.as_ref())?
         {
             for result in unjudged {
                 self.report.add_result(&result, false);
@@ -107,9 +107,12 @@ impl ResultRecorder<'_> {
         if self.is_stopped() || !self.may_write_now()? {
             return Ok(());
         }
-        let forgotten = forget_tombstones(self.catalog, &self.plan.walk.scope, until_s);
-        self.report.outcome_mut().forgotten = *forgotten.as_ref().unwrap_or(&0);
-        self.stop_on_write_error(forgotten.map(drop))
+        for scope in self.plan.scopes.iter() {
+            let forgotten = forget_tombstones(self.catalog, scope, until_s);
+            self.report.outcome_mut().forgotten += *forgotten.as_ref().unwrap_or(&0);
+            self.stop_on_write_error(forgotten.map(drop))?;
+        }
+        Ok(())
     }
 
     /// Notes how much was verified, if anything was.

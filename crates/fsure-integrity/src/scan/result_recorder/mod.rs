@@ -61,6 +61,8 @@ pub(super) struct ResultRecorder<'a> {
     /// Bytes of the files that were judged by their content.
     bytes_read_and_judged: u64,
     missing: MissingFiles,
+    /// True if there is no folder among the scopes.
+    is_of_files: bool,
     mtimes: MtimeReliability,
     future_changes: FutureChanges,
     judged_damage: JudgedDamage,
@@ -97,6 +99,7 @@ impl<'a> ResultRecorder<'a> {
             bad_rows: Vec::new(),
             bytes_read_and_judged: 0,
             missing: MissingFiles::new(catalog.files()),
+            is_of_files: plan.is_of_files(),
             mtimes: MtimeReliability::new(&plan.purpose),
             future_changes: FutureChanges::default(),
             judged_damage: JudgedDamage::default(),
@@ -317,14 +320,14 @@ impl<'a> ResultRecorder<'a> {
         }
         // A scrub reports as missing what a verify reports as moved.
         let are_most = self.missing.add(self.plan.scrub.is_some());
-        if are_most && !self.plan.is_single_file() {
+        if are_most && !self.is_of_files {
             self.halt_if_mostly_missing(self.missing.missing());
         }
     }
 
     fn halt_if_mostly_missing(&mut self, missing: u64) {
         let recorded = self.missing.at_start();
-        if !self.plan.force && self.missing.is_most(missing) {
+        if !self.plan.allowed.missing && self.missing.is_most(missing) {
             self.halt(AbortReason::Offline(Offline::MostlyMissing { missing, recorded }));
         }
     }
@@ -387,7 +390,7 @@ impl<'a> ResultRecorder<'a> {
             true => Sample::default(),
             false => Sample::look(self.plan, self.catalog, &audit.sample),
         };
-        if !self.is_halted && !self.plan.force {
+        if !self.is_halted && !self.plan.allowed.missing {
             let missing = match self.missing.gone() {
                 Some(gone) => gone,
                 None if sample.may_be_deserted() => self.count_gone()?,
@@ -395,7 +398,7 @@ impl<'a> ResultRecorder<'a> {
             };
             self.halt_if_mostly_missing(missing);
         }
-        self.mtimes.begin(self.catalog, &self.plan.walk.scope, sample.may_be_redated())?;
+        self.mtimes.begin(self.catalog, &self.plan.scopes, sample.may_be_redated())?;
         self.bad_rows = audit.bad_rows;
         Ok(!self.is_halted)
     }
@@ -419,7 +422,7 @@ impl<'a> ResultRecorder<'a> {
     /// Returns true if all rows of the catalog were fetched and are sound. Those of a part of the
     /// tree might fit the totals of an older root row that was put back.
     pub(super) fn has_shown_all(&self) -> bool {
-        self.plan.walk.scope.is_root() && self.catalog.has_shown_all()
+        self.plan.scopes.is_root() && self.catalog.has_shown_all()
     }
 
     /// The record is not what was written. A run that judges goes on and
@@ -671,7 +674,7 @@ impl<'a> ResultRecorder<'a> {
     /// Takes the files that earlier scrubs had not enough time for.
     pub(super) fn load_cut_off(&mut self) -> Result<()> {
         self.cut_off =
-            self.catalog.findings().cut_off(&self.plan.walk.scope)?.into_iter().collect();
+            self.catalog.findings().cut_off(&self.plan.scopes.around())?.into_iter().collect();
         Ok(())
     }
 
@@ -699,7 +702,7 @@ impl<'a> ResultRecorder<'a> {
         self.catalog.release();
         self.write_ranges()?;
         if self.catalog.is_writing() && self.may_write_now()? {
-            let kept = self.mtimes.keep(self.catalog, &self.plan.walk.scope);
+            let kept = self.mtimes.keep(self.catalog, &self.plan.scopes);
             self.stop_on_write_error(kept)?;
             let noted = self.note_generation();
             self.stop_on_write_error(noted)?;

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, access, openat, unlinkat};
 
 use crate::host::system::root_dir::each_name;
 use crate::path::FileKind;
@@ -74,6 +74,11 @@ pub(crate) fn remove_files(folder: &Path, is_own: &dyn Fn(&[u8]) -> bool) -> io:
         unlinkat(&folder, &*name, AtFlags::empty())?;
     }
     Ok(())
+}
+
+/// See [`crate::path::require_writable`].
+pub(crate) fn require_writable(path: &Path) -> io::Result<()> {
+    Ok(access(path, Access::WRITE_OK)?)
 }
 
 /// Gives a file another name in the same folder, and waits until it has it.

@@ -51,6 +51,15 @@ pub(crate) fn remove_files(folder: &Path, is_own: &dyn Fn(&[u8]) -> bool) -> io:
     Ok(())
 }
 
+/// See [`crate::path::require_writable`]; of a folder the attribute says nothing.
+pub(crate) fn require_writable(path: &Path) -> io::Result<()> {
+    let meta = std::fs::metadata(path)?;
+    match meta.is_dir() || !meta.permissions().readonly() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::PermissionDenied.into()),
+    }
+}
+
 /// The path without any link in it, from its drive or its server. The form
 /// that the system gives for it is of no use to people.
 pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {

@@ -24,7 +24,7 @@ use super::super::screen::Screen;
 #[derive(Args)]
 pub(super) struct BindArgs {
     /// The folder
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folder: PathBuf,
     /// Maximum age of the oldest change that a crash loses: from 100ms to 1h
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
@@ -38,7 +38,7 @@ pub(super) struct BindArgs {
     #[arg(long, value_name = "NAME", default_value = "tmpfs", value_parser = backend)]
     backend: Backend,
     /// Show what would be done, and do nothing
-    #[arg(long)]
+    #[arg(short = 'n', long = "dry-run", alias = "plan")]
     plan: bool,
     /// Stay in the foreground and notify systemd; a signal unbinds the folder
     #[arg(long, conflicts_with = "plan")]
@@ -68,9 +68,7 @@ pub(super) enum Size {
 pub(super) fn size(text: &str) -> std::result::Result<Size, String> {
     match text {
         "auto" => Ok(Size::Auto),
-        _ => units::parse_size(text)
-            .map(Size::Bytes)
-            .ok_or_else(|| "a size such as 500M or 2G, or auto".to_owned()),
+        _ => units::size_option(text, "a size such as 500M or 2G, or auto").map(Size::Bytes),
     }
 }
 
@@ -79,7 +77,7 @@ fn backend(text: &str) -> std::result::Result<Backend, String> {
 }
 
 pub(super) fn time(text: &str) -> std::result::Result<Duration, String> {
-    units::parse_span(text).ok_or_else(|| "a time such as 1s or 200ms".to_owned())
+    units::span_option(text, "a time such as 1s or 200ms")
 }
 
 /// Runs the command.

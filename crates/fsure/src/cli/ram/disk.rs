@@ -45,7 +45,7 @@ enum DiskCommand {
 }
 
 fn size(text: &str) -> std::result::Result<u64, String> {
-    units::parse_size(text).ok_or_else(|| "a size such as 500M or 2G".to_owned())
+    units::size_option(text, "a size such as 500M or 2G")
 }
 
 /// Runs the command.

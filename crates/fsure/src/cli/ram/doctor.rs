@@ -17,7 +17,7 @@ use super::super::{OutputArgs, user_dirs};
 #[derive(Args)]
 pub(super) struct DoctorArgs {
     /// Folders that a crash may have left in disorder, beside those that are known
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folders: Vec<PathBuf>,
 }
 

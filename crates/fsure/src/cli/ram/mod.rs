@@ -67,7 +67,7 @@ pub(crate) enum RamProcess {
 #[derive(Args)]
 struct Which {
     /// The folder
-    #[arg(value_name = "DIR", required_unless_present = "all")]
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath, required_unless_present = "all")]
     folder: Option<PathBuf>,
     /// Every RAM folder of this machine
     #[arg(long, conflicts_with = "folder")]

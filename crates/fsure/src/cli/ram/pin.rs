@@ -28,7 +28,7 @@ const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Args)]
 pub(super) struct PinArgs {
     /// The folder
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folder: PathBuf,
     /// Stay in the foreground, as systemd wants it
     #[arg(long)]
@@ -39,7 +39,7 @@ pub(super) struct PinArgs {
 #[derive(Args)]
 pub(super) struct UnpinArgs {
     /// The folder
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folder: PathBuf,
 }
 

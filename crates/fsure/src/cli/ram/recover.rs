@@ -14,7 +14,7 @@ use super::super::screen::Screen;
 #[derive(Args)]
 pub(super) struct RecoverArgs {
     /// The folder [default: all that were in RAM]
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folder: Option<PathBuf>,
 }
 

@@ -26,7 +26,7 @@ use super::bind::{Size, size, time};
 #[derive(Args)]
 pub(super) struct RunArgs {
     /// The folders
-    #[arg(required = true, value_name = "DIR")]
+    #[arg(required = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folders: Vec<PathBuf>,
     /// Maximum age of the oldest change that a crash loses: from 100ms to 1h
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]

@@ -17,7 +17,7 @@ const MESSAGES_SHOWN_MAX: usize = 10;
 #[derive(Args)]
 pub(super) struct StatusArgs {
     /// The folder [default: all]
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folder: Option<PathBuf>,
 }
 
