@@ -3,6 +3,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod json_schema;
+mod json_schema_files;
+mod json_schema_memory;
+mod json_schema_storage;
 mod licences;
 mod readme;
 mod report_page;
