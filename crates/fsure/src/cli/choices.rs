@@ -10,7 +10,7 @@ use fsure_integrity::model::SidecarKind;
 /// Reads one of several names. The option has to ignore the case, too.
 fn one_of<T: Clone + Send + Sync + 'static>(
     names: impl IntoIterator<Item = (&'static str, T)>,
-) -> impl TypedValueParser<Value = T> + Send + Sync + 'static {
+) -> impl TypedValueParser<Value = T> {
     let all: Vec<_> = names.into_iter().collect();
     let known: Vec<_> = all.iter().map(|(name, _)| PossibleValue::new(*name)).collect();
     PossibleValuesParser::new(known).try_map(move |given| {

@@ -76,6 +76,7 @@ fn run_on(args: &DeferArgs, output: &OutputArgs, screen: &Screen) -> Result<Exit
         force_unordered: args.force_unordered,
         heir: std::env::current_exe().ok(),
     };
+    screen.print_start();
     let done = defer(&options, &|words| screen.warn(words))?;
     if output.json {
         // Standard output is the command's, too, which might not have ended its line.

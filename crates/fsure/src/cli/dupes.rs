@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::report::dupes as report;
 use clap::{Args, ValueHint};
 use fsure_core::{ExitCode, Result};
-use fsure_integrity::catalog::locate;
+use fsure_integrity::catalog::{RootLocation, locate};
 use fsure_integrity::model::Duplicates;
 use fsure_integrity::{Options, dupes};
 
@@ -39,8 +39,11 @@ pub(crate) fn run(args: &DupesArgs, output: &OutputArgs) -> ExitCode {
     let here = [PathBuf::from(".")];
     let paths = if args.paths.is_empty() { &here[..] } else { &args.paths };
     let (mut code, mut all) = (ExitCode::Clean, Duplicates::default());
-    for path in paths {
-        match run_one(path, args, output, &screen) {
+    let places: Vec<_> = paths.iter().map(|path| locate(path, args.catalog.as_deref())).collect();
+    let found: Vec<_> = places.iter().flatten().cloned().collect();
+    screen.starts_on(&found);
+    for place in places {
+        match place.and_then(|place| run_one(&place, args, output, &screen)) {
             Ok(found) => {
                 code = code.worse(found.exit_code());
                 all.add(&found);
@@ -62,19 +65,17 @@ pub(crate) fn run(args: &DupesArgs, output: &OutputArgs) -> ExitCode {
 }
 
 fn run_one(
-    path: &std::path::Path,
+    place: &RootLocation,
     args: &DupesArgs,
     output: &OutputArgs,
     screen: &Screen,
 ) -> Result<Duplicates> {
-    let place = locate(path, args.catalog.as_deref())?;
-    screen.starts_on(std::slice::from_ref(&place));
     let root = place.root.to_string_lossy().into_owned();
-    let paths = screen.paths(&place);
+    let paths = screen.paths(place);
     let task = screen.begin(paths.clone(), false);
     let mut group = 0;
     let options = Options { effort: args.effort.effort(&output.user), ..Options::default() };
-    let found = dupes(&place, &options, &task, &mut |duplicate| {
+    let found = dupes(place, &options, &task, &mut |duplicate| {
         if output.json {
             screen.print(&report::json_line(&root, duplicate));
         } else {

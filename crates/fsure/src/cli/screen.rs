@@ -151,8 +151,9 @@ impl Screen {
     /// Sets the command that the first line of JSON names. Without one there is no such line.
     pub(crate) fn starts(&self, command: &str) {
         if self.settings.json {
-            locked(&self.output).start =
-                Some(Start { command: command.to_owned(), roots: Vec::new() });
+            let time_ns = Clock::default().now_ns();
+            let start = Start { command: command.to_owned(), time_ns, roots: Vec::new() };
+            locked(&self.output).start = Some(start);
         }
     }
 
@@ -162,6 +163,13 @@ impl Screen {
         if let Some(start) = &mut output.start {
             start.roots = places.iter().map(start_root).collect();
         }
+    }
+
+    /// Prints the first line of JSON now: a program that the command runs prints next.
+    pub(crate) fn print_start(&self) {
+        let mut output = locked(&self.output);
+        output.print_start();
+        output.flush();
     }
 
     /// Sends the lines of JSON to another output than standard output.
@@ -274,9 +282,10 @@ impl Screen {
 
     /// Writes out what is left. After an error, a reader lacks results that it wanted.
     fn finish(&self) -> io::Result<()> {
+        let spare = locked(&self.spare_output).as_mut().map_or(Ok(()), BufWriter::flush);
         let mut output = locked(&self.output);
         output.flush();
-        match output.failure.take() {
+        match output.failure.take().or(spare.err()) {
             Some(failure) if failure.kind() != io::ErrorKind::BrokenPipe => Err(failure),
             _ => Ok(()),
         }
@@ -389,6 +398,7 @@ struct Output {
 /// The content of the first line of JSON.
 struct Start {
     command: String,
+    time_ns: i64,
     roots: Vec<StartRoot>,
 }
 
@@ -413,11 +423,15 @@ impl Output {
         std::mem::replace(&mut self.writer, BufWriter::new(output))
     }
 
-    fn line(&mut self, line: &str) {
-        if let Some(Start { command, roots }) = self.start.take() {
-            let (now_ns, host) = (Clock::default().now_ns(), fsure_os::user_file::host());
-            self.line(&json::start_line(&command, now_ns, &host, &roots));
+    /// Prints the first line of JSON if it is not printed yet.
+    fn print_start(&mut self) {
+        if let Some(Start { command, time_ns, roots }) = self.start.take() {
+            self.line(&json::start_line(&command, time_ns, &fsure_os::user_file::host(), &roots));
         }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.print_start();
         self.lines += 1 + line.matches('\n').count() as u64;
         if self.failure.is_none() {
             self.failure = writeln!(self.writer, "{line}").err();

@@ -3,8 +3,11 @@
 use fsure_core::ExitCode;
 use fsure_integrity::model::Verdict;
 
-/// The name of each topic, and its text.
-pub(super) const TOPICS: &[(&str, fn() -> String)] =
+/// The name of a topic, and its text.
+pub(super) type Topic = (&'static str, fn() -> String);
+
+/// All topics.
+pub(super) const TOPICS: &[Topic] =
     &[("exit-codes", exit_codes), ("verdicts", verdicts), ("patterns", patterns)];
 
 /// The exit codes, each with its meaning.

@@ -14,7 +14,7 @@ pub struct Folding {
     /// Folders that are gone and may have more below them. Paths like `a-b` come
     /// between `a` and `a/b`, so that there may be several.
     open: Vec<MissingFolder>,
-    /// What has moved from one folder to another, as long as nothing else comes between.
+    /// The folder of what has moved, as long as nothing else comes between.
     moved: Option<MovedFolder>,
 }
 

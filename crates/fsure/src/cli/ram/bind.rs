@@ -108,7 +108,7 @@ pub(super) fn run(args: &BindArgs, output: &OutputArgs, screen: &Screen) -> Resu
         BindPlan::Orphan(entry) => (entry, true),
     };
     if args.foreground {
-        return foreground(&registry, &entry.id, screen);
+        return foreground(&registry, &entry.id, output, screen);
     }
     let call = CallerContext {
         stop: &super::signals(),
@@ -123,14 +123,19 @@ pub(super) fn run(args: &BindArgs, output: &OutputArgs, screen: &Screen) -> Resu
 fn show(known: &[FolderStatus], adopted: bool, output: &OutputArgs, screen: &Screen) {
     let Some(known) = known.first() else { return };
     if output.json {
-        screen.print(&report::json("bound", &known.entry.path, &known.state));
+        screen.print_now(&report::json("bound", &known.entry.path, &known.state));
     } else {
-        screen.print(&report::bound(known, adopted));
+        screen.print_now(&report::bound(known, adopted));
     }
 }
 
 /// The keeper in the foreground, under systemd.
-fn foreground(registry: &Registry, id: &str, screen: &Screen) -> Result<ExitCode> {
+fn foreground(
+    registry: &Registry,
+    id: &str,
+    output: &OutputArgs,
+    screen: &Screen,
+) -> Result<ExitCode> {
     let stop = super::signals();
     let socket = std::env::var_os("NOTIFY_SOCKET");
     let notify = |words: &str| {
@@ -144,8 +149,7 @@ fn foreground(registry: &Registry, id: &str, screen: &Screen) -> Result<ExitCode
             notify("READY=1\nSTATUS=in RAM, and kept\n");
             let known =
                 registry.read(id).and_then(|entry| status(registry, Some(&entry.path)).ok());
-            let known = known.as_deref().and_then(<[FolderStatus]>::first);
-            screen.print_now(&known.map_or(String::new(), |known| report::bound(known, *adopted)));
+            show(&known.unwrap_or_default(), *adopted, output, screen);
         }
         DaemonEvent::Failed(failed) => notify(&format!("STATUS={}\n", failed.message)),
         DaemonEvent::Warning { words } => {

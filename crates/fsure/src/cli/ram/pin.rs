@@ -102,9 +102,9 @@ fn in_background(folder: &Path, output: &OutputArgs, screen: &Screen) -> Result<
     Ok(ExitCode::Clean)
 }
 
-/// Returns the first line that it prints behind the one that names the command. A signal that asks to end is passed on, and
-/// its end is waited for: otherwise a process that goes on taking memory would go
-/// unnoticed.
+/// Returns the first line that the process prints behind the one that names the command. A
+/// signal that asks to end is passed on, and its end is waited for: otherwise a process that
+/// goes on taking memory would go unnoticed.
 fn first_line(started: &mut DetachedProcess, stop: &AtomicUsize) -> io::Result<Option<String>> {
     let (process, is_over) = (started.process(), AtomicBool::new(false));
     let began = begun(process).unwrap_or_default();

@@ -19,11 +19,17 @@ impl Screen {
 
 impl Write for Results<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        locked(&self.0.output).writer.write(bytes)
+        match &mut *locked(&self.0.spare_output) {
+            Some(output) => output.write(bytes),
+            None => locked(&self.0.output).writer.write(bytes),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        locked(&self.0.output).writer.flush()
+        match &mut *locked(&self.0.spare_output) {
+            Some(output) => output.flush(),
+            None => locked(&self.0.output).writer.flush(),
+        }
     }
 }
 
