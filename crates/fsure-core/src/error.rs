@@ -67,7 +67,7 @@ pub enum Error {
     },
     /// The catalog has the format of a later version.
     #[error(
-        "the record {} has format version {version}, and this program reads up to {known}",
+        "the record {} has format version {version}, and this fsure reads versions up to {known}",
         .catalog.display()
     )]
     RecordTooNew {
@@ -97,7 +97,7 @@ pub enum Error {
         holder: String,
     },
     /// A file of results cannot be understood.
-    #[error("{} is no result that can be shown: {why}", .path.display())]
+    #[error("{} is not a result that fsure can show: {why}", .path.display())]
     UnreadableResult {
         /// The file.
         path: PathBuf,
@@ -201,8 +201,7 @@ impl Error {
                     .to_owned(),
             ),
             Self::HarnessBroken { .. } => Some(
-                "end the program that changes loop devices, and run it once more; 'losetup' lists \
-                 them"
+                "end the program that changes loop devices, and run it again; 'losetup' lists them"
                     .to_owned(),
             ),
             Self::Internal(_) => Some("please report this, with the command line".to_owned()),

@@ -93,7 +93,7 @@ impl Search<'_> {
         if self.is_over() {
             return Ok(false);
         }
-        self.run.listener.under_way("looking for the sync that is missing", self.run.from);
+        self.run.listener.under_way("looking for the missing sync", self.run.from);
         let inodes = syncs.iter().map(|one| one.inode).collect();
         let left = OfflineDrive::Files(Box::new(self.state.with_syncs(&inodes)));
         let CrashRun { options, site, listener, .. } = *self.run;

@@ -77,24 +77,28 @@ fn check(options: &CrashOptions) -> Result<()> {
         Err(Error::Usage { message: message.to_owned(), hint: Some(hint.to_owned()) })
     };
     if options.command.is_empty() {
-        return usage("nothing to run", "give a program after '--', or '--workload NAME'");
+        return usage(
+            "there is no program to run",
+            "give a program after '--', or '--workload NAME'",
+        );
     }
     if options.check.is_empty() {
         return usage(
-            "nothing would look at what is left",
+            "there is no check of what a cut leaves",
             "'--check LINE' is run by 'sh -c' in each image; '--check true' only mounts them",
         );
     }
     if options.every_flush.is_some() && options.drives != [Behavior::Honest] {
         return usage(
-            "what a drive has right after a flush is known of an honest one only",
+            "'--every-flush' needs an honest drive: of others it is not known what they hold after \
+             a flush",
             "leave '--drive' out",
         );
     }
     let is_folder = matches!(options.front, AccessMode::Folder(_));
     if is_folder && (options.every_flush.is_some() || options.keep.is_some()) {
         return usage(
-            "flushes are remembered, and images kept, of a drive under a file system only",
+            "'--every-flush' and '--keep' need a drive under a file system",
             "add '--fs ext4', '--fs xfs' or '--fs btrfs'",
         );
     }
@@ -106,7 +110,7 @@ fn check_size(options: &CrashOptions) -> Result<()> {
         AccessMode::Mounted { system, .. } if options.size < system.least_bytes() => {
             let (name, least) = (system.name(), system.least_bytes() >> 20);
             Err(Error::Usage {
-                message: format!("a drive for {name} needs {least} MiB"),
+                message: format!("'--size' is too small: a drive for {name} needs {least} MiB"),
                 hint: Some("leave '--size' out".to_owned()),
             })
         }

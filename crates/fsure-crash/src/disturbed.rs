@@ -21,7 +21,7 @@ pub(super) fn undisturbed<T>(
     for _ in 1..ATTEMPTS_MAX {
         match attempt() {
             Err(Error::HarnessBroken { why }) if listener.stop_requested().is_none() => {
-                let words = format!("{what} is done once more: {why}");
+                let words = format!("{what} is repeated: {why}");
                 listener.report(&CrashLine::Warning { words });
             }
             other => return other,
@@ -45,7 +45,7 @@ pub(super) fn unmounted(options: &CrashOptions, error: MountError) -> Error {
         },
         MountError::Unmountable(words) => Error::FailedPrecondition {
             message: format!("a new {} does not mount: {words}", options.front.name()),
-            hint: Some("look at '--mount-options'".to_owned()),
+            hint: Some("check '--mount-options'".to_owned()),
         },
     }
 }

@@ -81,7 +81,7 @@ fn prove(
     let name = system.name();
     if given.contains("barrier") {
         let words = format!(
-            "with '--mount-options {given}' a sync on {name} sends no flush: any drive may lose \
+            "with '--mount-options {given}' a sync on {name} sends no flush: any drive can lose \
              what it acknowledges, whatever the program does"
         );
         listener.report(&CrashLine::Warning { words });
@@ -97,9 +97,9 @@ fn prove(
 /// Names the way that needs no root, in place of a hint that does not help here.
 fn rootless(error: io::Error) -> io::Error {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            io::Error::other(format!("{error}; without '--fs' it is a folder, which needs no root"))
-        }
+        io::ErrorKind::PermissionDenied => io::Error::other(format!(
+            "{error}; without '--fs' fsure simulates a folder, which needs no root"
+        )),
         _ => error,
     }
 }
@@ -111,7 +111,7 @@ fn prepare(
 ) -> Result<()> {
     listener.under_way("preparing", 0.0);
     let failed = |why: String| Error::FailedPrecondition {
-        message: format!("what was to be prepared failed: {why}"),
+        message: format!("'--prepare' failed: {why}"),
         hint: Some("'--prepare LINE' is run by 'sh -c' in the new file system".to_owned()),
     };
     let command = ProgramCommand { words: &options.prepare, acked: None };

@@ -27,12 +27,11 @@ const FIRST_ACK_TIMEOUT: Duration = Duration::from_secs(60);
 const LATER_ACK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The remedy for a program that fails at once.
 const HINT: &str = "run it by hand in an empty folder until it prints 'ACK 1'; here it runs in the \
-                    new file system, which is in $MNT, and what it needs there is made by \
-                    '--prepare LINE'";
+                    new file system, at $MNT, and '--prepare LINE' makes what it needs there";
 /// Addition to the remedy for a program that needs something that the folder of fsure
 /// does not have.
-const FOLDER_HINT: &str = "the folder has no O_TMPFILE and no extended attributes: if the program \
-                           needs them, try '--fs ext4'";
+const FOLDER_HINT: &str = "the simulated folder has no O_TMPFILE and no extended attributes: if \
+                           the program needs them, use '--fs ext4'";
 /// Action in the error messages of a drive that records its writes for a check of every
 /// flush.
 pub(super) const REMEMBERING: &str = "remember every write in";
@@ -287,7 +286,7 @@ impl CrashRun<'_> {
             missing_syncs: None,
         };
         if !plan.has_teeth && state == CutState::HarnessBroken {
-            let why = "the check found nothing wrong on a drive that lies, either";
+            let why = "the check found no loss on a lying drive either, so it proves nothing";
             cut.detail.get_or_insert_with(|| why.to_owned());
         }
         if !plan.twin && state.is_loss() {
@@ -303,8 +302,8 @@ impl CrashRun<'_> {
                 };
                 if cut.missing_syncs.is_none() && self.listener.stop_requested().is_none() {
                     let why = format!(
-                        "cut {number}: which sync was missing was not found out, as a check takes \
-                         {:.0} s or more; one that takes less than 5 s is repeated to find it",
+                        "cut {number}: the missing sync was not determined, because a check takes \
+                         {:.0} s or more; a check of less than 5 s is repeated to find it",
                         took.as_secs_f64()
                     );
                     self.listener.warn(&why);

@@ -39,8 +39,8 @@ pub fn defer(options: &DeferOptions, warn: &dyn Fn(&str)) -> Result<Deferred> {
     let [least, most] = LONGEST;
     if !(least..=most).contains(&options.longest) {
         return Err(Error::Usage {
-            message: format!("a loss of at most {:?}", options.longest),
-            hint: Some(format!("from {least:?} to {} h", most.as_secs() / 3_600)),
+            message: format!("a '--max-loss' of {:?} is out of range", options.longest),
+            hint: Some(format!("give a time from {least:?} to {} h", most.as_secs() / 3_600)),
         });
     }
     let mut folders = Vec::new();
@@ -74,8 +74,8 @@ fn accept(mounted: &MountedFs, force: bool, warn: &dyn Fn(&str)) -> Result<()> {
         Order::Kept => Ok(()),
         Order::NotKept { why, .. } if force => {
             warn(&format!(
-                "CORRUPTION RISK: {kind} at {point}: {why}. A cut may leave a database that does \
-                 not recover: 8 of 40 did on ext4 with data=ordered, 4 of 20 on xfs"
+                "CORRUPTION RISK: {kind} at {point}: {why}. A power cut can leave a database that \
+                 does not recover: 8 of 40 did on ext4 with data=ordered, 4 of 20 on xfs"
             ));
             Ok(())
         }

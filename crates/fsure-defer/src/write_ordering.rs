@@ -40,7 +40,7 @@ pub(super) fn order(mounted: &MountedFs) -> Order {
     };
     match &*mounted.kind {
         "tmpfs" | "ramfs" => pointless(
-            "it is memory: nothing there survives a cut, and 'fsync' costs nothing",
+            "it is in memory: nothing there survives a power cut, and 'fsync' costs nothing",
             "run the command without 'fsure defer'",
         ),
         "zfs" => pointless(
@@ -55,7 +55,7 @@ pub(super) fn order(mounted: &MountedFs) -> Order {
         "ext4" if mounted.is_encrypted => not_kept(
             "the files in that folder are encrypted, and what is in them does not go through \
              its journal",
-            "use a folder that is not encrypted by itself, on an encrypted disk".to_owned(),
+            "use a folder without encryption of its own, on an encrypted disk".to_owned(),
         ),
         "ext4" | "btrfs" if mounted.held_flushes.is_some() => held(mounted),
         "ext4" if has("data=journal") => Order::Kept,
@@ -94,7 +94,7 @@ fn btrfs(mounted: &MountedFs) -> Order {
     if mounted.in_place {
         return Order::NotKept {
             why: "new files there are written in place, which has no order".to_owned(),
-            remedy: "'chattr -C' on the folder, and then copy the files in it anew".to_owned(),
+            remedy: "run 'chattr -C' on the folder, and then copy its files again".to_owned(),
         };
     }
     let missing: Vec<_> =
@@ -115,11 +115,15 @@ fn ext4_remedy(mounted: &MountedFs) -> String {
     let (point, source) =
         (shell_quoted(Path::new(&mounted.point)), shell_quoted(Path::new(&mounted.source)));
     if mounted.point == "/" {
-        return format!("tune2fs -o journal_data {source}, and boot again");
+        return format!(
+            "tune2fs -o journal_data {source}, and boot again (all data is then written twice; \
+             'tune2fs -o ^journal_data {source}' undoes it)"
+        );
     }
     format!(
-        "umount {point} && mount -o data=journal {source} {point} (it cannot be changed on a \
-         remount); for good: tune2fs -o journal_data {source}, and mount it again"
+        "umount {point} && mount -o data=journal {source} {point} (a remount cannot change it, and \
+         all data is then written twice); permanently: tune2fs -o journal_data {source}, and mount \
+         it again ('tune2fs -o ^journal_data {source}' undoes it)"
     )
 }
 

@@ -148,10 +148,10 @@ const SLICE: Duration = Duration::from_millis(100);
 /// The folders as the kernel names them: without links.
 fn resolved(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let one = |path: &PathBuf| {
-        let found = fsure_os::path::resolve(path).context("look at", path)?;
+        let found = fsure_os::path::resolve(path).context("access", path)?;
         if !fsure_os::path::is_folder(&found) {
-            let message = format!("{} is no folder", path.display());
-            let hint = Some("name a folder that is there".to_owned());
+            let message = format!("{} is not a folder", path.display());
+            let hint = Some("name an existing folder".to_owned());
             return Err(Error::Usage { message, hint });
         }
         Ok(found)
@@ -161,7 +161,9 @@ fn resolved(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
 
 fn cannot(source: Option<TraceSource>, place: &Path, error: std::io::Error) -> Error {
     let hint = match source {
-        Some(TraceSource::Ebpf) => "run it as root, or with '--source fanotify', which tells less",
+        Some(TraceSource::Ebpf) => {
+            "run it as root, or with '--source fanotify', which reports less"
+        }
         _ => "name them ('fsure hot DIR'), or run it as root to see all, with times",
     };
     if error.kind() == std::io::ErrorKind::PermissionDenied {
@@ -169,7 +171,8 @@ fn cannot(source: Option<TraceSource>, place: &Path, error: std::io::Error) -> E
     }
     let source = match source {
         Some(TraceSource::Ebpf) => {
-            let words = format!("{error}; '--source fanotify' tells less and needs less");
+            let words =
+                format!("{error}; '--source fanotify' reports less and needs fewer permissions");
             std::io::Error::new(error.kind(), words)
         }
         _ => error,

@@ -107,28 +107,28 @@ pub fn advise(seen: &FolderUse) -> Recommendation {
     let gain = seen.durable + seen.missed;
     let recommend = |advice, why: String| Recommendation { advice, why };
     if seen.is_in_memory {
-        return recommend(Advice::Leave, "it is in memory already".to_owned());
+        return recommend(Advice::Leave, "it is already in memory".to_owned());
     }
     if seen.is_disk_side {
         let why = "the flushes are fsure's own: it is the disk side of a folder that is in RAM";
         return recommend(Advice::Leave, why.to_owned());
     }
     if gain < WORTH {
-        let why = "programs hardly wait for the device here: what they read and write is in \
-                   memory already, by the page cache";
+        let why = "programs hardly wait for the device here: the page cache already holds what \
+                   they read and write";
         return recommend(Advice::Leave, why.to_owned());
     }
     if seen.is_of_the_system {
-        let why = "the machine needs it to start, or all else is below it: look at the folders \
-                   in it";
+        let why = "the machine needs it to start, or everything else is below it: use the folders \
+                   below it";
         return recommend(Advice::Exclude, why.to_owned());
     }
     if let Some(why) = size_objection(seen) {
         return recommend(Advice::Exclude, why);
     }
     if seen.missed > seen.durable {
-        let why = "programs wait for reads: kept in the page cache there is no second copy, and \
-                   nothing can be lost";
+        let why = "programs wait for reads: pinned in the page cache, the folder needs no second \
+                   copy, and nothing can be lost";
         return recommend(Advice::Pin, why.to_owned());
     }
     let advised = of_writes(seen.risk);
@@ -142,12 +142,14 @@ pub fn advise(seen: &FolderUse) -> Recommendation {
 /// free memory is not known.
 fn size_objection(seen: &FolderUse) -> Option<String> {
     let Some(size) = seen.size else {
-        return Some("it is too large to be counted in a moment, and so for memory".to_owned());
+        return Some(
+            "it is too large to be counted quickly, and so too large for memory".to_owned(),
+        );
     };
     let available = seen.available?;
     (size > available / FOLDER_SHARE_DIVISOR).then(|| {
         let (size, available) = (units::size(size), units::size(available));
-        format!("it needs {size}; {available} of memory are free, of which half is the most")
+        format!("it needs {size}, which is more than half of the {available} of free memory")
     })
 }
 
@@ -156,26 +158,27 @@ fn of_writes(risk: Risk) -> Recommendation {
     let (advice, why) = match risk {
         Risk::Database => (
             Advice::Exclude,
-            "programs wait for flushes, and a database promises others what it has flushed: in \
-             memory the last transactions can be lost; bind it only where they do not matter",
+            "programs wait for flushes, and a database promises its users what it has flushed: in \
+             memory the last transactions can be lost; bind it only if they do not matter",
         ),
         Risk::Log => (
             Advice::Bind,
-            "programs wait for flushes; after a power cut the last lines are missing, for up to \
-             --max-loss",
+            "programs wait for flushes; after a power cut the lines of the last --max-loss are \
+             missing",
         ),
         Risk::Source => (
             Advice::Bind,
             "programs wait for flushes; after a power cut the work of the last --max-loss is \
              missing",
         ),
-        Risk::Cache => {
-            (Advice::Bind, "programs wait for flushes of what can be made again: little to lose")
-        }
+        Risk::Cache => (
+            Advice::Bind,
+            "programs wait for flushes of files that can be made again: there is little to lose",
+        ),
         Risk::Unknown => (
             Advice::Bind,
-            "programs wait for flushes; in memory one holds only after up to --max-loss, so ask \
-             what relies on it",
+            "programs wait for flushes; in memory a flush is durable only after up to --max-loss, \
+             so check which programs rely on it",
         ),
     };
     Recommendation { advice, why: why.to_owned() }
@@ -205,7 +208,7 @@ mod tests {
         for (seen, advice, word) in [
             (HOT, Advice::Bind, "--max-loss"),
             (FolderUse { risk: Risk::Cache, ..HOT }, Advice::Bind, "made again"),
-            (FolderUse { risk: Risk::Log, ..HOT }, Advice::Bind, "last lines"),
+            (FolderUse { risk: Risk::Log, ..HOT }, Advice::Bind, "lines of the last"),
             (FolderUse { risk: Risk::Source, ..HOT }, Advice::Bind, "work"),
             (FolderUse { risk: Risk::Database, ..HOT }, Advice::Exclude, "promises"),
             (read.clone(), Advice::Pin, "second copy"),
@@ -220,7 +223,7 @@ mod tests {
             (FolderUse { is_disk_side: true, ..HOT }, Advice::Leave, "fsure's own"),
             (FolderUse { unbindable: no.clone(), ..HOT }, Advice::Exclude, "nfs"),
             (FolderUse { unbindable: no, ..read.clone() }, Advice::Pin, ""),
-            (FolderUse { is_of_the_system: true, ..HOT }, Advice::Exclude, "folders in it"),
+            (FolderUse { is_of_the_system: true, ..HOT }, Advice::Exclude, "folders below it"),
             (FolderUse { size: None, ..HOT }, Advice::Exclude, "too large"),
             (FolderUse { size: Some(GIB / 2 + 1), ..HOT }, Advice::Exclude, "1.0 GiB"),
             (FolderUse { size: Some(GIB / 2), ..HOT }, Advice::Bind, ""),

@@ -70,21 +70,21 @@ pub(super) fn advice(noise: &Noise, cores: usize) -> Vec<String> {
     let mut advice = Vec::new();
     if let Some(others) = noise.others_percent.filter(|others| *others >= OTHERS_MAX) {
         advice.push(format!(
-            "other programs used {others:.0} % of the processors meanwhile: end them and measure \
-             once more, or believe only differences within this run"
+            "other programs used {others:.0} % of the processors during the run: end them and \
+             measure again, or trust only differences within this run"
         ));
     }
     if let Some(steal) = noise.steal_percent.filter(|steal| *steal >= STEAL_MAX) {
         advice.push(format!(
-            "the hypervisor gave {steal:.0} % of the processors' time to others: measure at \
-             another hour, or on a machine of its own"
+            "the hypervisor gave {steal:.0} % of the processors' time to other machines: measure \
+             at another hour, or on a machine of its own"
         ));
     }
     let load = noise.load_before.filter(|load| *load >= cores as f64 / 2.0);
     if let Some(load) = load.filter(|_| noise.others_percent.is_none()) {
         advice.push(format!(
-            "{load:.1} tasks were running on {cores} cores before this began: wait until they \
-             are done, and measure once more"
+            "{load:.1} tasks were running on {cores} cores before the run: wait until they are \
+             done, and measure again"
         ));
     }
     advice

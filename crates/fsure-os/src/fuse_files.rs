@@ -3,7 +3,7 @@
 //!
 //! It needs no root: if this process cannot mount, a child of it enters a
 //! user name space with a mount name space, mounts there, and hands both over;
-//! the name spaces live as long as their descriptors here, or a process in them.
+//! the namespaces live as long as their descriptors here, or a process in them.
 //! If that is refused, too, `fusermount3` is asked, and all see the folder.
 //!
 //! The process that serves never looks at the folder itself, not even at a path

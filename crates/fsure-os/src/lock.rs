@@ -91,14 +91,14 @@ fn look(
     if now.kind != Kind::File || now.links > 1 || !is_lock_file(&start) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            format!("{} is no lock file of fsure", path.display()),
+            format!("{} is not a lock file of fsure", path.display()),
         ));
     }
     Ok((now, start))
 }
 
 fn holder_of(start: String) -> String {
-    if start.is_empty() { "a process that does not say which".to_owned() } else { start }
+    if start.is_empty() { "an unknown process".to_owned() } else { start }
 }
 
 fn take(mut file: File, path: &Path, inode: &dyn Fn() -> Option<u64>) -> io::Result<Attempt> {
@@ -107,10 +107,10 @@ fn take(mut file: File, path: &Path, inode: &dyn Fn() -> Option<u64>) -> io::Res
     match locked {
         // Another process took the file away before it was locked.
         Ok(()) if inode() != Some(now.inode) => {
-            Ok(Attempt::HeldBy("one that is just ending".to_owned()))
+            Ok(Attempt::HeldBy("a process that is ending".to_owned()))
         }
         Ok(()) => {
-            // Who holds it is a courtesy; a full disk must not refuse the lock.
+            // The holder's number is a courtesy; a full disk must not refuse the lock.
             let _ = file.set_len(0);
             let _ = file.rewind().and_then(|()| write!(file, "{MARK}{}", std::process::id()));
             Ok(Attempt::Locked(Lock { file }))

@@ -1,11 +1,10 @@
 //! The files of a folder held in memory: mapped and locked, so that the page
-//! cache cannot let go of them. There is no second copy and nothing to lose: who
-//! writes to such a file writes to the disk as ever.
+//! cache cannot drop them. There is no second copy and nothing to lose: a write to such a
+//! file goes to the disk as usual.
 //!
-//! What changes in the folder is followed: a new, replaced or grown file is
-//! taken up, and a deleted one let go of at once, for its space on the disk is
-//! held as long as it is mapped. The kernel lets go of everything when the
-//! process ends, however it does.
+//! Changes in the folder are followed: a new, replaced or grown file is
+//! mapped, too, and a deleted one is unmapped at once, because its space on the disk is
+//! held as long as it is mapped. The kernel unmaps all of them when the process ends.
 //!
 //! Linux only; elsewhere [`Pin::new`] fails with `Unsupported`.
 
@@ -30,7 +29,7 @@ pub struct Held {
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// There is more than may be held.
-    #[error("{bytes} bytes in {files} files are more than may be held")]
+    #[error("{bytes} bytes in {files} files are more than fsure may pin")]
     TooLarge {
         /// Files in the folder.
         files: u64,
@@ -314,7 +313,7 @@ mod tests {
             assert_eq!(held.bytes, 2 * PAGE);
             if let [(path, why)] = &held.left_out[..] {
                 assert_eq!(path, Path::new("more"));
-                assert_eq!(why, "there is no more memory for it");
+                assert_eq!(why, "there is not enough memory for it");
                 return;
             }
             assert!(begun.elapsed() < Duration::from_secs(60), "{held:?}");

@@ -68,7 +68,7 @@ impl MountSandbox {
     }
 }
 
-/// A handle to wait until no process in the name spaces is alive.
+/// A handle to wait until no process in the namespaces is alive.
 #[derive(Debug)]
 pub struct Alive(host::mount_sandbox::Alive);
 

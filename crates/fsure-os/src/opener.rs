@@ -157,7 +157,7 @@ impl Opener {
 
 /// The error for a name that stands for another file than when it was listed.
 pub(crate) fn not_that_file() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "no longer that regular file")
+    io::Error::new(io::ErrorKind::InvalidInput, "it was replaced since it was listed")
 }
 
 /// Turns direct reads on or off, unless they are as wanted.

@@ -7,7 +7,7 @@
 //! [`Scratch::create`] in the same folder sweeps: a lock inside each folder
 //! tells the living from the dead.
 //!
-//! What the system would keep beyond the folder is noted in it before it is
+//! A resource that the system keeps beyond the folder is noted in it before it is
 //! used, in the file `registered`, one line each, the latest counts:
 //!
 //! ```text
@@ -97,7 +97,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed now is left to the guard, or the next sweep. On a
+        // A folder that cannot be removed now is left to the guard, or the next sweep. On a
         // device that is gone the guard goes on trying, and this process does not
         // wait for that.
         let is_clear = clear(&self.place, BUSY_TIMEOUT_SHORT).is_ok();
@@ -115,7 +115,10 @@ impl Drop for Scratch {
 /// scratch folder `name` in `folder`, and of what is registered there.
 pub fn guard(folder: &Path, name: &str, mut output: impl io::Write) -> io::Result<()> {
     if !is_scratch_name(name) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no name of a scratch folder"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not the name of a scratch folder",
+        ));
     }
     host::leave_session()?;
     let place = host::Place::open(folder, name)?;
@@ -144,7 +147,7 @@ fn start(program: &Path, folder: &Path, name: &str) -> io::Result<Child> {
     drop(guard.stdin.take());
     let status = guard.wait()?;
     let program = program.display();
-    Err(io::Error::other(format!("{program}, which is to clean up after a kill, ended: {status}")))
+    Err(io::Error::other(format!("{program}, which cleans up after a kill, has ended: {status}")))
 }
 
 /// Removes the scratch folders of processes that have ended. What cannot be

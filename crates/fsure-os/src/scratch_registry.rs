@@ -26,7 +26,10 @@ impl Resource {
             Self::Zram(number) => Ok(format!("zram {number} {}", boot()?)),
             Self::Group(folder) => match folder.to_str() {
                 Some(folder) if !folder.contains('\n') => Ok(format!("group {folder}")),
-                _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "no plain path")),
+                _ => Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "the path cannot be noted in one line",
+                )),
             },
         }
     }

@@ -63,7 +63,7 @@ impl Stream {
     /// `timeout`.
     pub fn connect(address: &str, timeout: Duration) -> io::Result<Self> {
         let until = Instant::now() + timeout;
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "no address of that name");
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "that name has no address");
         for address in address.to_socket_addrs()? {
             match connect(&address, until) {
                 Ok(stream) => return Self::new(stream),
@@ -80,7 +80,9 @@ impl Stream {
 
     /// Returns the address of the other end.
     pub fn peer(&self) -> String {
-        self.0.peer_addr().map_or_else(|_| "somebody".to_owned(), |address| address.to_string())
+        self.0
+            .peer_addr()
+            .map_or_else(|_| "an unknown address".to_owned(), |address| address.to_string())
     }
 
     /// Reads until the target is full, or until a moment: then it fails with
@@ -114,14 +116,14 @@ impl Stream {
     /// Ends all reading behind what has arrived before; last words can still be
     /// sent.
     pub fn end_reading(&self) {
-        // Where it is over already, that is what was wanted.
+        // It might have ended already, which is the aim.
         let _ = self.0.shutdown(Shutdown::Read);
     }
 
     /// Ends the connection for all who hold it. What has arrived before can
     /// still be read.
     pub fn end(&self) {
-        // Where it is over already, that is what was wanted.
+        // It might have ended already, which is the aim.
         let _ = self.0.shutdown(Shutdown::Both);
     }
 }

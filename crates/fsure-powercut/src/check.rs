@@ -104,10 +104,11 @@ impl Asking {
             }
             run_info => run_info.map_err(no_answer)?,
         };
-        let run_info: RunInfo = serde_json::from_slice(&run_info)
-            .map_err(|_| no_answer(broken("what it tells is no JSON of ours")))?;
+        let run_info: RunInfo = serde_json::from_slice(&run_info).map_err(|_| {
+            no_answer(broken("the run that it sent is not the JSON of 'fsure powercut'"))
+        })?;
         let run = protocol_records::run_of(&run_info.opened.run)
-            .ok_or_else(|| no_answer(broken("what it tells is of no run")))?;
+            .ok_or_else(|| no_answer(broken("the run that it sent has no valid name")))?;
         let mut owed = Vec::new();
         loop {
             match receiver
@@ -119,7 +120,7 @@ impl Asking {
                         .ok_or_else(|| no_answer(broken("no writes")))?,
                 ),
                 (MessageKind::Done, _) => return Ok(Ok(Self { run, run_info, owed })),
-                _ => return Err(no_answer(broken("a frame out of its turn"))),
+                _ => return Err(no_answer(broken("an unexpected frame"))),
             }
         }
     }
@@ -135,7 +136,7 @@ impl Asking {
         let run = opened.run.clone();
         let nothing = |why: &str| Ok(nothing(Some(run.clone()), acked, *heard_ms, why.to_owned()));
         if self.run_info.is_ended {
-            return nothing("the run came to its end, and no power was cut before");
+            return nothing("the run ended, and the power was not cut before");
         }
         if self.owed.is_empty() {
             return nothing("no write was acknowledged");
@@ -148,7 +149,7 @@ impl Asking {
         }
         if run_files::is_ended(&run_folder) {
             run_files::mark_checked(&run_folder);
-            return nothing("the writer came to its end by itself: no power was cut before");
+            return nothing("the writer ended by itself: the power was not cut before");
         }
         let is_being_written = run_files::is_being_written(&run_folder);
         let (judged, way) = self.read(&run_folder, listener)?;
@@ -170,9 +171,9 @@ impl Asking {
             let why = Some(why.to_owned());
             Ok(CheckSummary { state: messages::CheckState::NothingShown, why, ..summary.clone() })
         };
-        // What the writer removes meanwhile is not lost, and its cut is still to come.
+        // Files that the writer removes meanwhile are not lost, and its cut is still to come.
         if is_being_written {
-            return shows_nothing("the run is still being written: no power was cut");
+            return shows_nothing("the run is still being written: the power was not cut");
         }
         if let Some(why) = why_uncut.filter(|_| failed == 0) {
             run_files::mark_checked(&run_folder);
@@ -191,8 +192,7 @@ impl Asking {
                 CheckSummary { device: Some(device), cuts: Some(cuts), ..summary }
             }
             Err(why) => {
-                let why =
-                    format!("the result is of no drive that is known, and is not kept: {why}");
+                let why = format!("the drive is not identified, so the result is not kept: {why}");
                 CheckSummary { why: Some(why), ..summary }
             }
         };
@@ -226,7 +226,10 @@ impl Asking {
         // name.
         let runs = run_files::earlier(folder).unwrap_or_default().runs;
         runs.into_iter().find(is_other).map(|run| {
-            format!("the folder of this run is not there, but that of another: check '--run {run}'")
+            format!(
+                "the folder of this run is missing, and that of another run is there: to check \
+                 that one, add '--run {run}'"
+            )
         })
     }
 
@@ -283,7 +286,7 @@ impl Asking {
 fn other_volume(then: &Option<String>, now: &Option<String>) -> Option<String> {
     match (then, now) {
         (Some(then), None) => Some(format!(
-            "what is there is not the file system that was written to ({then}): mount that"
+            "this is not the file system that was written to ({then}): mount that one"
         )),
         _ => other(then, now, "file system"),
     }
@@ -293,7 +296,8 @@ fn other_volume(then: &Option<String>, now: &Option<String>) -> Option<String> {
 fn other(then: &Option<String>, now: &Option<String>, what: &str) -> Option<String> {
     match (then, now) {
         (Some(then), Some(now)) if then != now => Some(format!(
-            "another {what} is there ({now}) than the one that was written to ({then}): mount that"
+            "this is another {what} ({now}) than the one that was written to ({then}): mount that \
+             one"
         )),
         _ => None,
     }
@@ -308,13 +312,14 @@ fn why_uncut(
 ) -> Option<&'static str> {
     if opened.life.is_some() && life.is_some() {
         let is_same = opened.life == life;
-        return is_same.then_some("the file system is still mounted as it was: no power was cut");
+        return is_same
+            .then_some("the file system is still mounted as it was: the power was not cut");
     }
     let is_restarted = opened.boot.is_some() && boot.is_some() && opened.boot != boot;
     (!is_restarted).then_some(
-        "nothing tells that the power was cut: as far as is known this machine was not started \
-         anew, and its kernel does not say whether the file system was mounted anew; cut the \
-         power of the whole machine, or use Linux 6.8 or later",
+        "nothing shows that the power was cut: as far as is known this machine was not restarted, \
+         and its kernel does not report whether the file system was mounted again; cut the power \
+         of the whole machine, or use Linux 6.8 or later",
     )
 }
 

@@ -23,7 +23,9 @@ impl TestedDevice {
         let of_kind = |kind: &str| stack.layers.iter().any(|layer| layer.kind == kind);
         for kind in ["loop", "memory", "network"] {
             if of_kind(kind) {
-                return Err(format!("there is a layer of the kind '{kind}' below the folder"));
+                return Err(format!(
+                    "below the folder is a layer of the kind '{kind}', which hides the drive"
+                ));
             }
         }
         if let Some(held) = stack.held_flushes() {
@@ -31,11 +33,11 @@ impl TestedDevice {
         }
         let mut disks = stack.layers.iter().filter(|layer| layer.kind == "disk");
         let (Some(disk), None) = (disks.next(), disks.next()) else {
-            return Err("there is not one disk below the folder, as far as is known".to_owned());
+            return Err("the folder does not lie on exactly one known disk".to_owned());
         };
         let serial = fact(disk, "serial")
             .filter(|serial| is_one_of_many(serial))
-            .ok_or_else(|| format!("the disk {} does not tell its serial number", disk.name))?;
+            .ok_or_else(|| format!("the disk {} does not report its serial number", disk.name))?;
         Ok(Self { serial, firmware: fact(disk, "firmware"), model: fact(disk, "model") })
     }
 
@@ -86,8 +88,8 @@ mod tests {
         let held = layer("file system", &[("flushes", "kept from the disk by nobarrier")]);
         for (layers, why) in [
             (vec![system(), layer("loop", &[]), disk()], "loop"),
-            (vec![system(), disk(), disk()], "not one disk"),
-            (vec![system()], "not one disk"),
+            (vec![system(), disk(), disk()], "not lie on exactly one"),
+            (vec![system()], "not lie on exactly one"),
             (vec![system(), layer("disk", &[("model", "M")])], "serial number"),
             (vec![held, disk()], "nobarrier"),
             (vec![system(), layer("disk", &[("serial", "000000000000")])], "serial number"),

@@ -135,7 +135,7 @@ impl Receiver {
         let frame = take(&self.0.stream, until)?;
         let mut plain = vec![0; frame.len()];
         let length = self.0.cipher.read_message(self.0.number, &frame, &mut plain);
-        let length = length.map_err(|_| broken("a frame that is not of this connection"))?;
+        let length = length.map_err(|_| broken("a frame from another connection"))?;
         plain.truncate(length);
         self.0.number += 1;
         kind_and_body(plain)
@@ -151,7 +151,7 @@ impl Receiver {
         match self.receive(until)? {
             (kind, body) if kind == expected => Ok(body),
             (MessageKind::Refused, body) => Err(refused(&body)),
-            _ => Err(broken("a frame out of its turn")),
+            _ => Err(broken("an unexpected frame")),
         }
     }
 
@@ -171,13 +171,13 @@ pub(super) fn call(stream: Stream, secret: &Secret) -> io::Result<(Sender, Recei
     let reply = reply.map_err(|error| match error.kind() {
         // That is not a refusal: a witness that is overloaded or killed hangs up, too.
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-            let why = "it has hung up, as it does if it has another token";
+            let why = "it closed the connection, as it does if its token differs";
             io::Error::new(io::ErrorKind::ConnectionAborted, why)
         }
         _ => error,
     })?;
     if noise.read_message(&reply, &mut [0; HANDSHAKE]).is_err() {
-        return Err(refused(b"what answers there does not know the token"));
+        return Err(refused(b"the program that answers there does not know the token"));
     }
     halves(stream, noise)
 }
@@ -243,7 +243,7 @@ fn take_greeting(stream: &Stream, expected: MessageKind, until: Instant) -> io::
     let rest = body.strip_prefix(&MAGIC).filter(|_| kind == expected);
     let (version, message) = rest
         .and_then(|rest| rest.split_first_chunk::<4>())
-        .ok_or_else(|| broken("what is there is no 'fsure powercut'"))?;
+        .ok_or_else(|| broken("the program that answers there is not 'fsure powercut'"))?;
     let version = u32::from_le_bytes(*version);
     if version != VERSION {
         let why = format!(
@@ -256,7 +256,7 @@ fn take_greeting(stream: &Stream, expected: MessageKind, until: Instant) -> io::
 
 fn put(stream: &Stream, frame: &[u8], until: Instant) -> io::Result<()> {
     let length = frame.len();
-    assert!(length <= LENGTH_MAX, "{length} bytes are more than a frame has");
+    assert!(length <= LENGTH_MAX, "{length} bytes are more than a frame can hold");
     stream.write_until(&[&(length as u32).to_le_bytes(), frame].concat(), until)
 }
 
@@ -265,7 +265,7 @@ fn take(stream: &Stream, until: Option<Instant>) -> io::Result<Vec<u8>> {
     stream.read_until(&mut length, until)?;
     let length = u32::from_le_bytes(length) as usize;
     if !(1..=LENGTH_MAX).contains(&length) {
-        return Err(broken("a frame of a length that none has"));
+        return Err(broken("a frame of an impossible length"));
     }
     let mut frame = vec![0; length];
     stream.read_until(&mut frame, until)?;
@@ -274,7 +274,7 @@ fn take(stream: &Stream, until: Option<Instant>) -> io::Result<Vec<u8>> {
 
 fn kind_and_body(mut plain: Vec<u8>) -> io::Result<(MessageKind, Vec<u8>)> {
     let kind = plain.first().and_then(|kind| MessageKind::of(*kind));
-    let kind = kind.ok_or_else(|| broken("a frame of a type that none has"))?;
+    let kind = kind.ok_or_else(|| broken("a frame of an unknown type"))?;
     Ok((kind, plain.split_off(1)))
 }
 
@@ -342,7 +342,7 @@ mod tests {
         let (client, witness) = meet(&Secret::new(b"one"), &Secret::new(b"another"));
         assert_eq!(witness.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         let error = client.unwrap_err();
-        assert!(error.to_string().ends_with("another token"), "{error}");
+        assert!(error.to_string().ends_with("token differs"), "{error}");
         assert_ne!(error.kind(), io::ErrorKind::PermissionDenied, "it may be tried again");
     }
 

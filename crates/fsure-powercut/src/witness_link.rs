@@ -59,7 +59,7 @@ pub(super) enum LinkState {
 
 impl Default for LinkState {
     fn default() -> Self {
-        Self::Away("no connection was tried yet".to_owned())
+        Self::Away("no connection has been tried yet".to_owned())
     }
 }
 
@@ -68,12 +68,12 @@ impl Queue {
     fn recorded(&mut self, next: u64) -> io::Result<()> {
         if next < self.first {
             return Err(wire::refused(
-                b"the witness has lost what it had confirmed: its folder was changed",
+                b"the witness has lost writes that it had confirmed: its folder was changed",
             ));
         }
         let count = usize::try_from(next - self.first).unwrap_or(usize::MAX);
         if count > self.records.len() {
-            return Err(broken("the witness confirms what it was not sent"));
+            return Err(broken("the witness confirms writes that it was not sent"));
         }
         self.records.drain(..count);
         self.first = next;
@@ -164,7 +164,7 @@ impl<'a> Link<'a> {
                 return;
             }
             let closes = |queue: &mut Queue| !queue.is_closing;
-            // Whether it was woken or not, it is time to try again.
+            // Woken or not, it is time to try again.
             drop(self.changed.wait_timeout_while(queue, RECONNECT_INTERVAL, closes));
         }
     }

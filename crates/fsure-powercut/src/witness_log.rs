@@ -251,7 +251,7 @@ fn entry(bytes: &[u8]) -> Option<(u64, u8, &[u8])> {
 
 fn damaged(at: u64) -> io::Error {
     let why =
-        format!("the witness's log of this run is damaged at byte {at}: nothing is judged by it");
+        format!("the witness's log of this run is damaged at byte {at}, so nothing is judged");
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 

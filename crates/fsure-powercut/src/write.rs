@@ -99,17 +99,17 @@ fn refuse_unchecked(folder: &Path, earlier: &run_files::Earlier) -> Result<()> {
     if let Some(other) = earlier.others.first() {
         return Err(Error::FailedPrecondition {
             message: format!(
-                "{} is no run's folder of yours, and was not checked",
+                "{} looks like the folder of a run, but it is not yours or not a run",
                 other.display()
             ),
-            hint: Some("give it another name, or name another folder".to_owned()),
+            hint: Some("rename it, or name another folder".to_owned()),
         });
     }
     let mut folders = earlier.runs.iter().map(|run| run_files::folder_named(folder, run));
     let Some(unchecked) = folders.find(|run| !run_files::is_checked(run)) else { return Ok(()) };
     Err(Error::FailedPrecondition {
-        message: format!("{} is of a run that was not checked", unchecked.display()),
-        hint: Some("'fsure powercut check' it, or remove that folder".to_owned()),
+        message: format!("{} holds a run that was not checked", unchecked.display()),
+        hint: Some("check it with 'fsure powercut check', or remove that folder".to_owned()),
     })
 }
 
@@ -120,8 +120,7 @@ fn ways_on(options: &WriteOptions, stack: &Stack, listener: &dyn PowercutMonitor
         options.ways.iter().partition(|way| way.is_kept_on(stack));
     for way in lost {
         let name = way.name;
-        listener
-            .warn(&format!("{name} is left out: on XFS it loses writes whatever the drive does"));
+        listener.warn(&format!("{name} is left out: on XFS it loses writes on any drive"));
     }
     kept
 }
@@ -180,19 +179,19 @@ fn begin(
         if files.prepare(*way).context("make the files of the run in", folder)? {
             ways.push(way.name.to_owned());
         } else {
-            listener.warn(&format!("{} is not to be had here, and is left out", way.name));
+            listener.warn(&format!("{} is not available here, and is left out", way.name));
         }
     }
     let mut patterns = options.patterns.clone();
     if !files.has_names() {
         patterns.retain(|pattern| !pattern.needs_names());
-        listener.warn("this system cannot flush names: create and rename are left out");
+        listener.warn("this system cannot flush folders: create and rename are left out");
     }
     if files.ways() == 0 || patterns.is_empty() {
         run_files::remove(files.folder()).context("remove", files.folder())?;
         return Err(Error::FailedPrecondition {
-            message: "of what was asked for nothing is to be had here".to_owned(),
-            hint: Some("'--methods' and '--patterns' say what to try".to_owned()),
+            message: "none of the requested methods and patterns is available here".to_owned(),
+            hint: Some("choose others with '--methods' and '--patterns'".to_owned()),
         });
     }
     listener.report(&Message::Run(RunBegins {
@@ -247,10 +246,10 @@ fn wait_for_witness(
 /// Returns the error that the witness cannot be used, with the reason.
 pub(super) fn no_witness(address: &str, why: &str) -> Error {
     Error::FailedPrecondition {
-        message: format!("the witness at {address} does not hear us: {why}"),
+        message: format!("the witness at {address} cannot be reached: {why}"),
         hint: Some(
-            "start 'fsure powercut witness' there, with the same token, and see that nothing \
-             between the machines keeps its port closed"
+            "start 'fsure powercut witness' there with the same token, and check that no firewall \
+             between the machines blocks its port"
                 .to_owned(),
         ),
     }
@@ -352,9 +351,9 @@ impl BlockWriter<'_> {
         let mut words = format!("{count} writes acknowledged, {rate:.0} per second; ");
         let _ = match (state, oldest) {
             (LinkState::Away(why), Some(oldest)) => {
-                write!(words, "the witness is away for {} s: {why}", oldest.as_secs())
+                write!(words, "the witness has been unreachable for {} s: {why}", oldest.as_secs())
             }
-            (LinkState::Away(why), None) => write!(words, "the witness is away: {why}"),
+            (LinkState::Away(why), None) => write!(words, "the witness is unreachable: {why}"),
             (_, Some(oldest)) => {
                 write!(words, "the oldest not recorded: {} ms", oldest.as_millis())
             }
@@ -373,10 +372,10 @@ impl BlockWriter<'_> {
                 Ok(None) => Ok(()),
                 Ok(Some(true)) => {
                     self.cutter = None;
-                    self.listener.warn("the command has ended, and the power is still there");
+                    self.listener.warn("the command has ended, and the power is still on");
                     Ok(())
                 }
-                Ok(Some(false)) => Err(cut_failed("it says that it has failed")),
+                Ok(Some(false)) => Err(cut_failed("it has failed")),
                 Err(error) => Err(cut_failed(&error.to_string())),
             };
         }
@@ -416,7 +415,8 @@ impl BlockWriter<'_> {
         if is_ended {
             run_files::remove(self.files.folder()).context("remove", self.files.folder())?;
         } else if !is_recorded {
-            self.listener.warn("the witness has not recorded the end: the files stay");
+            self.listener
+                .warn("the witness has not recorded the end of the run, so the files stay");
             if !may_be_cut {
                 run_files::mark_ended(self.files.folder());
             }
@@ -438,7 +438,7 @@ fn may_be_cut(ended: &WriteEnd) -> bool {
 
 fn cut_failed(why: &str) -> WriteEnd {
     WriteEnd::Failed(Error::FailedPrecondition {
-        message: format!("the command that should cut the power: {why}"),
+        message: format!("the command of '--cut-cmd' did not cut the power: {why}"),
         hint: None,
     })
 }

@@ -31,8 +31,8 @@ pub fn create_disk(what: &Path, home: &Path, bytes: u64) -> Result<Disk> {
     check_size(bytes, machine::available_memory())?;
     let (name, place) = named(what, home)?;
     if let Some(other) = all()?.into_iter().find(|disk| disk.name == name) {
-        let message = format!("there is a RAM disk {name} already, in {}", other.place.display());
-        return Err(usage(message, "give this one another name"));
+        let message = format!("a RAM disk {name} exists already, in {}", other.place.display());
+        return Err(usage(message, "choose another name"));
     }
     let is_made = !os_path::exists(&place);
     if is_made {
@@ -62,22 +62,22 @@ pub fn destroy_disk(what: &Path, home: &Path, discard: bool) -> Result<DestroyOu
     let real = os_path::without_links(what).unwrap_or_else(|_| what.to_owned());
     let disk = all()?.into_iter().find(|disk| Path::new(&disk.name) == what || disk.place == real);
     let Some(disk) = disk else {
-        let message = format!("{} is no RAM disk of ours", what.display());
-        return Err(usage(message, "'fsure ram disk list' shows those that are"));
+        let message = format!("{} is not a RAM disk that fsure made", what.display());
+        return Err(usage(message, "'fsure ram disk list' shows them"));
     };
     let shown = disk.place.display();
-    let holders = ramdisk::holders(&disk).context("look who uses", &disk.place)?;
+    let holders = ramdisk::holders(&disk).context("find the processes that use", &disk.place)?;
     if !holders.is_empty() {
         let all: Vec<_> = holders.iter().take(SHOWN).map(ToString::to_string).collect();
         let message = format!("{shown} is in use: {}", all.join("; "));
-        return Err(usage(message, "end those, or let them finish"));
+        return Err(usage(message, "end these processes, or wait until they finish"));
     }
     if !discard {
         // From here on no process puts a file there that would go unseen.
         ramdisk::set_read_only(&disk, true).map_err(|error| match error.kind() {
             io::ErrorKind::ResourceBusy => {
                 let message = format!("{shown} is in use: a file in it is open for writing");
-                usage(message, "end who writes, or let it finish")
+                usage(message, "end the program that writes, or wait until it finishes")
             }
             _ => Error::Io { doing: "make read-only", path: disk.place.clone(), source: error },
         })?;
@@ -102,10 +102,11 @@ fn unmount(disk: &Disk, discard: bool) -> Result<Vec<overmount::Elsewhere>> {
     let is_own = |name: &Vec<u8>| ramdisk::OWN.iter().any(|own| own.as_bytes() == name);
     if !discard && !names.iter().all(is_own) {
         let used = units::size(disk.used);
-        let message = format!("{shown} has {used} in it, which is in no other place");
-        return Err(usage(message, "save what is wanted; '--discard' lets the rest go"));
+        let message = format!("{shown} holds {used} that exist nowhere else");
+        return Err(usage(message, "copy what you want to keep; '--discard' destroys the rest"));
     }
-    let elsewhere = ramdisk::elsewhere(disk).context("look who has mounted", &disk.place)?;
+    let elsewhere =
+        ramdisk::elsewhere(disk).context("find the processes that mount", &disk.place)?;
     ramdisk::destroy(disk).context("unmount", &disk.place)?;
     Ok(elsewhere)
 }
@@ -117,12 +118,12 @@ fn all() -> Result<Vec<Disk>> {
 fn check_size(bytes: u64, available: Option<u64>) -> Result<()> {
     if bytes < SIZE_MIN_BYTES {
         let message = format!("a RAM disk of {}", units::size(bytes));
-        return Err(usage(message, "64K is the least"));
+        return Err(usage(message, "the minimum is 64K"));
     }
     match available {
         Some(available) if bytes > available => {
             let (bytes, available) = (units::size(bytes), units::size(available));
-            let message = format!("{bytes} are not there: {available} of memory are available");
+            let message = format!("{bytes} are more than the available memory ({available})");
             Err(usage(message, "choose a smaller '--size', or end what takes the memory"))
         }
         _ => Ok(()),
@@ -138,15 +139,18 @@ fn named(what: &Path, home: &Path) -> Result<(String, PathBuf)> {
         home.join(what)
     };
     if is_place && !os_path::is_folder(&place) {
-        let message = format!("{} is no folder", what.display());
-        return Err(usage(message, "make it first: the RAM disk gets its owner and mode"));
+        let message = format!("{} is not a folder", what.display());
+        return Err(usage(
+            message,
+            "make it first with mkdir: the RAM disk gets its owner and mode",
+        ));
     }
     let name = place.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     // The mount table writes others in its own way, and a comma ends an option.
     let is_plain = |c: char| c.is_alphanumeric() || "-_.+@".contains(c);
     if name.is_empty() || !name.chars().all(is_plain) {
-        let message = format!("{name:?} is no name for a RAM disk");
-        return Err(usage(message, "letters, digits, and - _ . + @ make one"));
+        let message = format!("{name:?} is not a valid name for a RAM disk");
+        return Err(usage(message, "use letters, digits, and - _ . + @"));
     }
     Ok((name, place))
 }
@@ -165,13 +169,16 @@ fn free(place: &Path) -> Result<()> {
         let message = format!("{} is mounted on {shown} already", mount.source);
         return Err(usage(message, "choose another folder"));
     }
-    let survey = overmount::survey(place, "").context("look at", place)?;
+    let survey = overmount::survey(place, "").context("access", place)?;
     let is_it = |device: u64, inode: u64| (device, inode) == (survey.device, survey.inode);
-    let holders =
-        overmount::holders(&[std::process::id()], &is_it).context("look who uses", place)?;
+    let holders = overmount::holders(&[std::process::id()], &is_it)
+        .context("find the processes that use", place)?;
     let Some(holder) = holders.first() else { return Ok(()) };
     let message = format!("{shown} is in use: {holder}");
-    Err(usage(message, "it would go on in the folder below, unseen: let it leave first"))
+    Err(usage(
+        message,
+        "it would go on writing to the covered folder: end it, or let it leave the folder first",
+    ))
 }
 
 fn usage(message: impl Into<String>, hint: &str) -> Error {
@@ -187,7 +194,7 @@ mod tests {
         assert!(check_size(1 << 20, Some(1 << 20)).is_ok());
         assert!(check_size(1 << 20, None).is_ok());
         let error = check_size((1 << 20) + 1, Some(1 << 20)).unwrap_err().to_string();
-        assert!(error.contains("1.0 MiB of memory are available"), "{error}");
+        assert!(error.contains("available memory (1.0 MiB)"), "{error}");
         assert!(check_size(100, None).is_err());
     }
 

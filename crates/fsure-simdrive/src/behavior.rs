@@ -33,8 +33,8 @@ pub enum Behavior {
 /// The error for a name that no drive has; it lists those that exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no drive is called {0:?}: there are honest, plp, lying, lying:TIME and defer:TIME, \
-     with a time such as 5s or 0.2s"
+    "no drive is called {0:?}: choose honest, plp, lying, lying:TIME or defer:TIME, with a time \
+     such as 5s or 0.2s"
 )]
 pub struct UnknownDrive(String);
 

@@ -90,7 +90,7 @@ fn tear(change: &DriveChange, medium: &mut Image, random: &mut Random) {
 
 /// The error for a name that no variant has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no variant is called {0:?}: there are none, all, prefix, epoch, random and torn")]
+#[error("no variant is called {0:?}: choose none, all, prefix, epoch, random or torn")]
 pub struct UnknownCut(String);
 
 impl FromStr for CutVariant {

@@ -117,8 +117,8 @@ fn drive(options: &ServeOptions) -> Result<BackendDrive> {
     if let ServeFront::Folder(_, mode) = options.front {
         if options.image.is_some() {
             return Err(Error::Usage {
-                message: "an image is of blocks, and a folder has none".to_owned(),
-                hint: Some("leave '--image' out, and copy into the folder".to_owned()),
+                message: "'--image' needs a block device, and this front is a folder".to_owned(),
+                hint: Some("leave '--image' out, and copy files into the folder".to_owned()),
             });
         }
         let folder = LiveFolder::new(options.drive, mode, options.latency, options.size);
@@ -150,7 +150,7 @@ fn read(path: &Path, size: u64) -> Result<Image> {
         if end > image.size() {
             image.resize(end);
         }
-        // What is zero takes no space.
+        // Blocks of zeros take no space in the image.
         if piece[..read].iter().any(|byte| *byte != 0) {
             image.write(offset, &piece[..read]).expect("it was made long enough");
         }

@@ -48,8 +48,8 @@ pub(super) fn answer(
     line: Option<&str>,
 ) -> (String, bool) {
     let asked = match line {
-        Some(line) => serde_json::from_str(line).map_err(|error| format!("no request: {error}")),
-        None => Err("no request: a line is UTF-8 and has 12 MiB at most".to_owned()),
+        Some(line) => serde_json::from_str(line).map_err(|error| format!("not a request: {error}")),
+        None => Err("not a request: a line is UTF-8 and has at most 12 MiB".to_owned()),
     };
     let ends = matches!(asked, Ok(ControlRequest::End {}));
     let done = asked.and_then(|ask| match drive {
@@ -104,7 +104,7 @@ fn of_blocks(live: &LiveDrive, place: Option<&Path>, ask: ControlRequest) -> Ser
             let history = history(live)?;
             let found = history.at_flush(n).map_err(|error| forgotten(&error))?;
             let found = found.ok_or_else(|| {
-                format!("no flush has the number {n}: there were {}", history.flushes())
+                format!("there is no flush {n}: there were {}", history.flushes())
             })?;
             keep(&found.image, to)?;
             Ok(Some(ResponseData::Boundary { marked: found.marked }))
@@ -131,7 +131,7 @@ fn history(live: &LiveDrive) -> Result<History, String> {
 
 /// Returns the message that flushes are no longer recorded, with the reason.
 pub(super) fn forgotten(error: &std::io::Error) -> String {
-    format!("flushes are not remembered any more: {error}")
+    format!("the states at flushes are no longer recorded: {error}")
 }
 
 fn of_files(folder: &LiveFolder, place: Option<&Path>, ask: ControlRequest) -> ServeResult {
@@ -195,12 +195,12 @@ fn behavior(name: &str) -> Result<Behavior, String> {
 fn fits(length: usize) -> Result<usize, String> {
     match length as u64 {
         0..=DATA_MAX => Ok(length),
-        _ => Err("8 MiB at most are read or written at once".to_owned()),
+        _ => Err("a request reads or writes at most 8 MiB".to_owned()),
     }
 }
 
 fn bytes(data: &str) -> Result<Vec<u8>, String> {
-    let data = BASE64.decode(data).map_err(|error| format!("data is no base64: {error}"))?;
+    let data = BASE64.decode(data).map_err(|error| format!("data is not base64: {error}"))?;
     fits(data.len())?;
     Ok(data)
 }

@@ -80,21 +80,21 @@ fn an_impossible_request_is_reported_and_ends_nothing() {
     let drive = blocks();
     let cut = |to: &str| format!(r#"{{"do":"cut","variant":"none","seed":1,"to":"{to}"}}"#);
     for (line, why) in [
-        ("", "no request"),
-        ("{", "no request"),
-        ("[]", "no request"),
+        ("", "not a request"),
+        ("{", "not a request"),
+        ("[]", "not a request"),
         (r#"{"do":"dance"}"#, "unknown variant `dance`, expected"),
         (r#"{"do":"cut"}"#, "missing field"),
         (r#"{"do":"flush","hard":true}"#, "unknown field"),
-        (r#"{"do":"fail","after":-1}"#, "no request"),
+        (r#"{"do":"fail","after":-1}"#, "not a request"),
         (r#"{"do":"cut","variant":"most","seed":1,"to":"/x"}"#, "no variant is called"),
         (r#"{"do":"personality","drive":"kind"}"#, "no drive is called"),
-        (r#"{"do":"write","offset":0,"data":"!"}"#, "no base64"),
+        (r#"{"do":"write","offset":0,"data":"!"}"#, "not base64"),
         (r#"{"do":"write","offset":1048576,"data":"YQ=="}"#, "behind the end"),
         (r#"{"do":"read","offset":18446744073709551615,"length":1}"#, "behind the end"),
-        (r#"{"do":"read","offset":0,"length":18446744073709551615}"#, "8 MiB at most"),
+        (r#"{"do":"read","offset":0,"length":18446744073709551615}"#, "at most 8 MiB"),
         (r#"{"do":"trim","offset":1,"length":18446744073709551615}"#, "behind the end"),
-        (r#"{"do":"boundary","n":1,"to":"/x"}"#, "no flush has the number 1: there were 0"),
+        (r#"{"do":"boundary","n":1,"to":"/x"}"#, "there is no flush 1: there were 0"),
         (&cut("here"), "from the top"),
         (&cut("/other/../served/x"), "without '..'"),
         (&cut("/served/x"), "on the drive itself"),
@@ -105,7 +105,7 @@ fn an_impossible_request_is_reported_and_ends_nothing() {
         assert!(error.contains(why), "{line}: {error}");
     }
     assert_eq!(content(&there), b"kept");
-    assert!(answer(&drive, None, None).0.contains("12 MiB at most"));
+    assert!(answer(&drive, None, None).0.contains("at most 12 MiB"));
     let live = LiveFolder::new(Behavior::Honest, Mode::Strict, Latency::NONE, 1 << 20);
     let folder = BackendDrive::Files(live);
     assert!(refused(&folder, r#"{"do":"flush"}"#).contains("a folder has no blocks"));

@@ -97,7 +97,7 @@ fn audit_rows(catalog: &mut Catalog) -> Result<Audit> {
         audit.objection =
             Some(format!("it has {} rows where {} were written", counted.rows, recorded.rows));
     } else if counted.root_digest != recorded.root_digest {
-        audit.objection = Some("its rows do not fit its root digest".to_owned());
+        audit.objection = Some("its rows do not match its root digest".to_owned());
     }
     if audit.objection.is_none()
         && let Some((why, mut bad)) = catalog.metadata().audit()?

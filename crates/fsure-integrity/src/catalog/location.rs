@@ -78,7 +78,12 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
     let asked = os_path::resolve(path).context("find", path)?;
     if let Some(catalog) = catalog {
         let catalog = os_path::without_links(catalog).context("find", catalog)?;
-        return folder_at(path, asked, catalog, "with '--catalog', PATH is the root folder");
+        return folder_at(
+            path,
+            asked,
+            catalog,
+            "with '--catalog FILE', PATH must be the root folder",
+        );
     }
     for root in asked.ancestors() {
         let catalog = root.join(OWN_CATALOG);
@@ -110,7 +115,7 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
 /// list, and its place has no catalog.
 pub fn locate_folder(path: &Path) -> Result<RootLocation> {
     let asked = os_path::resolve(path).context("find", path)?;
-    let hint = "a list is of the files below a folder: PATH is that folder";
+    let hint = "a list names the files below a folder: give that folder as PATH";
     folder_at(path, asked, PathBuf::new(), hint)
 }
 

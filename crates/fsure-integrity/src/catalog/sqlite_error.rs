@@ -113,9 +113,11 @@ pub(super) fn map_sqlite_error(file: &Path, error: &rusqlite::Error) -> Error {
             }
         }
         Some(ReadOnly | CannotOpen) => not_written(file, error),
-        Some(DatabaseBusy) => {
-            not_written_because(file, "another program keeps it locked", "try again")
-        }
+        Some(DatabaseBusy) => not_written_because(
+            file,
+            "another program keeps it locked",
+            "run the same command again when that program has ended",
+        ),
         // The disk does not give what is in the file, or what it gives is not a file.
         Some(SystemIoFailure) if is_unreadable(error) => {
             untrusted(file, format!("a part of it cannot be read ({error})"))
@@ -166,7 +168,7 @@ pub(super) fn untrusted(file: &Path, why: String) -> Error {
         catalog: file.to_owned(),
         why,
         hint: format!(
-            "nothing was written; put it together from what is sound of it and from its backup: {}",
+            "nothing was written; to restore it from its sound pages and its backup, run: {}",
             recover_command(file)
         ),
     }
@@ -178,10 +180,10 @@ pub(super) fn lost(file: &Path) -> Error {
     let away = os_path::with_suffix(&backup, ".away");
     Error::RecordUntrusted {
         catalog: file.to_owned(),
-        why: "it is gone, and what is left of it shows that it was there".to_owned(),
+        why: "it is gone, and the files left beside it show that it existed".to_owned(),
         hint: format!(
-            "put it together from its backup: {}; to begin a new record instead, put the backup \
-             out of the way: mv {} {}",
+            "to restore it from its backup, run: {}; to begin a new record instead, move the \
+             backup away: mv {} {}",
             recover_command(file),
             shell_quoted(&backup),
             shell_quoted(&away),
@@ -194,7 +196,9 @@ pub(super) fn foreign(file: &Path) -> Error {
     let error = untrusted(file, FOREIGN.to_owned());
     match error {
         Error::RecordUntrusted { catalog, why, hint } if !file.ends_with(OWN_CATALOG) => {
-            let hint = format!("if '--catalog' names the wrong file, name the record; else {hint}");
+            let hint = format!(
+                "if '--catalog' names the wrong file, name the right one; otherwise {hint}"
+            );
             Error::RecordUntrusted { catalog, why, hint }
         }
         other => other,

@@ -83,7 +83,7 @@ impl CountedTable {
             let (rows, written) = (counted.rows, recorded.rows);
             Some(format!("its table '{name}' has {rows} rows where {written} were written"))
         } else if counted.digest != recorded.digest {
-            Some(format!("the rows of its table '{name}' do not fit their sum"))
+            Some(format!("the rows of its table '{name}' do not match their checksum"))
         } else {
             None
         })

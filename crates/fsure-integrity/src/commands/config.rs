@@ -120,7 +120,7 @@ fn each_key(
         let line = text.bytes().take(at.start).filter(|byte| *byte == b'\n').count() + 1;
         Error::Usage {
             message: format!("{file}:{line}: {why}"),
-            hint: Some(format!("it knows {}", known.join(", "))),
+            hint: Some(format!("known keys: {}", known.join(", "))),
         }
     };
     let table = DeTable::parse(text)
@@ -135,14 +135,16 @@ fn each_key(
             return Err(bad(key.span(), &unknown(name, known)));
         }
         set(name, value.get_ref())
-            .map_err(|why| bad(value.span(), &format!("{name} has to be {why}")))?;
+            .map_err(|why| bad(value.span(), &format!("{name} must be {why}")))?;
     }
     Ok(())
 }
 
 fn unknown(name: &str, known: &[&str]) -> String {
     if OF_USER.contains(&name) {
-        return format!("'{name}' is for your own config.toml: this one comes with the tree");
+        return format!(
+            "'{name}' is allowed only in your own config.toml: this file travels with the tree"
+        );
     }
     let nearest = known.iter().min_by_key(|key| strsim::damerau_levenshtein(name, key));
     let nearest = nearest.map_or(String::new(), |key| format!("; the nearest is '{key}'"));

@@ -32,7 +32,7 @@ pub fn dupes(
     }
     let looked = look(place, &open, AlgorithmSet::of(&[algorithm]), true, options, monitor)?;
     for path in &looked.unread {
-        monitor.warn(&format!("{}: it could not be read, or not all of it", path.display()));
+        monitor.warn(&format!("{}: it could not be read in full", path.display()));
     }
     let mut groups = Groups::new(report);
     groups.found.unread = looked.unread.len() as u64;

@@ -110,7 +110,7 @@ pub fn export(
     warn_of_known_damage(place, &exported.known_damage, monitor);
     let faults = Audit::unless_shown(catalog)?.faults();
     if faults > exported.bad {
-        monitor.warn("the list is not whole: rows of the record are damaged or lost");
+        monitor.warn("the list is incomplete: rows of the record are damaged or lost");
         exported.bad = faults;
     }
     Ok(exported)
@@ -125,7 +125,7 @@ fn cut_short(export: &Export<'_>, catalog: &mut Catalog, to: &Path) -> Error {
     });
     let of = if counted.is_ok() { format!(" of {all}") } else { String::new() };
     let files = export.exported.files;
-    let why = format!("the program that reads it went away after {files}{of} files at most");
+    let why = format!("the program that reads the list ended after at most {files}{of} files");
     let source = io::Error::new(io::ErrorKind::BrokenPipe, why);
     Error::Io { doing: "write", path: to.to_owned(), source }
 }
@@ -310,8 +310,11 @@ impl Export<'_> {
         let chain = folder.join("ascmhl_chain.xml");
         if self.format == ManifestFormat::AscMhl && os_path::exists(&chain) {
             return Err(Error::FailedPrecondition {
-                message: format!("{} holds a history already", folder.display()),
-                hint: Some("a second generation is the business of an ASC MHL tool".to_owned()),
+                message: format!("{} already holds an ASC MHL history", folder.display()),
+                hint: Some(
+                    "fsure writes the first generation only: add the next one with an ASC MHL tool"
+                        .to_owned(),
+                ),
             });
         }
         os_path::make_folder(folder).context("make", folder)?;

@@ -1,7 +1,7 @@
 //! `import`: makes or completes the record of a root from a list, without
 //! reading a byte of data, unless the list has CRC-32 values only (`import_crc32`).
-//! What came from a list is recorded and not verified; the next `verify` judges
-//! it. What is recorded already stays as it is.
+//! Entries of a list are recorded and not verified; the next `verify` judges
+//! them. Existing records stay as they are.
 
 use std::collections::HashSet;
 
@@ -154,7 +154,7 @@ impl Import<'_> {
             return refuse(ProblemKind::Unsupported, format!("{shown} belongs to fsure itself"));
         }
         if named.there.as_ref().is_some_and(|stat| stat.kind != Kind::File) {
-            return refuse(ProblemKind::Unsupported, format!("{shown} is no file here"));
+            return refuse(ProblemKind::Unsupported, format!("{shown} is not a file here"));
         }
         match self.catalog.get(&named.path)? {
             None => {

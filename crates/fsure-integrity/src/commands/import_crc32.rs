@@ -116,7 +116,7 @@ impl Import<'_> {
             Some(StoredRow::Sound(row)) => self.compare(&row, &record.digests),
             // The record was sound when it was looked through, before the scan.
             Some(StoredRow::Bad(path)) => Err(Error::Internal(format!(
-                "the record of {} failed its seal meanwhile",
+                "the record of {} failed its seal during the import",
                 path.display()
             ))),
         }

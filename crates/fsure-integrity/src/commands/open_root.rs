@@ -36,7 +36,7 @@ pub(super) fn open_root(place: &RootLocation) -> Result<OpenRoot> {
     let path = &place.root;
     let root = Root::open(path).context("open", path)?;
     let volume = filesystem_id::of(&root, b"").context("ask for the file system of", path)?;
-    let inode = root.stat(b"").context("look at", path)?.inode;
+    let inode = root.stat(b"").context("access", path)?.inode;
     let config = config::read(&root)?;
     Ok(OpenRoot { root: Arc::new(root), volume, inode, config })
 }
@@ -126,7 +126,7 @@ pub(super) fn wait<'a>(
     }
 }
 
-/// Refuses a place of which there is no record.
+/// Refuses a place without a record.
 pub(super) fn require_record(place: &RootLocation) -> Result<()> {
     if place.is_recorded() {
         Ok(())
@@ -141,9 +141,9 @@ pub(super) fn require_trusted_record(place: &RootLocation, options: &Options) ->
     match options.signed_by {
         Some(_) if !place.is_recorded() => Err(Error::RecordUntrusted {
             catalog: place.catalog.clone(),
-            why: "there is none here, and what else is here is not signed".to_owned(),
-            hint: "nothing was judged. Put the signed one back, or name it with '--catalog FILE'; \
-                   '--signed-by none' does without"
+            why: "no catalog is here, and sidecars cannot be signed".to_owned(),
+            hint: "nothing was judged. Put the signed catalog back, or name it with '--catalog \
+                   FILE'; '--signed-by none' checks no signature"
                 .to_owned(),
         }),
         _ => require_record(place),
@@ -389,7 +389,7 @@ pub(super) fn reject_interrupted_heal(place: &RootLocation) -> Result<()> {
     }
     Err(Error::RecordNotWritten {
         catalog: place.catalog.clone(),
-        why: "a heal in place was cut off, and a file may be half of it".to_owned(),
+        why: "an in-place heal was interrupted, and a file may be half written".to_owned(),
         hint: format!("nothing was recorded; '{} --yes' finishes it", place.command("heal")),
     })
 }
@@ -403,7 +403,7 @@ pub(super) fn warn_interrupted_heal(
     let has_journal = os_path::exists(&Catalog::journal_file(&place.catalog));
     if has_journal || !catalog.heal_drafts().all()?.is_empty() {
         let heal = place.command("heal");
-        monitor.warn(&format!("a heal was cut off; '{heal} --yes' finishes it and clears up"));
+        monitor.warn(&format!("an earlier heal was interrupted; '{heal} --yes' finishes it"));
     }
     Ok(())
 }

@@ -163,7 +163,7 @@ fn recover_locked(
 /// Describes the damage of a record, if there is any.
 fn damage(place: &RootLocation, is_dry_run: bool) -> Result<Option<String>> {
     if os_path::exists(&with_suffix(&place.catalog, RECOVERED)) {
-        return Ok(Some("an earlier 'fsure recover' was cut off".to_owned()));
+        return Ok(Some("an earlier 'fsure recover' was interrupted".to_owned()));
     }
     if !os_path::exists(&place.catalog) {
         return Ok(Some("it is gone".to_owned()));
@@ -234,14 +234,14 @@ fn put_together(
     catalog.commit()?;
     let audit = Audit::of(&mut catalog)?;
     if !audit.is_clean() {
-        let why = format!("the record that was put together is not sound: {audit:?}");
+        let why = format!("the restored record is not sound: {audit:?}");
         return Err(Error::Internal(why));
     }
     recovery.rows = catalog.rows();
     if recovery.rows == 0 && recovery.recovered.rows_before != Some(0) {
         return Err(Error::RecordUntrusted {
             catalog: place.catalog.clone(),
-            why: "nothing of it proves itself, and there is no backup of it".to_owned(),
+            why: "no row of it can be proved sound, and it has no backup".to_owned(),
             hint: "nothing was changed; '--from FILE' names a backup that is kept elsewhere"
                 .to_owned(),
         });

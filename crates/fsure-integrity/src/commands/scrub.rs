@@ -46,8 +46,8 @@ pub fn scrub(
     warn_of_other_root(&open, &catalog, consequence, monitor);
     if !may_write && options.budget != Budget::All {
         monitor.warn(
-            "what this run verifies cannot be noted: the next one with a budget begins with \
-             the same files again",
+            "the dates of verification cannot be saved: the next run with a budget begins with the \
+             same files again",
         );
     }
     require_scope(place, &open, &mut catalog)?;

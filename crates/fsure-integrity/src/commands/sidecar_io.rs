@@ -38,7 +38,7 @@ impl<'a> ProblemReporter<'a> {
         match self.reported {
             ..=PROBLEMS_REPORTED_MAX => self.monitor.warn(&format!("{}: {what}", path.display())),
             n if n == PROBLEMS_REPORTED_MAX + 1 => {
-                self.monitor.warn("... and more troubles with what travels with the data");
+                self.monitor.warn("... and more problems with the sidecars");
             }
             _ => {}
         }

@@ -59,8 +59,11 @@ pub fn seal(
     require_record(place)?;
     if !place.scope.is_root() {
         return Err(Error::Usage {
-            message: format!("{} is recorded as a part", place.scope.display()),
-            hint: Some(format!("the whole of {} can be signed", place.root.display())),
+            message: format!(
+                "{} is a part of a root, and only a whole root can be signed",
+                place.scope.display()
+            ),
+            hint: Some(format!("give the root: {}", place.root.display())),
         });
     }
     let config = open_root(place)?.config.digest;

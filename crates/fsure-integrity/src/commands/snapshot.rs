@@ -65,7 +65,7 @@ pub(super) fn look(
     let listener = SnapshotMonitor { inner: monitor, errors: Mutex::default() };
     let outcome = scan(&plan, &mut catalog, &listener)?;
     if let Some(why) = outcome.record_untrusted {
-        let hint = format!("'{}' tells more", place.command("verify"));
+        let hint = format!("'{}' shows more", place.command("verify"));
         return Err(Error::RecordUntrusted { catalog: place.catalog.clone(), why, hint });
     }
     if let Some(stop) = outcome.stopped {
@@ -109,7 +109,7 @@ fn unfinished(place: &RootLocation, stop: StopReason) -> Error {
         StopReason::StorageSilent(timeout) => timeout_error(timeout),
         StopReason::RecordFailed(why) => io::Error::other(why),
     };
-    Error::Io { doing: "look at all of", path: place.root.clone(), source }
+    Error::Io { doing: "list all of", path: place.root.clone(), source }
 }
 
 #[derive(Default)]

@@ -29,12 +29,12 @@ const COMMIT_EVERY: Duration = Duration::from_secs(1);
 /// Names of one inode that are remembered; more are read once more.
 const LINKS_MAX: usize = 100_000;
 
-const CONFLICT: &str = "what travels with it gives another content than the record for one size \
-                        and date: one of them is wrong, or it was damaged before it was recorded; \
-                        'fsure verify' reads it, and 'fsure update --full --accept PATH PATH' \
-                        takes what it holds";
+const CONFLICT: &str = "its sidecar and the record give different content for the same size and \
+                        date: one of them is wrong, or the file was damaged before it was \
+                        recorded; 'fsure verify PATH' reads it, and 'fsure update --full --accept \
+                        PATH PATH' records what it holds";
 
-const SOMEBODY_S: &str = "a file of this name is there and not fsure's";
+const FOREIGN_FILE: &str = "a file of this name exists that fsure did not make";
 
 /// What an `update` decides about the carriers that it writes.
 #[derive(Clone, Copy)]
@@ -183,13 +183,13 @@ impl<'a> SidecarSync<'a> {
         // A file or folder that is gone has its own verdict.
         if !is_gone(error) {
             self.found.refused += 1;
-            self.reporter.report(path, &format!("what travels with it is not in line: {error}"));
+            self.reporter.report(path, &format!("its sidecar could not be updated: {error}"));
         }
     }
 
     fn damaged(&mut self, path: &RelPath, why: &str) {
         self.found.damaged += 1;
-        self.reporter.report(path, &format!("the record that travels with it is damaged: {why}"));
+        self.reporter.report(path, &format!("its sidecar is damaged: {why}"));
     }
 
     /// Returns true, and reports it, if a carrier contradicts the record of a file. It is
@@ -232,7 +232,7 @@ impl<'a> SidecarSync<'a> {
             }
         };
         if existing.as_deref().is_some_and(|bytes| !is_folder_file(bytes)) {
-            self.refused(&path, &io::Error::other(SOMEBODY_S));
+            self.refused(&path, &io::Error::other(FOREIGN_FILE));
             return Ok(());
         }
         if aim == SidecarAction::TakeAway {
@@ -328,7 +328,7 @@ impl<'a> SidecarSync<'a> {
         let left = read_carrier(self.root, path)?;
         match left.is_none_or(|bytes| is_cut_off_folder_file(&bytes)) {
             true => Ok(()),
-            false => Err(io::Error::other(SOMEBODY_S)),
+            false => Err(io::Error::other(FOREIGN_FILE)),
         }
     }
 

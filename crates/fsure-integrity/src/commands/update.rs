@@ -76,7 +76,7 @@ pub fn update(
     }
     let (place, unknown_paths) = &require_parts(place, &open, &mut catalog, monitor)?;
     if !is_recorded_root(&open, &catalog) && !options.only_completes {
-        let consequence = "it is taken for a copy, and every file is read";
+        let consequence = "it is treated as a copy, and every file is read";
         warn_of_other_root(&open, &catalog, consequence, monitor);
         let (volume, inode) = root_identity(place, &open, common.access.is_dry_run);
         catalog.bind_root(volume, inode)?;
@@ -153,9 +153,9 @@ fn choices(before: RootOptions, options: &UpdateOptions) -> RootOptions {
 /// Refuses options that this system does not support.
 fn reject_unsupported_options(options: &UpdateOptions) -> Result<()> {
     let message = if let Some(aspect) = options.meta.and_then(first_unsupported) {
-        format!("this system tells fsure nothing of '{}'", aspect.name())
+        format!("this system does not report '{}'", aspect.name())
     } else if options.layout.is_some_and(|layout| layout != SidecarKind::Tree) && !HAS_ATTRIBUTES {
-        "on this system fsure writes nothing beside the data".to_owned()
+        "fsure writes no sidecars on this system".to_owned()
     } else {
         return Ok(());
     };

@@ -20,7 +20,7 @@ pub fn verify(
     options: &Options,
     monitor: &dyn ScanMonitor,
 ) -> Result<Outcome> {
-    // What travels with the data is not signed.
+    // Sidecars are not signed.
     if !place.is_recorded()
         && options.signed_by.is_none()
         && let Some(outcome) = verify_sidecars::verify(place, options, monitor)?
@@ -59,7 +59,7 @@ pub(super) fn open_catalog(
 ) -> Result<(Catalog, bool)> {
     let cannot_write = |why: &str| {
         monitor.warn(&format!(
-            "{} cannot be written ({why}): when the files were verified is not noted",
+            "{} cannot be written ({why}): the dates of verification are not saved",
             place.catalog.display()
         ));
     };

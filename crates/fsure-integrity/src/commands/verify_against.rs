@@ -47,7 +47,7 @@ pub fn verify_against(
     outcome.unusable_entries = troubles.unusable;
     if troubles.malformed > 0 {
         let lines = if troubles.malformed == 1 { "line" } else { "lines" };
-        let why = format!("{} {lines} of it make no sense", troubles.malformed);
+        let why = format!("{} {lines} of it cannot be understood", troubles.malformed);
         outcome.record_untrusted.get_or_insert(why);
     } else if entries == 0 && troubles.unusable == 0 {
         outcome.record_untrusted.get_or_insert("it names no file".to_owned());

@@ -1,4 +1,4 @@
-//! A record made of what travelled with the data, if there is no catalog: a
+//! A record made of the sidecars, if there is no catalog: a
 //! folder that was moved alone to another disk, a file copied with its
 //! attributes. Carriers are believed as far as their own digests and each other
 //! go, and the files are judged by them as by any record of a copy.
@@ -66,11 +66,10 @@ pub(super) fn adopt(
     if carriers.damaged + carriers.conflicts > 0 {
         return Err(Error::RecordUntrusted {
             catalog: place.root.clone(),
-            why: "records that travel with the data are damaged or contradict each other"
-                .to_owned(),
+            why: "sidecars are damaged or contradict each other".to_owned(),
             hint: format!(
-                "nothing was recorded; '{}' judges by the sound ones, and where the data is known \
-                 to be good, the others can be removed",
+                "nothing was recorded; '{}' judges by the sound sidecars; if the data are known to \
+                 be good, the others can be removed",
                 place.command("verify")
             ),
         });
@@ -123,7 +122,7 @@ pub(super) fn gather(
     let found = gatherer.found;
     if found.used > 0 {
         monitor.warn(&format!(
-            "there is no record here: it is made of what travels with the data, {} files' records",
+            "no catalog is here: fsure uses the records of {} files from the sidecars",
             found.used
         ));
     }
@@ -157,7 +156,7 @@ impl Gatherer<'_> {
         match files {
             // No file's record can be kept under the name that the catalog has.
             Ok(files) if folder.is_root() && files.iter().any(|file| is_own_file(&file.path)) => {
-                self.damaged(&path, "it names what is fsure's own");
+                self.damaged(&path, "it names a file of fsure itself");
             }
             Ok(files) => {
                 for file in files {
@@ -195,7 +194,7 @@ impl Gatherer<'_> {
         if contradicts(&carrier, &other) {
             self.found.conflicts += 1;
             self.found.used -= 1;
-            let what = "what travels with it and with its folder give different contents for one \
+            let what = "its sidecar and that of its folder give different content for the same \
                         size and date: neither is used";
             self.reporter.report(path, what);
             return self.catalog.delete(path);
@@ -215,8 +214,7 @@ impl Gatherer<'_> {
 
     fn damaged(&mut self, path: &RelPath, why: &str) {
         self.found.damaged += 1;
-        self.reporter
-            .report(path, &format!("the record that travels with the data is damaged: {why}"));
+        self.reporter.report(path, &format!("its sidecar is damaged: {why}"));
     }
 
     fn take(&mut self, path: RelPath, listed: ManifestEntry) -> Result<()> {

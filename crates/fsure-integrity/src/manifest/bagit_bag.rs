@@ -48,7 +48,7 @@ pub(super) fn check(
     each: &mut dyn FnMut(&Path, ManifestItem) -> Result<()>,
 ) -> Result<()> {
     let file = folder.join(DECLARATION);
-    let reason = declaration.map_or(Some("there is no bagit.txt: this is no bag"), objection);
+    let reason = declaration.map_or(Some("there is no bagit.txt: this is not a bag"), objection);
     if let Some(reason) = reason {
         each(&file, ManifestItem::malformed(u64::from(declaration.is_some()), reason))?;
     }

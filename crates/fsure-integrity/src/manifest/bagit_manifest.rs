@@ -71,12 +71,12 @@ pub(super) fn read(
 
 fn parse(line: &[u8], manifest: Manifest) -> std::result::Result<ManifestEntry, String> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    let end = line.iter().position(is_blank).ok_or("no path behind the digest")?;
+    let end = line.iter().position(is_blank).ok_or("no path after the digest")?;
     let (digest, rest) = line.split_at(end);
     let mut digests = Digests::default();
     match manifest.algorithm {
         Some(algorithm) => digests.insert(algorithm, &escaping::digest(algorithm, digest)?),
-        None => drop(escaping::from_hex(digest).ok_or("no hexadecimal digest")?),
+        None => drop(escaping::from_hex(digest).ok_or("not a hexadecimal digest")?),
     }
     let blanks = rest.iter().take_while(|byte| is_blank(byte)).count();
     let name = &rest[blanks..];

@@ -16,10 +16,10 @@ pub(super) fn payload_path(name: &[u8]) -> std::result::Result<RelPath, String> 
 pub(super) fn tag_path(name: &[u8]) -> std::result::Result<RelPath, String> {
     let path = escaping::path(name)?;
     if path.as_bytes().starts_with(b"data/") {
-        return Err(format!("{} is payload, which a tag manifest may not list", path.display()));
+        return Err(format!("{} is payload, which a tag manifest must not list", path.display()));
     }
     if path.as_bytes().starts_with(b"tagmanifest-") {
-        return Err(format!("{} is a tag manifest, which none may list", path.display()));
+        return Err(format!("{} is a tag manifest, which no manifest may list", path.display()));
     }
     Ok(path)
 }

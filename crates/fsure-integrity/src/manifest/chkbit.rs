@@ -39,7 +39,7 @@ pub(super) fn read(input: &mut dyn BufRead, sink: &mut EntrySink<'_>) -> Result<
         (Ok(()), None) => Ok(()),
         (Err(error), None) => sink(ManifestItem::malformed(
             error.line() as u64,
-            format!("no index of chkbit: {error}"),
+            format!("not a chkbit index: {error}"),
         )),
     }
 }
@@ -187,7 +187,7 @@ fn item(name: &str, stored: &StoredIndex) -> ManifestItem {
         Err(reason) => return ManifestItem::malformed(0, format!("{name:?}: {reason}")),
     };
     let shown = path.display();
-    // What chkbit makes of every name that is not UTF-8: whose it was is lost.
+    // chkbit writes U+FFFD into each name that is not UTF-8: the name is lost.
     if name.contains('\u{fffd}') {
         return ManifestItem::unsupported(
             0,

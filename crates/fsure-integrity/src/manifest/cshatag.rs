@@ -19,7 +19,7 @@ pub fn item(path: RelPath, sha256: &[u8], time: Option<&[u8]>) -> ManifestItem {
     // Old versions wrote the NUL behind their text, too.
     let text = |value: &[u8]| value.strip_suffix(b"\0").unwrap_or(value).to_vec();
     let parsed = escaping::digest(Algorithm::Sha256, &text(sha256)).and_then(|sha256| {
-        let time = time.map(|time| modified(&text(time)).ok_or("its date makes no sense"));
+        let time = time.map(|time| modified(&text(time)).ok_or("its date is not valid"));
         Ok((sha256, time.transpose()?))
     });
     match parsed {
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(read(&format!("{sha}\0"), Some("7.5\0")), date(7_500_000_000, 100_000_000));
         assert_eq!(read(&sha, Some("7")), date(7_000_000_000, 1_000_000_000));
         for (sha, time, reason) in [
-            ("ab", None, "a: in its attributes: no sha256 digest of 64"),
+            ("ab", None, "a: in its attributes: not a sha256 digest of 64"),
             (&*sha, Some("x"), "a: in its attributes: its date"),
             (&sha, Some("1.2.3"), "a: in its attributes: its date"),
             (&sha, Some(""), "a: in its attributes: its date"),

@@ -47,7 +47,11 @@ pub(super) fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
 pub(super) fn digest(algorithm: Algorithm, text: &[u8]) -> Result<Vec<u8>, String> {
     let value = from_hex(text).filter(|value| value.len() == algorithm.length());
     value.ok_or_else(|| {
-        format!("no {} digest of {} hexadecimal digits", algorithm.name(), 2 * algorithm.length())
+        format!(
+            "not a {} digest of {} hexadecimal digits",
+            algorithm.name(),
+            2 * algorithm.length()
+        )
     })
 }
 

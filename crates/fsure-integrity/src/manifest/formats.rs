@@ -106,19 +106,21 @@ impl ManifestFormat {
         let bytes = path.as_bytes();
         let is_text = path.as_text().is_some();
         match self {
-            Self::Hashdeep if bytes.contains(&b'\n') => Some("hashdeep has no line feed in a name"),
+            Self::Hashdeep if bytes.contains(&b'\n') => {
+                Some("hashdeep cannot hold a line feed in a name")
+            }
             Self::Hashdeep if bytes.ends_with(b"\r") => {
                 Some("hashdeep loses a carriage return at the end of a name")
             }
             Self::B3sum | Self::Bagit | Self::AscMhl if !is_text => {
-                Some("the form has no name that is not UTF-8")
+                Some("the format cannot hold a name that is not UTF-8")
             }
             // `b3sum` takes the character for the trace of such a name.
             Self::B3sum if path.as_text()?.contains('\u{fffd}') => {
                 Some("b3sum refuses a name with U+FFFD")
             }
             Self::AscMhl if !path.as_text()?.chars().all(is_xml) => {
-                Some("XML has no such control character")
+                Some("XML cannot hold this control character")
             }
             _ => None,
         }

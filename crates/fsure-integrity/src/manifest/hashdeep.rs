@@ -79,7 +79,7 @@ fn parse(line: &[u8], columns: &[Option<Algorithm>]) -> std::result::Result<Mani
     let mut fields = line.splitn(columns.len() + 2, |byte| *byte == b',');
     let mut field = || fields.next().ok_or("fewer fields than columns");
     let size = str::from_utf8(field()?).ok().and_then(|size| size.parse().ok());
-    let size: u64 = size.ok_or("the size is no number")?;
+    let size: u64 = size.ok_or("the size is not a number")?;
     let mut digests = Digests::default();
     for column in columns {
         let text = field()?;

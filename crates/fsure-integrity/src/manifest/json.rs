@@ -64,7 +64,7 @@ pub(super) fn read(lines: &mut Lines<'_>, sink: &mut EntrySink<'_>) -> Result<()
                 return Ok(());
             }
         } else if has_ended {
-            sink(ManifestItem::malformed(number, "a line behind the last one"))?;
+            sink(ManifestItem::malformed(number, "a line follows the last one"))?;
         } else if let Ok(end) = serde_json::from_slice::<End>(&line) {
             has_ended = end.r#type == "end";
             if !has_ended || end.files != entries {
@@ -93,10 +93,10 @@ pub(super) fn parse(line: &[u8]) -> std::result::Result<ManifestEntry, String> {
         // The line is identified by its number in the list.
         let text = error.to_string();
         let reason = text.split(" at line ").next().unwrap_or_default().to_owned();
-        format!("no entry: {reason} (column {})", error.column())
+        format!("not an entry: {reason} (column {})", error.column())
     })?;
     let name = match &entry.path_bytes {
-        Some(bytes) => BASE64.decode(bytes).map_err(|_| "path_bytes is no base64")?,
+        Some(bytes) => BASE64.decode(bytes).map_err(|_| "path_bytes is not base64")?,
         None => entry.path.clone().into_bytes(),
     };
     let mut digests = Digests::default();

@@ -38,7 +38,7 @@ pub(super) fn read(input: &mut dyn BufRead, file: &Path, sink: &mut EntrySink<'_
                 return Err(Error::Io { doing: "read", path: file.to_owned(), source });
             }
             Err(error) => {
-                return sink(ManifestItem::malformed(line.get(), format!("no XML: {error}")));
+                return sink(ManifestItem::malformed(line.get(), format!("not XML: {error}")));
             }
         };
         match state.take(&event, line.get()) {
@@ -52,7 +52,10 @@ pub(super) fn read(input: &mut dyn BufRead, file: &Path, sink: &mut EntrySink<'_
         }
     }
     if !state.has_ended {
-        sink(ManifestItem::malformed(line.get(), "the list is cut off, or no media hash list"))?;
+        sink(ManifestItem::malformed(
+            line.get(),
+            "the list is cut off, or is not a media hash list",
+        ))?;
     }
     Ok(())
 }
@@ -122,12 +125,12 @@ impl ParserState {
         match event {
             // A second document, or what is left of one: what the list says ends before.
             event if self.has_ended && is_content(event) => {
-                return Err(Fault::List("there is something behind the end of the list".into()));
+                return Err(Fault::List("something follows the end of the list".into()));
             }
             Event::Text(_) | Event::CData(_) | Event::GeneralRef(_)
                 if self.depth == 0 && is_content(event) =>
             {
-                return Err(Fault::List("no XML: there is text before the list".into()));
+                return Err(Fault::List("not XML: there is text before the list".into()));
             }
             Event::Start(start) => {
                 self.depth += 1;
@@ -163,7 +166,7 @@ impl ParserState {
         if is_list && version.as_deref().is_some_and(|version| version.starts_with("2.")) {
             return Ok(());
         }
-        Err(Fault::List("no media hash list of version 2".to_owned()))
+        Err(Fault::List("not a media hash list of version 2".to_owned()))
     }
 
     fn open(&mut self, start: &BytesStart<'_>, line: u64) -> std::result::Result<(), Fault> {
@@ -178,7 +181,7 @@ impl ParserState {
             ("path", Some(entry)) => {
                 if let Some(size) = attribute(start, "size")? {
                     entry.listed.size =
-                        Some(size.parse().map_err(|_| "size is no number".to_owned())?);
+                        Some(size.parse().map_err(|_| "size is not a number".to_owned())?);
                 }
                 if let Some(date) = attribute(start, "lastmodificationdate")? {
                     entry.listed.modified = Some(modified(&date)?);
@@ -206,7 +209,7 @@ impl ParserState {
             // Of such a value the list itself says that it was not the right one.
             _ if entry.is_failed => {}
             "c4" => {
-                let value = from_c4(text).ok_or("no C4 digest of 88 digits")?;
+                let value = from_c4(text).ok_or("not a C4 digest of 88 digits")?;
                 entry.listed.digests.insert(Algorithm::Sha512, &value);
             }
             "md5" | "sha1" | "xxh128" => {
@@ -248,7 +251,7 @@ fn finished(entry: MhlEntry) -> std::result::Result<ManifestItem, String> {
     }
     let why = match entry.foreign {
         Some(name) => format!("{name} only, which fsure cannot compute"),
-        None => "no digest that was found right".to_owned(),
+        None => "no digest that was verified".to_owned(),
     };
     Ok(ManifestItem::unsupported(entry.listed.line, format!("{} has {why}", path.display())))
 }
@@ -264,7 +267,7 @@ fn attribute(start: &BytesStart<'_>, name: &str) -> std::result::Result<Option<S
 fn modified(date: &str) -> std::result::Result<ListedMtime, String> {
     let parsed = date.parse::<Timestamp>().ok();
     let time_ns = parsed.and_then(|time| i64::try_from(time.as_nanosecond()).ok());
-    let time_ns = time_ns.ok_or("lastmodificationdate is no date with a zone")?;
+    let time_ns = time_ns.ok_or("lastmodificationdate is not a date with a time zone")?;
     let fraction = date.split_once('.').map_or("", |(_, rest)| rest);
     let digits = fraction.bytes().take_while(u8::is_ascii_digit).count().min(9) as u32;
     Ok(ListedMtime { time_ns, unit_ns: 10_i64.pow(9 - digits) })

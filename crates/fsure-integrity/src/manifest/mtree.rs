@@ -109,7 +109,7 @@ impl MtreeReader {
         own: Keywords,
         line: u64,
     ) -> std::result::Result<Option<ManifestItem>, String> {
-        let name = escaping::octal_unescape(word).ok_or("an escape that mtree does not have")?;
+        let name = escaping::octal_unescape(word).ok_or("an escape that mtree does not know")?;
         let mut keywords = self.defaults.clone();
         keywords.extend(own);
         // A slash makes it a full path, wherever it stands.
@@ -173,7 +173,7 @@ fn digests(keywords: &Keywords) -> std::result::Result<Digests, String> {
 
 fn number(keywords: &Keywords, name: &str) -> std::result::Result<Option<u64>, String> {
     let number = keywords.get(name).map(|value| value.parse());
-    number.transpose().map_err(|_| format!("{name} is no number"))
+    number.transpose().map_err(|_| format!("{name} is not a number"))
 }
 
 /// Seconds, and behind the point nanoseconds: as a number by libarchive, which
@@ -187,7 +187,7 @@ fn modified(text: &str) -> std::result::Result<ListedMtime, String> {
         let unit_ns = if text.contains('.') { 1 } else { SECOND_NS };
         is_fraction.then_some(ListedMtime { time_ns, unit_ns })
     };
-    parsed().ok_or_else(|| "time is no number of seconds".to_owned())
+    parsed().ok_or_else(|| "time is not a number of seconds".to_owned())
 }
 
 /// Writes what comes before the entries. The root is the first of them: mtree(8) of

@@ -82,7 +82,7 @@ pub fn read_folder(bytes: &[u8]) -> Result<Vec<ManifestEntry>, String> {
         !name.contains(&b'/') && !is_carrier(name) && file.size.is_some()
     };
     if !is_in_order || !files.iter().all(is_plain) || files.len() as u64 != end.files {
-        return Err("it holds what no folder does".to_owned());
+        return Err("it holds an entry that no folder can have".to_owned());
     }
     Ok(files)
 }
@@ -101,16 +101,16 @@ pub fn write_attribute(record: &Record) -> Vec<u8> {
 
 /// Reads the attribute of the file `name`. The error is the reason why it cannot be trusted.
 pub fn read_attribute(name: &[u8], value: &[u8]) -> Result<ManifestEntry, String> {
-    let text = std::str::from_utf8(value).map_err(|_| "it is no text")?;
+    let text = std::str::from_utf8(value).map_err(|_| "it is not text")?;
     let (text, check) = text.rsplit_once(' ').ok_or("it is cut off")?;
     if check != format!("{:016x}", xxh3_64(text.as_bytes())) {
         return Err("it fails its own digest".to_owned());
     }
     let parts: Vec<_> = text.split(' ').collect();
     let ["fsure1", size, mtime, hashed, list] = parts[..] else {
-        return Err("it is of a version that is not known".to_owned());
+        return Err("its version is not known".to_owned());
     };
-    let odd = || "it holds what no record does".to_owned();
+    let odd = || "it holds values that no record can have".to_owned();
     let _: i64 = hashed.parse().map_err(|_| odd())?;
     let time_ns = match mtime {
         "-" => None,

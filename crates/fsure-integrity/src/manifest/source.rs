@@ -225,7 +225,7 @@ fn of_stream(
 fn no_folder(path: &Path) -> Error {
     Error::Usage {
         message: format!("{} is not a folder", path.display()),
-        hint: Some("cshatag has no list: name the folder of the files".to_owned()),
+        hint: Some("cshatag keeps no list: name the folder of the files".to_owned()),
     }
 }
 
@@ -250,7 +250,7 @@ fn of_bag(folder: &Path) -> Result<ManifestSource> {
     let place = |name: &Vec<u8>| folder.join(os_path::from_bytes(name));
     if !manifests.iter().any(|name| name.starts_with(b"manifest-")) {
         return Err(Error::Usage {
-            message: format!("{} is a folder and no bag", folder.display()),
+            message: format!("{} is a folder and not a bag", folder.display()),
             hint: Some(
                 "name the file that is the list; '--format cshatag' takes the attributes of the \
                  files for it"

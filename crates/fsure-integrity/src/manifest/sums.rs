@@ -102,7 +102,7 @@ fn parse(line: &[u8], manner: SumsDialect, is_reversed: &mut Option<bool>) -> Pa
             *is_reversed = Some(true);
             name
         }
-        _ => return Err("no name behind the digest".to_owned()),
+        _ => return Err("no name after the digest".to_owned()),
     };
     let path = named(name)?;
     let algorithm = match value.len() {

@@ -320,7 +320,7 @@ impl FileRead {
         }
         let has_all = digests.algorithms().covers(self.order.algorithms);
         if self.order.blocks.is_empty() && unreadable.is_empty() && !has_all {
-            let why = "it was read, and yet not all of its digests came out";
+            let why = "it was read, but not all of its digests were computed";
             return ReadOutcome::Unopened(io::Error::other(why));
         }
         ReadOutcome::Read(Box::new(ReadContent {

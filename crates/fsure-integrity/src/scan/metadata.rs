@@ -26,8 +26,8 @@ const TRUSTED: &[u8] = b"trusted.";
 pub(super) fn warn_unreadable_xattrs(aspects: MetadataFields, monitor: &dyn ScanMonitor) {
     if aspects.contains(MetadataField::Xattr) && !sees_trusted() {
         monitor.warn(
-            "attributes of the namespace 'trusted' are shown to root only: they are neither \
-             compared nor recorded anew",
+            "only root can read attributes of the namespace 'trusted': they are neither compared \
+             nor recorded",
         );
     }
 }

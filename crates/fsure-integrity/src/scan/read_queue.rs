@@ -229,7 +229,7 @@ impl<'a> ReadQueue<'a> {
     pub(super) fn answer(&mut self, id: u64) -> Result<Option<Box<PendingRead>>> {
         let pending = self.pending.remove(&id);
         if pending.is_none() && !self.given_up.contains(&id) {
-            return Err(Error::Internal("an answer nobody asked for".to_owned()));
+            return Err(Error::Internal("an answer without a request".to_owned()));
         }
         Ok(pending)
     }

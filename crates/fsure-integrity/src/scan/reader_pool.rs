@@ -194,7 +194,8 @@ impl Pool {
         };
         let thread = std::thread::Builder::new().name("read".into());
         let started = thread.spawn(move || worker.run());
-        started.map_err(|error| Error::Internal(format!("no thread to read with: {error}")))?;
+        started
+            .map_err(|error| Error::Internal(format!("cannot start a thread to read: {error}")))?;
         self.lanes[lane].posts.push(heartbeat);
         Ok(())
     }

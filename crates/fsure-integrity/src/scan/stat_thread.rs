@@ -72,7 +72,9 @@ impl StatThread {
         };
         // Not waited for: it might be stuck if the storage does not respond.
         let started = std::thread::Builder::new().name("look".into()).spawn(work);
-        started.map_err(|error| Error::Internal(format!("no thread to look with: {error}")))?;
+        started.map_err(|error| {
+            Error::Internal(format!("cannot start a thread to examine files: {error}"))
+        })?;
         let (silence, timeout) = (StallDetector::new(), plan.effort.timeout);
         Ok(Self { asks, answers, moves, silence, timeout, is_asked: false })
     }
@@ -97,7 +99,7 @@ impl StatThread {
             }
             Err(RecvTimeoutError::Timeout) => Ok(Poll::Pending),
             Err(RecvTimeoutError::Disconnected) => {
-                Err(Error::Internal("looking at files failed".to_owned()))
+                Err(Error::Internal("a thread that examines files failed".to_owned()))
             }
         }
     }

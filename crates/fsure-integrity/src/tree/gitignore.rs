@@ -117,7 +117,7 @@ impl Class {
         let is_negated = matches!(text.first(), Some(b'!' | b'^'));
         let mut rest = &text[usize::from(is_negated)..];
         let mut is_first = true;
-        // What a hyphen makes a range with.
+        // The first character of a range, if a hyphen follows.
         let mut before = None;
         loop {
             let (byte, behind) = rest.split_first().ok_or(UNCLOSED)?;
@@ -138,7 +138,7 @@ impl Class {
                     let name = behind[1..end].strip_suffix(b":");
                     match name.filter(|_| end > 1) {
                         Some(name) => {
-                            class.add(named(name).ok_or("a class that is not known")?);
+                            class.add(named(name).ok_or("an unknown character class")?);
                             (rest, before) = (&behind[end + 1..], None);
                         }
                         None => {

@@ -194,7 +194,9 @@ impl Shared {
     fn start_one(self: &Arc<Self>, board: &mut Board) -> Result<()> {
         let (shared, number) = (Arc::clone(self), board.started);
         let thread = Builder::new().name("list".into()).spawn(move || shared.work(number));
-        thread.map_err(|error| Error::Internal(format!("no thread to walk with: {error}")))?;
+        thread.map_err(|error| {
+            Error::Internal(format!("cannot start a thread to list folders: {error}"))
+        })?;
         board.started += 1;
         Ok(())
     }

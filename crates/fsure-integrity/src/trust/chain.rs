@@ -44,7 +44,8 @@ fn follow(mut rest: &[Generation]) -> Result<Chain, String> {
         let number = last.number;
         let (seal, read) = statement(last)
             .ok_or_else(|| format!("its generation {number} should be a signed one"))?;
-        let read = read.ok_or_else(|| format!("the statement of generation {number} is none"))?;
+        let read =
+            read.ok_or_else(|| format!("the statement of generation {number} cannot be read"))?;
         let (since, digest) = read.history;
         let covered = before.partition_point(|one| one.number < since);
         let between = &before[covered..];

@@ -151,7 +151,7 @@ impl Signer {
         let seal = SignedStatement { statement, signature };
         match self.verifier().check(&seal) {
             Ok(()) => Ok(seal),
-            Err(_) => Err("the signature that was made does not fit its own key".to_owned()),
+            Err(_) => Err("the new signature does not match its own key".to_owned()),
         }
     }
 }

@@ -77,7 +77,11 @@ impl SignedBy {
             return refuse(".fsure/config.toml is not the one that was signed".to_owned());
         }
         if newest.cross_file_systems != catalog.settings().cross_file_systems {
-            return refuse("its borders are not those that were signed".to_owned());
+            return refuse(
+                "it crosses into other file systems, or stops at them, other than when it was \
+                 signed"
+                    .to_owned(),
+            );
         }
         if let Some(why) = self.is_old(place, &chain)? {
             return refuse(why);
@@ -102,10 +106,11 @@ impl SignedBy {
         let number = chain.newest.generation;
         Ok(match &self.not_before {
             RollbackCheck::AtLeast(least) if number < *least => Some(format!(
-                "generation {number} is the last signed one here, while {least} was asked for"
+                "generation {number} is the last signed one here, but at least {least} was \
+                 requested"
             )),
             RollbackCheck::Head(head) if *head != chain.head() => {
-                Some("its newest statement is not the one that was asked for".to_owned())
+                Some("its newest statement is not the requested one".to_owned())
             }
             RollbackCheck::AtLeast(_) | RollbackCheck::Head(_) => None,
             RollbackCheck::Remembered(file) if self.is_dry_run && !os_path::exists(file) => None,

@@ -57,7 +57,7 @@ impl SeenChains {
         };
         match open() {
             Ok((connection, APPLICATION_ID)) => Ok(Self(connection)),
-            Ok(_) => Err("it is no memory of fsure".to_owned()),
+            Ok(_) => Err("it is not fsure's file of seen signatures".to_owned()),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -130,7 +130,7 @@ fn make(file: &Path) -> Result<(), String> {
         {
             Attempt::Locked(lock) => break lock,
             Attempt::HeldBy(holder) if begun.elapsed() > LOCK_TIMEOUT => {
-                return Err(format!("{holder} has been making it for too long"));
+                return Err(format!("{holder} has held its lock for too long"));
             }
             Attempt::HeldBy(_) => std::thread::sleep(Duration::from_millis(20)),
         }

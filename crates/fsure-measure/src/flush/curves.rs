@@ -78,8 +78,8 @@ fn threads(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
         names: ["group commit", "threads", "commits/s"],
         value: SliceStats::rates,
         measured: format!(
-            "all threads write to one file; who comes while a {flush} is under way waits for the \
-             next one, which is for all who wait"
+            "all threads write to one file; a thread that writes during a {flush} waits for the \
+             next one, which serves all waiting threads"
         ),
     };
     shared.points(site, &counts, label, |count| Threads::together(site, count), span)?;
@@ -89,7 +89,7 @@ fn threads(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
 fn slope(site: &FlushWorkspace<'_>, span: Duration) -> Result<Vec<(u64, f64)>> {
     let name = "flush after dirty bytes";
     let Some(method) = Method::past_cache() else {
-        let why = "this system has no write past the page cache without a flush";
+        let why = "this system cannot write past the page cache without a flush";
         let why = io::Error::new(io::ErrorKind::Unsupported, why);
         site.report(&site.not_run(name, &why));
         return Ok(Vec::new());
@@ -127,7 +127,7 @@ impl Shape {
     ) -> Result<Vec<Point>> {
         let mut contenders = Vec::new();
         for x in at {
-            // What is refused here is refused for more, too.
+            // A point that is refused is refused for larger ones, too.
             let Some(made) = site.or_not_run(&label(*x), make(*x))? else { break };
             contenders.push(MeasuredOperation::new(label(*x), made));
         }

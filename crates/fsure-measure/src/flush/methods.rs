@@ -76,9 +76,9 @@ pub(super) fn measure(site: &FlushWorkspace<'_>) -> Result<Table> {
     if let Some(ratio) = foreign {
         let rate = units::size(table.idle.unwrap_or_default() as u64);
         site.warn(format!(
-            "others had the device of {} write {rate} a second while nothing was measured, \
-             {ratio:.1} times what the flushed writes were: its counters are not only ours; \
-             measure again when it is quiet",
+            "other programs wrote {rate} a second to the device of {} while nothing was measured, \
+             {ratio:.1} times the flushed writes: its counters include theirs; measure again when \
+             it is quiet",
             site.target
         ));
     }
@@ -145,7 +145,7 @@ impl Reached {
         let has_data = bytes >= self.size / 2.0;
         let Some(flushes) = self.flushes else {
             let data = match has_data {
-                true if self.is_shared => "data, of ours or others'",
+                true if self.is_shared => "data, from this run or other programs",
                 true => "data",
                 false => "nothing yet",
             };
@@ -154,10 +154,14 @@ impl Reached {
         let many = flushes.round();
         match (has_data, flushes >= NO_FLUSHES) {
             (true, true) if self.is_shared => {
-                "data, no flush of ours to be told from others'".to_owned()
+                "data; flushes of this run and of other programs cannot be told apart".to_owned()
             }
-            (false, true) if self.is_shared => "a flush, of ours or others'; no data".to_owned(),
-            (true, false) if self.is_shared => "data, of ours or others'; no flush".to_owned(),
+            (false, true) if self.is_shared => {
+                "a flush, from this run or other programs; no data".to_owned()
+            }
+            (true, false) if self.is_shared => {
+                "data, from this run or other programs; no flush".to_owned()
+            }
             (true, true) if many >= 2.0 => format!("data and {many} flushes"),
             (true, true) if flushes >= 0.5 => "data and a flush".to_owned(),
             (true, true) => format!("data, and a flush for every {:.0}", 1.0 / flushes),
@@ -201,11 +205,19 @@ mod tests {
     fn io_of_other_processes_is_not_claimed_as_own() {
         for (bytes, flushes, expected) in [
             (None, None, "not known: no counters for ext4"),
-            (Some(4096.0), None, "data, of ours or others'; flushes are not counted"),
-            (Some(4200.0), Some(1.05), "data, no flush of ours to be told from others'"),
-            (Some(4096.0), Some(0.33), "data, no flush of ours to be told from others'"),
-            (Some(4096.0), Some(0.02), "data, of ours or others'; no flush"),
-            (Some(12.0), Some(0.33), "a flush, of ours or others'; no data"),
+            (Some(4096.0), None, "data, from this run or other programs; flushes are not counted"),
+            (
+                Some(4200.0),
+                Some(1.05),
+                "data; flushes of this run and of other programs cannot be told apart",
+            ),
+            (
+                Some(4096.0),
+                Some(0.33),
+                "data; flushes of this run and of other programs cannot be told apart",
+            ),
+            (Some(4096.0), Some(0.02), "data, from this run or other programs; no flush"),
+            (Some(12.0), Some(0.33), "a flush, from this run or other programs; no data"),
             (Some(12.0), Some(0.0), "nothing yet"),
         ] {
             let reached =

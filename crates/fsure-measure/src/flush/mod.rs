@@ -147,14 +147,14 @@ fn each(
 
 fn measure(site: &FlushWorkspace<'_>) -> Result<FlushFacts> {
     let (options, span) = (site.options, site.options.span);
-    let stack = Stack::of(site.folder()).context("ask what is below", site.folder())?;
+    let stack = Stack::of(site.folder()).context("find the devices below", site.folder())?;
     for layer in verdict_facts::layers(&site.target, &stack) {
         site.emit(&ResultLine::Layer(layer));
     }
     let methods = operations::needed_bytes(Method::all().len(), options.size);
     site.need(methods.max(curves::needed_bytes(options.threads, options.size)))?;
     let table = methods::measure(site)?;
-    let after = Stack::of(site.folder()).context("ask what is below", site.folder())?;
+    let after = Stack::of(site.folder()).context("find the devices below", site.folder())?;
     site.clear()?;
     let slope = curves::measure(site, span / 2)?;
     profiles::measure(site, span * 2)?;
@@ -171,7 +171,10 @@ fn cuts(site: &FlushWorkspace<'_>, stack: &Stack) -> Option<PowerCutHistory> {
     let (file, device) = (site.options.cuts.as_ref()?, TestedDevice::below(stack).ok()?);
     let powercut::DriveHistory { made, acknowledged, lost } = powercut::kept(file, &device)
         .inspect_err(|error| {
-            let words = format!("what cuts have shown is not known: {}: {error}", file.display());
+            let words = format!(
+                "the results of earlier power cuts cannot be read: {}: {error}",
+                file.display()
+            );
             site.warn(words);
         })
         .ok()?;
@@ -198,17 +201,20 @@ fn check(options: &FlushOptions) -> Result<()> {
         Err(Error::Usage { message: message.to_owned(), hint: Some(hint.to_owned()) })
     };
     if options.size == 0 || options.size > SIZE_MAX {
-        return refuse("a write has 1 byte to 1 MiB", "4K is what databases write");
+        return refuse(
+            "the size of a write must be from 1 byte to 1 MiB",
+            "4K is the default, and what databases write",
+        );
     }
     if options.span.is_zero() {
-        return refuse("no time to measure in", "1s for each method is the default");
+        return refuse("'--time' must be more than 0", "1s for each method is the default");
     }
     // The lines of a result tell folders apart by these.
     let mut names: Vec<_> = options.paths.iter().map(|path| ResultTarget::of(path).path).collect();
     names.sort();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         let message = format!("two folders have the name {} in the result", twice[0]);
-        return refuse(&message, "measure them one after the other");
+        return refuse(&message, "measure them in two runs");
     }
     Ok(())
 }

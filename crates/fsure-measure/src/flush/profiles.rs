@@ -93,7 +93,7 @@ fn sqlite(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
     let journal = Rollback::new(site, flush);
     let journal = alone(site, "sqlite, rollback journal", journal, span)?;
     let in_journal = journal.as_ref().map_or_else(
-        || "no rollback journal, as folders cannot be flushed here".to_owned(),
+        || "no rollback journal, because this system cannot flush folders".to_owned(),
         |tally| format!("{:.0} commits/s with a rollback journal", tally.per_second()),
     );
     let words = format!(

@@ -84,13 +84,13 @@ impl<'a> FlushWorkspace<'a> {
     ) -> Result<Self> {
         let root = Root::open(folder).context("open the folder", folder)?;
         let scratch = Scratch::create(folder, options.guard.as_deref());
-        let scratch = scratch.context("make a folder of our own in", folder)?;
+        let scratch = scratch.context("make a work folder in", folder)?;
         let files = scratch.path().join("files");
         let files = DurableFolder::create(&files).context("make", &files)?;
         // Last: a folder that does not exist or that this user cannot open has no
         // counters either, and that error would show less.
         let meter =
-            DeviceCounters::of(folder).context("find the counters of what is below", folder)?;
+            DeviceCounters::of(folder).context("find the counters of the device below", folder)?;
         let file_system = filesystem_id::of(&root, b"").map(|volume| volume.kind);
         Ok(Self {
             target: folder.display().to_string(),
@@ -208,7 +208,7 @@ impl<'a> FlushWorkspace<'a> {
         ResultLine::NotRun(NotRun {
             name: name.to_owned(),
             target: self.target.clone(),
-            why: format!("not to be had here: {why}"),
+            why: format!("not available here: {why}"),
         })
     }
 
@@ -239,7 +239,7 @@ impl<'a> FlushWorkspace<'a> {
             while let Some(contender) = contenders.get_mut(place) {
                 let is_short = contender.tally.latency.count() < contender.least;
                 if round <= ROUNDS || is_short {
-                    // What is given in addition was not planned.
+                    // Additional rounds were not planned.
                     let takes = if round <= ROUNDS { turn } else { Duration::ZERO };
                     self.step(&contender.name, takes);
                     self.check()?;

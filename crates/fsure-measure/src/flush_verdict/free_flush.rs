@@ -24,19 +24,24 @@ impl FreeFlush {
             Self::QuickerThanFlash { fastest_us } => {
                 let [fastest, least] = [fastest_us, FLASH_MIN_US].map(microseconds);
                 format!(
-                    "A write and its flush take {time}, and the quickest tenth took {fastest} at most, in which no flash can be programmed ({least} at least)."
+                    "A write and its flush take {time}, and the quickest tenth took at most \
+                     {fastest}, which is too short to program flash (at least {least})."
                 )
             }
             Self::TooMuchAtOnce { rate } => {
                 let [rate, most] = [rate, IMPOSSIBLE_RATE].map(|rate| rate / 1e9);
                 format!(
-                    "A write and its flush take {time}, and {rate:.0} GB/s were flushed at once, of which no drive takes more than {most:.0}: most of it was written, or taken for written, before the flush."
+                    "A write and its flush take {time}, and {rate:.0} GB/s were flushed at once, \
+                     but no drive takes more than {most:.0}: most of it was written, or counted as \
+                     written, before the flush."
                 )
             }
             Self::QuickerThanDrives { added_us } => {
                 let [added, least] = [added_us, CONSUMER_MIN_US].map(microseconds);
                 format!(
-                    "A write and its flush take {time}. The flush costs something ({added}), and still less than that of any drive with a volatile cache that was measured ({least} at least): it may be the way to the host alone."
+                    "A write and its flush take {time}. The flush costs something ({added}), but \
+                     less than on any measured drive with a volatile cache (at least {least}): it \
+                     may be only the way to the host."
                 )
             }
         }

@@ -12,8 +12,8 @@ use super::thresholds::{
 use super::{FlushFacts, FlushFinding, FlushFindingId, Grade, Medium, WriteCache};
 use fsure_core::units::microseconds;
 
-const ONLY_A_CUT: &str =
-    "Only cutting the power while it writes can tell; until then, keep another copy elsewhere.";
+const ONLY_A_CUT: &str = "Only a power cut while it writes can tell ('fsure powercut'); until \
+                          then, keep another copy elsewhere.";
 
 /// Returns all judgements on these facts, the proofs first. Never empty.
 pub fn judge(facts: &FlushFacts) -> Vec<FlushFinding> {
@@ -24,7 +24,8 @@ pub fn judge(facts: &FlushFacts) -> Vec<FlushFinding> {
         return all;
     }
     if facts.facts.write_cache_changed {
-        let why = "another program has changed queue/write_cache meanwhile, with which the kernel sends flushes or none. Run it once more.";
+        let why = "another program changed queue/write_cache during the run, which decides if the \
+                   kernel sends flushes. Run it again.";
         all.push(not_measured(why.to_owned()));
         return all;
     }
@@ -56,7 +57,9 @@ fn finding(id: FlushFindingId, grade: Grade, words: String) -> FlushFinding {
 fn overridden_loop(held: &str) -> FlushFinding {
     let setting = held.split(' ').find(|word| word.starts_with("/sys/")).unwrap_or_default();
     let words = format!(
-        "OVERRIDDEN: flushes are {held}. The device says 'write back' by itself: another program has changed that, and the change outlives what was attached to the device then. What is acknowledged is lost when the power goes. 'echo \"write back\" > {setting}' puts it right."
+        "OVERRIDDEN: flushes are {held}. The device itself says 'write back': another program \
+         changed that, and the change outlives the file that was attached then. A power cut loses \
+         acknowledged data. 'echo \"write back\" > {setting}' puts it right."
     );
     finding(FlushFindingId::ClaimsWt, Grade::Bad, words)
 }
@@ -99,17 +102,21 @@ impl<'a> Case<'a> {
         let (made, lost, of) = (cuts.made, cuts.lost, cuts.acknowledged);
         if lost > 0 {
             let words = format!(
-                "Proven by cuts: {lost} of {of} acknowledged writes were gone after {made} cuts of the power. Do not trust this storage with anything that is nowhere else."
+                "Proven by power cuts: {lost} of {of} acknowledged writes were gone after {made} \
+                 cuts. Do not trust this storage with data that has no other copy."
             );
             return Some(finding(FlushFindingId::CutFailed, Grade::Bad, words));
         }
         let words = if self.is_settled() {
             format!(
-                "None of {of} acknowledged writes was gone after {made} cuts of the power: as safe as {made} cuts can show, for this drive, its firmware and these settings."
+                "None of {of} acknowledged writes was gone after {made} power cuts: as safe as \
+                 {made} cuts can show, for this drive, its firmware and these settings."
             )
         } else {
             format!(
-                "None of {of} acknowledged writes was gone after {made} of the {CUTS_MIN} cuts that it takes to settle it; one cut may come when nothing was in the cache. Go on cutting."
+                "None of {of} acknowledged writes was gone after {made} of the {CUTS_MIN} power \
+                 cuts that are needed for a result; one cut can come when the cache is empty. Make \
+                 more cuts."
             )
         };
         Some(finding(FlushFindingId::CutPassed, Grade::Ok, words))
@@ -127,10 +134,11 @@ impl<'a> Case<'a> {
         let file_system = &self.facts.file_system;
         match self.facts.medium {
             Medium::Memory => Some(format!(
-                "{file_system} is in memory, and gone when the power is, whatever is flushed."
+                "{file_system} is in memory: a power cut loses everything in it, flushed or not."
             )),
             Medium::Remote => Some(format!(
-                "{file_system} leaves the writes to a server or a program, and what that does with a flush is not seen from here. Run this where the drive is."
+                "{file_system} passes writes to a server or a program, and its flushes cannot be \
+                 observed from here. Run this on the machine with the drive."
             )),
             _ => None,
         }
@@ -141,7 +149,11 @@ impl<'a> Case<'a> {
     fn reach(&self) -> Option<FlushFinding> {
         let is_through = self.facts.write_cache == Some(WriteCache::Through);
         if is_through && self.facts.drive_cache_on == Some(true) {
-            let words = "OVERRIDDEN: the drive says that its volatile cache is on, the kernel was told that there is none (queue/write_cache is \"write through\") and sends no flush: what is acknowledged is lost when the power goes. Put \"write back\" into queue/write_cache, or switch the drive's cache off.";
+            let words = "OVERRIDDEN: the drive says that its volatile cache is on, but the \
+                         kernel's setting says that there is none (queue/write_cache is \"write \
+                         through\"), so it sends no flush: a power cut loses acknowledged data. \
+                         Write \"write back\" into queue/write_cache, or switch the drive's cache \
+                         off.";
             return Some(finding(FlushFindingId::ClaimsWt, Grade::Bad, words.to_owned()));
         }
         if let Some(held) = self.facts.held_by_loop.as_ref().filter(|_| is_through) {
@@ -156,19 +168,22 @@ impl<'a> Case<'a> {
             _ if n >= NO_FLUSHES => (
                 Grade::Suspicious,
                 format!(
-                    "Only {n:.2} flushes reached the drive for each that was asked for, and none of ours ran beside another."
+                    "Only {n:.2} flushes reached the drive for each request, although this program \
+                     never requests two at a time."
                 ),
             ),
             Some(_) => (
                 Grade::Bad,
                 format!(
-                    "The flush never reaches the drive ({n:.2} for each that was asked for), and its cache is volatile (write back): what is acknowledged is lost when the power goes."
+                    "The flush never reaches the drive ({n:.2} for each request), and its cache is \
+                     volatile (write back): a power cut loses acknowledged data."
                 ),
             ),
             None => (
                 Grade::Suspicious,
                 format!(
-                    "The flush never reaches the drive ({n:.2} for each that was asked for), and whether its cache is volatile is not known."
+                    "The flush never reaches the drive ({n:.2} for each request), and it is not \
+                     known if its cache is volatile."
                 ),
             ),
         };
@@ -183,12 +198,14 @@ impl<'a> Case<'a> {
         let (grade, why) = if self.facts.drive_cache_on == Some(false) {
             (Grade::Ok, "The drive itself says so, too.".to_owned())
         } else if self.is_settled() {
-            (Grade::Ok, "The cuts agree.".to_owned())
+            (Grade::Ok, "The power cuts agree.".to_owned())
         } else if let Some(us) = self.reliable_us().filter(|us| *us >= self.medium_us()) {
             let time = microseconds(us);
             (Grade::Ok, format!("The time fits: {time} a write, as the medium itself takes."))
         } else {
-            let words = "Right for a drive without a cache or with capacitors, and wrong for any other: anybody may have told the kernel. As root, the drive can be asked (nvme get-feature -f 6, hdparm -W).";
+            let words = "That is right for a drive without a cache or with capacitors, and wrong \
+                         for any other: any program run by root can have set it. As root, ask the \
+                         drive (nvme get-feature -f 6, hdparm -W).";
             (Grade::Suspicious, format!("{words} {ONLY_A_CUT}"))
         };
         let words = "The kernel takes the cache for write through and sends no flush.";
@@ -211,15 +228,20 @@ impl<'a> Case<'a> {
                 "{count} flushes are too few ({COUNT_MIN} are needed). Give it more time (--time)."
             ))
         } else if !is_time(&low) || !is_time(&high) {
-            Some("how far the times lie apart is not known.".to_owned())
+            Some("the spread of the times is not known.".to_owned())
         } else if spread > SPREAD_MAX {
             Some(format!(
-                "the times of the same flush lie too far apart ({} to {}); the machine or the drive is busy. Try again when it is quiet.",
+                "the times of the same flush differ too much ({} to {}); the machine or the drive \
+                 is busy. Run it again when it is quiet.",
                 microseconds(low),
                 microseconds(high)
             ))
         } else if foreign_ratio.is_some_and(|ratio| ratio > FOREIGN_MAX) {
-            Some("others write to this drive more than we did, and their flushes cannot be told from ours. Try again when it is quiet.".to_owned())
+            Some(
+                "other programs write to this drive more than this one, and their flushes cannot \
+                 be told apart. Run it again when it is quiet."
+                    .to_owned(),
+            )
         } else {
             None
         }
@@ -233,9 +255,10 @@ impl<'a> Case<'a> {
         if self.facts.medium == Medium::Loop {
             let reach = match self.flushes {
                 Some(_) => "a flush reaches the loop device",
-                None => "whether a flush reaches the loop device is not counted",
+                None => "flushes to the loop device are not counted",
             };
-            let words = "and what it costs there says nothing of the drive below. Run this in the folder of the loop device's file.";
+            let words = "and its cost there says nothing about the drive below. Run this in the \
+                         folder of the loop device's file.";
             return Some(not_measured(format!("{reach}, {words}")));
         }
         if let Some(why) = self.unreliable() {
@@ -270,11 +293,13 @@ impl<'a> Case<'a> {
         } else {
             (
                 Grade::Suspicious,
-                "only a disk of 10,000 or 15,000 rpm could do that; look at its label.".to_owned(),
+                "only a disk of 10,000 or 15,000 rpm could do that; check its label.".to_owned(),
             )
         };
         let words = format!(
-            "A write and its flush take {time}, on a disk with heads that waits {turn} on average for the sector to come by (7,200 rpm): {words} It acknowledges what it has not written. A controller whose cache has a battery may do so, nothing else may. {ONLY_A_CUT}"
+            "A write and its flush take {time}, on a hard disk that waits {turn} on average for \
+             the sector (7,200 rpm): {words} It acknowledges data that it has not written. Only a \
+             controller whose cache has a battery can keep that promise. {ONLY_A_CUT}"
         );
         Some(finding(FlushFindingId::Impossible, grade, words))
     }
@@ -298,7 +323,7 @@ impl<'a> Case<'a> {
         if let Some(rate) = self.rate().filter(|_| self.is_too_much_at_once(flush_us)) {
             return Some(FreeFlush::TooMuchAtOnce { rate });
         }
-        // What one more command to a host takes is not known: 50 us on an idle
+        // The time of one more command to a host is not known: 50 us on an idle
         // machine, ten times that on a busy one.
         let added_us = fastest_us - self.direct_us.unwrap_or(0.0);
         let is_hosts_way = self.facts.medium == Medium::Virtual && added_us < CONSUMER_MIN_US;
@@ -367,10 +392,12 @@ impl<'a> Case<'a> {
         let seen = reason.words(&time);
         let words = match self.facts.medium {
             Medium::Virtual => {
-                "The disk is a virtual one: whether the host has written, has a protected cache or ignores the flush cannot be told from inside. Ask who runs the host."
+                "The disk is virtual: from inside, it cannot be seen if the host writes, has a \
+                 protected cache or ignores the flush. Ask the operator of the host."
             }
             _ => {
-                "The drive has a cache that outlives the power (capacitors, a battery), or it ignores the flush: its data sheet says which it claims."
+                "The drive has a cache that survives a power cut (capacitors, a battery), or it \
+                 ignores the flush: see its data sheet."
             }
         };
         finding(
@@ -391,19 +418,25 @@ impl<'a> Case<'a> {
         };
         if self.weak_us.is_none() && ["btrfs", "zfs", "bcachefs"].contains(&file_system.as_str()) {
             Some(format!(
-                "{file_system} writes much of its own at each flush, and in the {time} that it takes, the drive's share is not seen. {ONLY_A_CUT}"
+                "{file_system} writes much data of its own at each flush, so the drive's share of \
+                 the {time} cannot be seen. {ONLY_A_CUT}"
             ))
         } else if !flush_is_seen {
             Some(format!(
-                "the {time} that it takes would fit, but whether a flush reached the drive is not seen here. {ONLY_A_CUT}"
+                "the {time} that it takes would fit, but it cannot be seen here if a flush reached \
+                 the drive. {ONLY_A_CUT}"
             ))
         } else if medium == Medium::Virtual && !self.is_rising() {
             Some(format!(
-                "the disk is a virtual one, and what of the {time} is its host writing and what is waiting for the host or a busy processor cannot be told from inside: the time does not grow with what there is to write. Ask who runs the host. {ONLY_A_CUT}"
+                "the disk is virtual, and from inside, its host's writing cannot be told apart \
+                 from waiting for the host or a busy processor in the {time} that it takes: the \
+                 time does not grow with the data to write. Ask the operator of the host. \
+                 {ONLY_A_CUT}"
             ))
         } else if medium == Medium::Unknown && flush_us < HALF_TURN_US {
             Some(format!(
-                "what kind of drive this is was not found out, and {time} is right for one without heads and impossible for one with. {ONLY_A_CUT}"
+                "the kind of drive is not known, and {time} is plausible for flash and impossible \
+                 for a hard disk. {ONLY_A_CUT}"
             ))
         } else {
             None
@@ -412,7 +445,7 @@ impl<'a> Case<'a> {
 
     fn plausible(&self, flush_us: f64) -> FlushFinding {
         let behind = match self.facts.medium {
-            Medium::Virtual => " by the host; what it does with it is not seen from inside",
+            Medium::Virtual => " by the host, whose handling of it cannot be seen from inside",
             _ => "",
         };
         let words = format!(
@@ -430,7 +463,9 @@ impl<'a> Case<'a> {
             return None;
         }
         let words = format!(
-            "Durability at the speed of a hard disk: {} each, {:.0} a second one after the other. Put many writes before one flush (see the curve); leaving the flush out buys speed with acknowledged data.",
+            "Durability at the speed of a hard disk: {} each, {:.0} a second one after the other. \
+             Batch many writes before one flush (see the curve); without flushes, a power cut \
+             loses acknowledged data.",
             microseconds(us),
             1e6 / us
         );
@@ -445,7 +480,8 @@ impl<'a> Case<'a> {
             if us > dsync_us { ("a flush", "O_DSYNC") } else { ("O_DSYNC", "a flush") };
         (factor > MISMATCH_FACTOR).then(|| {
             let words = format!(
-                "{faster} is {factor:.0} times as fast as {slower} ({} and {}), and both promise the same: one may be ignored. Use {slower}.",
+                "{faster} is {factor:.0} times as fast as {slower} ({} and {}), although both \
+                 promise the same: the drive may ignore one. Use {slower}.",
                 microseconds(us.min(dsync_us)),
                 microseconds(us.max(dsync_us))
             );
@@ -459,7 +495,9 @@ impl<'a> Case<'a> {
         let us = self.flush_us.filter(|_| self.facts.count >= COUNT_MIN)?;
         let weak_us = self.weak_us.filter(|weak_us| *weak_us < WEAK_SHARE * us)?;
         let words = format!(
-            "The weaker flush of this system (fsync on macOS) takes {}, the one that reaches the drive {}: programs that call the weaker one have nothing on the medium when it returns. See which one yours calls (F_FULLFSYNC; SQLite: PRAGMA fullfsync).",
+            "The weaker flush of this system (fsync on macOS) takes {}, the one that reaches the \
+             drive {}: data is not durable when the weaker one returns. Check which one your \
+             programs call (F_FULLFSYNC; SQLite: PRAGMA fullfsync).",
             microseconds(weak_us),
             microseconds(us)
         );

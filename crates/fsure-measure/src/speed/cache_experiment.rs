@@ -48,7 +48,7 @@ pub(super) fn measure(
                 let why = match refusal {
                     RungUnavailable::NotHere(why) => why,
                     RungUnavailable::NoTime => {
-                        "the budget was spent; '--budget' makes it longer".into()
+                        "the time budget was spent; a larger '--budget' helps".into()
                     }
                     RungUnavailable::Stopped => "interrupted".into(),
                 };
@@ -162,7 +162,9 @@ impl<'a> Experiment<'a> {
 }
 
 fn no_cpu_time() -> RungUnavailable {
-    RungUnavailable::NotHere("this system does not tell the processor time of a process".to_owned())
+    RungUnavailable::NotHere(
+        "this system does not report the processor time of a process".to_owned(),
+    )
 }
 
 /// Writes both files, if the other way has not.
@@ -201,9 +203,8 @@ fn limited(site: &SpeedWorkspace, cache: u64, set: u64) -> RunResult<(Option<Gro
         free => {
             let free = free.map_or_else(|| "what is free".to_owned(), units::size);
             Err(RungUnavailable::NotHere(format!(
-                "{why}; without a control group the set, twice the cache, has to be larger than \
-                 all free memory, {free}: run it as root, or ask for '--cache' of at least half \
-                 of that"
+                "{why}; without a control group the data, twice the cache, must be larger than all \
+                 free memory ({free}): run it as root, or give a '--cache' of at least half of that"
             )))
         }
     }

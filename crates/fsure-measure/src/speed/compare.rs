@@ -71,8 +71,8 @@ pub fn compare_speed(before: &StoredResult, after: &StoredResult) -> Result<Spee
     for stored in [before, after] {
         if stored.header.kind != Measurement::Speed {
             return Err(Error::Usage {
-                message: "that is no result of 'fsure speed'".to_owned(),
-                hint: Some("'fsure speed --save FILE' makes one".to_owned()),
+                message: "it is not a result of 'fsure speed'".to_owned(),
+                hint: Some("make one with 'fsure speed --save FILE'".to_owned()),
             });
         }
     }
@@ -175,17 +175,17 @@ fn unlike(before: &StoredResult, after: &StoredResult) -> Vec<String> {
     let setups = (setup(before, after), &after.header.setup);
     let of = |setup: &[(String, String)], name: &str| {
         let found = setup.iter().find(|(known, _)| known == name);
-        found.map_or_else(|| "not said".to_owned(), |(_, value)| value.clone())
+        found.map_or_else(|| "not recorded".to_owned(), |(_, value)| value.clone())
     };
     for (name, value) in &setups.0 {
         held(name, value, &of(setups.1, name));
     }
-    for (name, value) in setups.1.iter().filter(|(name, _)| of(&setups.0, name) == "not said") {
-        held(name, "not said", value);
+    for (name, value) in setups.1.iter().filter(|(name, _)| of(&setups.0, name) == "not recorded") {
+        held(name, "not recorded", value);
     }
     for (stored, which) in [(before, "first"), (after, "second")] {
         match &stored.summary {
-            None => unlike.push(format!("the {which} result was cut off before its end")),
+            None => unlike.push(format!("the {which} result is incomplete: its run did not end")),
             Some(summary) => {
                 let trouble = environment::describe_noise(&summary.noise);
                 unlike.extend(trouble.map(|trouble| format!("during the {which}, {trouble}")));

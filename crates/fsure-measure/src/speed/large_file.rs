@@ -73,7 +73,7 @@ impl Write {
     fn holder(&self) -> &'static str {
         match self.site.meter {
             Some(_) => "the device has it, its own cache may",
-            None => "there is no device with a counter that could show where it is",
+            None => "no device has a counter that could show where it is",
         }
     }
 
@@ -118,13 +118,13 @@ impl Rung for Write {
         let writer =
             self.create(&path).map_err(|error| match durable_write::is_refusal(&error) {
                 true => RungUnavailable::NotHere(
-                    "there is no way here to write past the page cache without a flush".to_owned(),
+                    "this system cannot write past the page cache without a flush".to_owned(),
                 ),
                 false => error.into(),
             })?;
         let run = self.write(&writer, go);
         drop(writer);
-        // What is still in memory of it is never written.
+        // Its pages that are still in memory are never written.
         os_path::remove(&path, false);
         run
     }
@@ -156,7 +156,7 @@ impl Rung for Write {
 
 fn in_memory(site: &SpeedWorkspace) -> RungUnavailable {
     RungUnavailable::NotHere(format!(
-        "{} is memory: there is no device that it could come to; see 'disk write cached'",
+        "{} is in memory: there is no device to write to; see 'disk write cached'",
         site.kind
     ))
 }
@@ -203,7 +203,7 @@ impl Rung for ReadCached {
 
     fn measured(&self) -> String {
         let proof = match self.is_proven {
-            true => "all of it was in memory before each run",
+            true => "all of the file was in memory before each run",
             false => "read once before each run; that all of it was in memory could not be shown",
         };
         format!(
@@ -304,7 +304,7 @@ impl Rung for ReadDirect {
                 "the device's counter shows less: part of it came from memory"
             }
             Some(RunObservations { way: ReadMode::Direct, .. }) => {
-                "there is no device with a counter that could show it"
+                "no device has a counter that could show it"
             }
             Some(RunObservations { was_out: true, .. }) => "nothing of it was in memory before",
             _ => "that it came from the device could not be shown",

@@ -220,8 +220,8 @@ fn cut_short(names: &[String], options: &SpeedOptions) -> String {
         None => format!("until they were sure to {:.0} %", schedule::NARROW * 100.0),
     };
     format!(
-        "the budget of {budget:.0} s did not suffice to measure these rungs {wanted}: {}; \
-         '--budget {:.0}s' measures longer, '--rungs' less",
+        "the budget of {budget:.0} s was too short to measure these rungs {wanted}: {}; '--budget \
+         {:.0}s' measures longer, '--rungs' fewer rungs",
         each.join(", "),
         budget * 3.0
     )
@@ -231,8 +231,11 @@ fn cut_short(names: &[String], options: &SpeedOptions) -> String {
 fn check(options: &SpeedOptions) -> Result<()> {
     if options.cache.is_some_and(|cache| cache < cache_experiment::CACHE_MIN) {
         return Err(Error::Usage {
-            message: format!("a cache has at least {}", units::size(cache_experiment::CACHE_MIN)),
-            hint: Some("less than that does not hold this program and what it reads".to_owned()),
+            message: format!(
+                "'--cache' must be at least {}",
+                units::size(cache_experiment::CACHE_MIN)
+            ),
+            hint: Some("a smaller cache does not hold this program and what it reads".to_owned()),
         });
     }
     Ok(())
@@ -247,17 +250,17 @@ fn sites(options: &SpeedOptions, pool: &Arc<DataPool>) -> Result<Vec<Arc<SpeedWo
     if let Some(place) = (1..folders.len()).find(|place| twin(*place)) {
         return Err(Error::Usage {
             message: format!("{} is given twice", folders[place].display()),
-            hint: Some("each folder is measured once, '--runs' measures more often".to_owned()),
+            hint: Some("name each folder once; '--runs' measures it several times".to_owned()),
         });
     }
     let one = |folder: PathBuf| {
         if !os_path::is_folder(&folder) {
-            let message = format!("{} is no folder", folder.display());
-            let hint = Some("speed measures the storage under a folder".to_owned());
+            let message = format!("{} is not a folder", folder.display());
+            let hint = Some("name a folder on the storage to measure".to_owned());
             return Err(Error::Usage { message, hint });
         }
         let scratch = Scratch::create(&folder, options.guard.as_deref());
-        let scratch = scratch.context("make a folder to measure in", &folder)?;
+        let scratch = scratch.context("make a work folder in", &folder)?;
         let (memory, slice) = (machine::available_memory(), options.budget.div_f64(SLICES));
         SpeedWorkspace::new(folder, scratch, (options.size, memory), slice, pool).map(Arc::new)
     };
@@ -309,8 +312,8 @@ fn chosen(rungs: Vec<Box<dyn Rung>>, wanted: &[String]) -> Result<Vec<Box<dyn Ru
     }
     if let Some(unknown) = wanted.iter().find(|wanted| !names.iter().any(|n| begins(n, wanted))) {
         return Err(Error::Usage {
-            message: format!("there is no rung '{unknown}'"),
-            hint: Some(format!("there are: {}", names.join(", "))),
+            message: format!("'--rungs': there is no rung '{unknown}'"),
+            hint: Some(format!("choose from: {}", names.join(", "))),
         });
     }
     let is_wanted = |name: &str| wanted.iter().any(|wanted| begins(name, wanted));

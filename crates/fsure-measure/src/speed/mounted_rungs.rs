@@ -177,8 +177,8 @@ impl Stage {
             MountedKind::Fuse(server) => {
                 let why = || {
                     RungUnavailable::NotHere(
-                        "the path of the fsure executable, which serves FUSE, is not known: mount \
-                         /proc ('mount -t proc proc /proc') and measure again"
+                        "the path of the fsure executable, which serves FUSE, cannot be found: \
+                         mount /proc ('mount -t proc proc /proc') and measure again"
                             .to_owned(),
                     )
                 };
@@ -306,9 +306,9 @@ impl MountedRung {
                 served.writes
             ),
             Some(served) => format!("{} requests came to the server", served.writes),
-            None => "the server did not say what came to it".to_owned(),
+            None => "the server did not report its requests".to_owned(),
         };
-        format!("a RAM disk through FUSE, passed on by our own server: {who}{beside}")
+        format!("a RAM disk through FUSE, passed on by fsure's own server: {who}{beside}")
     }
 }
 

@@ -118,7 +118,7 @@ impl Scheduler<'_> {
                 }
                 self.report_run(turn);
             }
-            // What a signal ends beside this process, such as a server, fails
+            // A process that the same signal ends, such as a server, fails
             // for no reason of its own.
             Err(_) if (self.go.stop)().is_some() => self.end(turn, RungUnavailable::Stopped),
             Err(refusal) => self.end(turn, refusal),
@@ -144,7 +144,7 @@ impl Scheduler<'_> {
         if !turn.runs.is_empty() {
             match refusal {
                 RungUnavailable::NotHere(why) => self.warn(format!(
-                    "{}, {}: no further after {} runs: {why}",
+                    "{}, {}: stopped after {} runs: {why}",
                     spec.name,
                     spec.target,
                     turn.runs.len()
@@ -177,9 +177,7 @@ impl Scheduler<'_> {
             );
         }
         let after = if turn.warm_up.is_some() { " after its warm-up" } else { "" };
-        format!(
-            "the budget was spent{after}; '--budget' makes it longer, '--rungs' leaves others out"
-        )
+        format!("the budget was spent{after}; a larger '--budget' helps, or fewer '--rungs'")
     }
 
     fn warn(&self, words: String) {

@@ -117,7 +117,8 @@ impl Rung for Replace {
 
     fn prepare(&mut self, _go: &RunContext<'_>) -> RunResult<()> {
         if self.site.is_memory() {
-            let why = format!("{} is memory: nothing of it outlasts a power cut", self.site.kind);
+            let why =
+                format!("{} is in memory: nothing in it survives a power cut", self.site.kind);
             return Err(RungUnavailable::NotHere(why));
         }
         Ok(())
@@ -207,7 +208,7 @@ impl Rung for ReadCold {
     fn prepare(&mut self, go: &RunContext<'_>) -> RunResult<()> {
         if self.site.is_memory() {
             return Err(RungUnavailable::NotHere(format!(
-                "{} is memory: nothing is cold",
+                "{} is in memory: no read is cold",
                 self.site.kind
             )));
         }

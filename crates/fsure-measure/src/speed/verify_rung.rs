@@ -62,8 +62,8 @@ fn require_clean(ended: Result<ExitCode>, go: &RunContext<'_>) -> RunResult<()> 
     match ended.map_err(|error: Error| RungUnavailable::NotHere(error.to_string()))? {
         ExitCode::Clean => Ok(()),
         code => Err(RungUnavailable::NotHere(format!(
-            "a file just written was not read as it was written (exit code {}): look at this \
-             disk before anything else",
+            "a new file was read back with other content (exit code {}): check this disk before \
+             anything else",
             code.number()
         ))),
     }

@@ -155,8 +155,8 @@ impl SpeedWorkspace {
         tried?;
         let fits = (rate * slice.as_secs_f64()) as u64;
         let why = format!(
-            "a trial wrote {:.0} MiB/s, and a run is to take no more than {:.1} s of the budget; \
-             '--budget' makes it longer",
+            "a trial wrote {:.0} MiB/s, and a run can take at most {:.1} s of the budget; a larger \
+             '--budget' helps",
             rate / units::MIB as f64,
             slice.as_secs_f64()
         );
@@ -169,7 +169,7 @@ impl SpeedWorkspace {
             return Ok(());
         }
         Err(super::rung::RungUnavailable::NotHere(format!(
-            "too little space: a quarter of what is free has to hold two files of {}",
+            "too little space: a quarter of the free space must hold two files of {}",
             units::size(SIZE_MIN)
         )))
     }
@@ -181,8 +181,8 @@ impl SpeedWorkspace {
             return Ok(());
         }
         Err(super::rung::RungUnavailable::NotHere(format!(
-            "too little space for a file of {}: all that is written here at a time has to fit a \
-             quarter of the {} that were free",
+            "too little space for a file of {}: all data that is written here at a time must fit \
+             into a quarter of the {} that were free",
             units::size(bytes),
             units::size(self.free_bytes)
         )))

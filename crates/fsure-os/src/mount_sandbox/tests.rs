@@ -1,4 +1,4 @@
-//! A command in name spaces of its own, as the user who runs the tests: root needs no user
+//! A command in namespaces of its own, as the user who runs the tests: root needs no user
 //! name space, other users do. They take turns, since each is a copy of this process.
 
 use std::fs;

@@ -50,7 +50,9 @@ pub fn witness(options: &WitnessOptions, listener: &dyn PowercutMonitor) -> Resu
     let is_loopback = door.is_loopback().context("listen at", options.listen.as_ref())?;
     if options.secret.is_none() && !is_loopback {
         return Err(Error::Usage {
-            message: format!("without a token anybody in reach of {address} could be a writer"),
+            message: format!(
+                "without a token any machine that reaches {address} could be a writer"
+            ),
             hint: Some(
                 "name a file with a secret of at least 16 characters, '--token-file FILE', here \
                  and for the writer; or listen at 127.0.0.1"
@@ -198,7 +200,7 @@ impl Witness<'_> {
     }
 
     fn talk(&self, mut caller: AuthenticatedPeer, sender: &mut Sender) -> io::Result<()> {
-        let no_json = |_| broken("a request that is no JSON of ours");
+        let no_json = |_| broken("a request that is not the JSON of 'fsure powercut'");
         match caller.receiver.receive(Some(caller.until))? {
             (MessageKind::Open, body) => {
                 let opened: RunDescription = serde_json::from_slice(&body).map_err(no_json)?;
@@ -208,7 +210,7 @@ impl Witness<'_> {
                 let asked: RunQuery = serde_json::from_slice(&body).map_err(no_json)?;
                 self.send_run(&asked, sender)
             }
-            _ => Err(broken("a frame out of its turn")),
+            _ => Err(broken("an unexpected frame")),
         }
     }
 }

@@ -69,7 +69,7 @@ impl Witness<'_> {
         self.end_replaced(opened, &caller.stream)?;
         let log = Log::open(&self.options.folder, &run, opened, &self.options.clock)?;
         if log.memory.is_ended {
-            return Err(refused(b"this run has come to its end"));
+            return Err(refused(b"this run has ended"));
         }
         let acked = |log: &Log| log.memory.acked.values().sum();
         self.listener.report(&Message::Writer {
@@ -145,7 +145,7 @@ impl Witness<'_> {
             match kind {
                 MessageKind::Records => session.records(&body)?,
                 MessageKind::Ping => session.ping()?,
-                _ => return Err(broken("a frame out of its turn")),
+                _ => return Err(broken("an unexpected frame")),
             }
         }
     }
@@ -193,9 +193,7 @@ impl Witness<'_> {
         let last = last.map(|run| format!("{} ({} on {})", run.run, run.folder, run.host));
         let last: Vec<_> = last.collect();
         let last = if last.is_empty() { "none".to_owned() } else { last.join(", ") };
-        Err(refused(
-            format!("the witness knows nothing of {what}; its last are: {last}").as_bytes(),
-        ))
+        Err(refused(format!("the witness does not know {what}; its latest are: {last}").as_bytes()))
     }
 }
 

@@ -159,7 +159,7 @@ fn a_run_goes_on_over_connections_until_its_end() {
         recorded(&mut receiver, 5).unwrap();
         assert!(ask(address, 1).unwrap().0.is_ended);
         let error = open(address, 1).unwrap_err();
-        assert!(error.to_string().contains("has come to its end"), "{error}");
+        assert!(error.to_string().contains("has ended"), "{error}");
     });
 }
 
@@ -178,7 +178,7 @@ fn a_run_whose_files_are_removed_ends_even_if_its_writer_seems_to_be_there() {
         assert!(ask(address, 1).unwrap().0.is_ended);
         assert!(!ask(address, 2).unwrap().0.is_ended);
         let unknown = ask(address, 9).unwrap_err().to_string();
-        assert!(unknown.contains("knows nothing of"), "{unknown}");
+        assert!(unknown.contains("does not know"), "{unknown}");
     });
 }
 
@@ -202,7 +202,7 @@ fn what_does_not_keep_to_the_protocol_is_refused_and_changes_nothing() {
         refused(&|sender| sender.send(MessageKind::Ask, b"{}").unwrap());
         assert_eq!(ask(address, 2).unwrap().1, 0);
         let unknown = ask(address, 3).unwrap_err().to_string();
-        assert!(unknown.contains("knows nothing of") && unknown.contains("/folder"), "{unknown}");
+        assert!(unknown.contains("does not know") && unknown.contains("/folder"), "{unknown}");
         for run in ["../../../../etc/passwd", "", "zz"] {
             let (mut sender, mut receiver) = known(address);
             let opened = RunDescription { run: run.to_owned(), ..opened(1) };

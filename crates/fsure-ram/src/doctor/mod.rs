@@ -109,12 +109,12 @@ pub fn gather(registry: &Registry, runtime: Option<&Path>, asked: &[PathBuf]) ->
         entries => entries?,
     };
     if !user::is_root() {
-        unknown.push(("what processes of others see of RAM folders, and write there", AS_ROOT));
+        unknown.push(("which RAM folders the processes of other users see and write to", AS_ROOT));
     }
     let dead_pins = match runtime {
         Some(runtime) => super::pin::pinned(runtime)?.1,
         None => {
-            unknown.push(("which folders are held in memory", "set XDG_RUNTIME_DIR"));
+            unknown.push(("which folders are pinned", "set XDG_RUNTIME_DIR"));
             Vec::new()
         }
     };
@@ -186,8 +186,8 @@ pub fn judge(facts: &Facts) -> Vec<Finding> {
     findings.extend(facts.stale.iter().map(|stale| {
         let Stale { process, point } = stale;
         let words = format!(
-            "process {process} still sees, in {}, a RAM folder that is gone here: it reads what \
-             is old, and what it writes there is lost",
+            "process {process} still sees, in {}, a RAM folder that was unmounted here: it reads \
+             old content, and what it writes there is lost",
             point.display()
         );
         act("namespace", words, format!("restart process {process}"))
@@ -197,8 +197,8 @@ pub fn judge(facts: &Facts) -> Vec<Finding> {
     findings.push(shortage(facts));
     findings.extend(of_kernel(facts));
     findings.extend(facts.dead_pins.iter().map(|socket| {
-        let words = format!("what held a folder in memory was killed: {}", socket.display());
-        limits("pin", words, "'fsure ram pin' the folder again, or remove the socket")
+        let words = format!("the process that pinned a folder was killed: {}", socket.display());
+        limits("pin", words, "pin the folder again with 'fsure ram pin', or remove that socket")
     }));
     findings.extend(
         facts
@@ -215,7 +215,7 @@ fn of_folder(folder: &FolderFacts) -> Option<Finding> {
     match folder {
         FolderFacts { is_mounted: false, has_journal: true, .. } => Some(under_way(&folder.path)),
         FolderFacts { is_mounted: false, .. } => {
-            let words = format!("{shown} was in RAM when that ended");
+            let words = format!("{shown} was in RAM when the machine or its daemon stopped");
             Some(act(
                 "folder",
                 words,
@@ -223,23 +223,23 @@ fn of_folder(folder: &FolderFacts) -> Option<Finding> {
             ))
         }
         FolderFacts { is_synced: false, .. } => {
-            let words = format!("{shown} is in RAM, and nothing brings its disk side up to date");
+            let words = format!("{shown} is in RAM, and no process writes its changes to the disk");
             Some(act(
                 "folder",
                 words,
-                format!("to start it again, run {}", shell_command("fsure ram sync", &folder.path)),
+                format!("to restart it, run {}", shell_command("fsure ram sync", &folder.path)),
             ))
         }
         FolderFacts { is_kept: false, .. } => {
-            let words = format!("{shown} has nobody that would start its process again");
+            let words = format!("{shown} has no process that restarts its daemon");
             Some(act(
                 "folder",
                 words,
-                format!("to start it again, run {}", shell_command("fsure ram sync", &folder.path)),
+                format!("to restart it, run {}", shell_command("fsure ram sync", &folder.path)),
             ))
         }
         _ => {
-            let words = format!("{shown} is in RAM and brought up to date");
+            let words = format!("{shown} is in RAM, and its changes are written to the disk");
             Some(fine("folder", words))
         }
     }
@@ -247,7 +247,7 @@ fn of_folder(folder: &FolderFacts) -> Option<Finding> {
 
 fn under_way(folder: &Path) -> Finding {
     let shown = folder.display();
-    let words = format!("{shown} has a generation under way that a crash has interrupted");
+    let words = format!("{shown} has a generation that a crash interrupted");
     let remedy =
         format!("before anything uses it, run {}", shell_command("fsure ram recover", folder));
     act("journal", words, remedy)
@@ -259,14 +259,15 @@ const GROUP_MEMORY_MIN: u64 = 64 * units::MIB;
 fn of_writers(point: &Path, group: &LimitingCgroup) -> Option<Finding> {
     let (limit, available) = (group.limit?, group.available()?);
     let words = format!(
-        "what is written into {} counts for {}, which may have {} and has {} left: at its limit \
-         its processes are killed, and the memory stays taken",
+        "what is written into {} counts as memory of {}, which is limited to {} and has {} left: \
+         at the limit its processes are killed, and the memory stays in use",
         point.display(),
         group.folder.display(),
         units::size(limit),
         units::size(available)
     );
-    let remedy = "raise its limit (MemoryMax= of the unit), or have others write there";
+    let remedy = "raise its limit (MemoryMax= of the unit), or write there from another control \
+                  group";
     Some(if available < GROUP_MEMORY_MIN {
         act("group", words, remedy)
     } else {
@@ -279,7 +280,7 @@ fn swap(facts: &Facts) -> Finding {
     let mut open =
         disks.filter(|swap| swap.kind != SwapKind::Zram && swap.is_encrypted != Some(true));
     let Some(swap) = open.next() else {
-        return fine("swap", "memory is swapped to no disk that is not encrypted".to_owned());
+        return fine("swap", "memory is not swapped to an unencrypted disk".to_owned());
     };
     let name = swap.name.display();
     let may = facts.mounts.iter().find(|mount| {
@@ -288,17 +289,18 @@ fn swap(facts: &Facts) -> Finding {
     match may {
         Some(mount) => {
             let point = mount.point.display();
-            let words = format!("{point} may be swapped to {name}, not known to be encrypted");
+            let words =
+                format!("{point} can be swapped to {name}, which is not known to be encrypted");
             let remedy =
-                "encrypt the swap, or use a kernel from 6.4 on, where ours are not swapped";
+                "encrypt the swap, or use Linux 6.4 or later, where RAM folders are not swapped";
             act("swap", words, remedy)
         }
         None if facts.features.no_swap == Some(false) => {
             let words =
-                format!("RAM folders could be swapped to {name}, not known to be encrypted");
-            limits("swap", words, "encrypt the swap, or use a kernel from 6.4 on")
+                format!("RAM folders can be swapped to {name}, which is not known to be encrypted");
+            limits("swap", words, "encrypt the swap, or use Linux 6.4 or later")
         }
-        None => fine("swap", format!("there is swap on {name}, and RAM folders stay out of it")),
+        None => fine("swap", format!("there is swap on {name}, and RAM folders are not swapped")),
     }
 }
 
@@ -320,17 +322,21 @@ fn of_kernel(facts: &Facts) -> Vec<Finding> {
     let Features { user_namespaces, zram, xfs, type_format, .. } = &facts.features;
     let has_pressure = Some(facts.pressure.is_some());
     let rows = [
-        (detached_mount, "folders in memory that appear at one stroke", "Linux 5.2 for bind"),
-        (file_system_marks, "changes told by folder and name", "Linux 5.17; else all is scanned"),
-        (no_swap, "folders in memory that are not swapped", "Linux 6.4"),
-        (huge_pages, "folders in memory in huge pages", "CONFIG_TRANSPARENT_HUGEPAGE"),
+        (detached_mount, "RAM folders that are mounted atomically", "Linux 5.2 for bind"),
+        (
+            file_system_marks,
+            "changes reported by folder and name",
+            "Linux 5.17; otherwise fsure scans whole folders",
+        ),
+        (no_swap, "RAM folders that are not swapped", "Linux 6.4"),
+        (huge_pages, "RAM folders in huge pages", "CONFIG_TRANSPARENT_HUGEPAGE"),
         (zram, "compressed disks in memory", "CONFIG_ZRAM, for --backend zram-xfs"),
         (xfs, "XFS with mkfs.xfs", "the package xfsprogs, for --backend zram-xfs"),
-        (type_format, "BTF for fsure hot", "CONFIG_DEBUG_INFO_BTF; else hot uses fanotify"),
+        (type_format, "BTF for fsure hot", "CONFIG_DEBUG_INFO_BTF; otherwise hot uses fanotify"),
         (
             &has_pressure,
-            "pressure of memory (PSI)",
-            "CONFIG_PSI and psi=1; else MemAvailable counts",
+            "memory pressure (PSI)",
+            "CONFIG_PSI and psi=1; otherwise fsure uses MemAvailable",
         ),
     ];
     let mut findings: Vec<_> = rows

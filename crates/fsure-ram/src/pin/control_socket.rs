@@ -69,9 +69,9 @@ impl PinSocket {
             std::thread::sleep(RESPONSE_POLL_INTERVAL);
         }
         Err(Error::FailedPrecondition {
-            message: format!("{} is pinned already", folder.display()),
+            message: format!("{} is already pinned", folder.display()),
             hint: Some(format!(
-                "to let go of it, run {}",
+                "to unpin it, run {}",
                 fsure_core::shell_command("fsure ram unpin", folder)
             )),
         })
@@ -100,9 +100,10 @@ pub fn unpin(folder: &Path, runtime: &Path) -> Result<Option<Pinned>> {
             Answered::Silence => {}
         }
         if begun.elapsed() > RESPONSE_TIMEOUT {
-            let holder = lock(&socket)?.err().unwrap_or_else(|| "who holds it".to_owned());
+            let holder =
+                lock(&socket)?.err().unwrap_or_else(|| "the process that holds it".to_owned());
             return Err(Error::FailedPrecondition {
-                message: format!("{holder} does not let go of {}", folder.display()),
+                message: format!("{holder} does not unpin {}", folder.display()),
                 hint: Some("end it with 'kill -9': nothing can be lost".to_owned()),
             });
         }
@@ -137,7 +138,7 @@ pub(super) fn leave_word(folder: &Path, runtime: &Path, how: &str) {
     let file = socket(folder, runtime).with_extension(WORD);
     let shown = escape(&fsure_os::path::bytes(folder));
     let _ = fsure_os::user_file::create_new(&file)
-        .and_then(|mut word| writeln!(word, "let go of {shown}: {how}"));
+        .and_then(|mut word| writeln!(word, "unpinned {shown}: {how}"));
 }
 
 /// Returns the message of a process that let go of a folder by itself, and removes it;
@@ -192,8 +193,13 @@ pub(super) fn real(folder: &Path) -> Result<PathBuf> {
     if fsure_os::path::is_folder(&real) {
         return Ok(real);
     }
-    let message = format!("{} is no folder", folder.display());
-    Err(Error::Usage { message, hint: Some("a folder is pinned with all its files".to_owned()) })
+    let message = format!("{} is not a folder", folder.display());
+    Err(Error::Usage {
+        message,
+        hint: Some(
+            "name the folder that holds it: a folder is pinned with all its files".to_owned(),
+        ),
+    })
 }
 
 fn socket(folder: &Path, runtime: &Path) -> PathBuf {

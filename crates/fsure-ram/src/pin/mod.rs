@@ -165,7 +165,7 @@ pub fn pin(
     let ended = ended.map_err(|refused| refusal(&folder, refused, most));
     let word = match &ended {
         Ok(ReleaseReason::Asked | ReleaseReason::Gone) => None,
-        Ok(ReleaseReason::Moved) => Some("it is not the folder of that path any more".to_owned()),
+        Ok(ReleaseReason::Moved) => Some("the path now leads to another folder".to_owned()),
         Ok(ReleaseReason::Short(how)) => Some(how.clone()),
         // Until all is held, the process that started this one hears the error.
         Err(_) if locked(&now).is_filling => None,
@@ -258,7 +258,7 @@ fn is_short(
     };
     let by_waiting = || {
         let share = pressure?.full;
-        let words = format!("all tasks waited for memory {share:.0} % of the last ten seconds");
+        let words = format!("all tasks waited for memory for {share:.0} % of the last ten seconds");
         (share >= STALL_PERCENT_MAX).then_some(words)
     };
     by_machine.or_else(by_group).or_else(by_waiting)
@@ -269,7 +269,8 @@ fn refusal(folder: &Path, refused: Refused, most: u64) -> Error {
     let (message, hint) = match refused {
         Refused::TooLarge { files, bytes } => (
             format!(
-                "{shown} has {} in {files} files, and {} may be held: half of what is available",
+                "{shown} has {} in {files} files, and fsure pins at most {}: half of the available \
+                 memory",
                 units::size(bytes),
                 units::size(most)
             ),
@@ -299,7 +300,9 @@ fn refusal(folder: &Path, refused: Refused, most: u64) -> Error {
                 (limit.unwrap_or(0) * 8).next_power_of_two().max(1 << 19)
             ),
         ),
-        Refused::Over => (format!("{shown} was let go of"), "pin it again".to_owned()),
+        Refused::Over => {
+            (format!("{shown} was unpinned"), "pin it again with 'fsure ram pin'".to_owned())
+        }
         Refused::Io(source) => {
             return Error::Io { doing: "pin", path: folder.to_owned(), source };
         }
@@ -338,7 +341,7 @@ mod tests {
         let full = group(GIB, GIB - 1024);
         assert!(short(GIB, calm, Some(&full)).contains("control group"));
         let still = Some(Pressure { some: 50.0, full: 10.0 });
-        assert!(short(GIB, still, None).contains("waited for memory 10 %"));
+        assert!(short(GIB, still, None).contains("waited for memory for 10 %"));
     }
 
     #[test]

@@ -21,22 +21,25 @@ pub(super) fn check_path(facts: &Facts) -> Option<BindRefusal> {
         || WHOLE.iter().any(|system| path.starts_with(system))
         || ["/usr/", "/"].iter().any(|above| is_programs(path, above));
     if is_system {
-        let why = format!("the system itself is in {shown}: it must not hang on a daemon");
-        return Some(refuse(why, "name the folder in it that is written so often"));
+        let why = format!("{shown} holds the system itself, which must not depend on a daemon");
+        return Some(refuse(why, "name the folder below it that is written often"));
     }
     if overmount::overlaps(path, &facts.runtime) {
-        let why = format!("{shown} has the registry of RAM folders in it, or is in it");
+        let why = format!("{shown} contains the registry of RAM folders, or lies in it");
         return Some(refuse(why, "name another folder"));
     }
     if facts.bound.iter().any(|bound| bound == path) {
-        let why = format!("{shown} is in RAM already");
+        let why = format!("{shown} is already in RAM");
         return Some(refuse(
             why,
             format!("to see it, run {}", shell_command("fsure ram status", path)),
         ));
     }
     let overlapping = facts.bound.iter().find(|bound| overmount::overlaps(bound, path))?;
-    let why = format!("{} is in RAM already, and the one is in the other", overlapping.display());
+    let why = format!(
+        "{} is already in RAM, and one of the two folders contains the other",
+        overlapping.display()
+    );
     Some(refuse(why, format!("first run {}", shell_command("fsure ram unbind", overlapping))))
 }
 
@@ -55,21 +58,24 @@ pub fn check_file_system(mount: &MountEntry) -> Option<BindRefusal> {
     let network = ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "virtiofs", "gfs2", "ocfs2"];
     let no_rights = ["vfat", "msdos", "exfat", "ntfs", "ntfs3", "hfs", "hfsplus"];
     if ["tmpfs", "ramfs"].contains(&kind) {
-        return Some(refuse(format!("{point} is in memory already ({kind})"), "nothing is to do"));
+        return Some(refuse(
+            format!("{point} is already in memory ({kind})"),
+            "nothing needs to be done",
+        ));
     }
     if is("ro") {
-        let why = format!("{point} is mounted read-only: nothing can be brought back to it");
+        let why = format!("{point} is mounted read-only: changes cannot be written back to it");
         return Some(refuse(why, "'fsure ram pin' keeps its files in the page cache"));
     }
     if kind.starts_with("fuse") || network.contains(&kind) {
         let why = format!(
-            "{point} is {kind}: whether what it acknowledges is on a medium is not known, and \
-             others may write to it"
+            "{point} is {kind}: fsure cannot know whether acknowledged writes are durable there, \
+             and other machines might write to it"
         );
         return Some(refuse(why, "name a folder on a disk of this machine"));
     }
     no_rights.contains(&kind).then(|| {
-        let why = format!("{point} is {kind}: it keeps neither owners nor modes");
-        refuse(why, "name a folder on a file system of Linux: ext4, xfs, btrfs")
+        let why = format!("{point} is {kind}, which stores neither owners nor modes");
+        refuse(why, "name a folder on a Linux file system: ext4, xfs, btrfs")
     })
 }

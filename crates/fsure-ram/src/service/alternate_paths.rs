@@ -14,19 +14,19 @@ use fsure_core::shell_command;
 pub(super) fn check(here: &[PathBuf]) -> Option<BindRefusal> {
     let read_only = shell_command("mount -o remount,bind,ro", here.first()?);
     let why = format!(
-        "it is mounted elsewhere, too, and what is written there would go to the covered disk \
-         side and be lost: {}",
+        "it is also mounted elsewhere, and what is written there would go to the covered disk side \
+         and be lost: {}",
         some(here)
     );
-    Some(refuse(why, format!("unmount that, or run {read_only}")))
+    Some(refuse(why, format!("unmount that one, or make it read-only: {read_only}")))
 }
 
 /// Of a way among the mounts of others.
 pub(super) fn warning(way: &Elsewhere) -> String {
     let Elsewhere { process, command, point } = way;
     format!(
-        "process {process} ({command}) has mounts of its own and reaches it by {}: it does not \
-         see what is in RAM, and what it writes there is lost: start it again afterwards",
+        "process {process} ({command}) has mounts of its own and reaches it by {}: it does not see \
+         the RAM side, and what it writes there is lost; restart it after the bind",
         point.display()
     )
 }

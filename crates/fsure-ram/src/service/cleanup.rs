@@ -19,33 +19,35 @@ pub(super) fn clear_if_unmounted(registry: &Registry, entry: &RegistryEntry) -> 
 /// content may be nowhere else.
 pub(super) fn refuse_unseen(entry: &RegistryEntry) -> Result<()> {
     let path = &entry.path;
-    let here = overmount::mounts(None).context("look what is mounted at", path)?;
+    let here = overmount::mounts(None).context("find what is mounted at", path)?;
     if let Some(part) = here.iter().find(|mount| entry.is_of(mount)) {
         return Err(Error::FailedPrecondition {
             message: format!(
-                "{} is not in RAM any more, but a part of it is, at {}",
+                "{} was unmounted, but a part of it is still mounted at {}",
                 path.display(),
                 part.point.display()
             ),
-            hint: Some("bring what is needed of that to the disk, and unmount it".to_owned()),
+            hint: Some("copy what you need from there to the disk, and unmount it".to_owned()),
         });
     }
-    let there = overmount::writable_elsewhere(&entry.source()).context("look who sees", path)?;
+    let there = overmount::writable_elsewhere(&entry.source())
+        .context("find the processes that see", path)?;
     let Some(one) = there.first() else { return Ok(()) };
     let overmount::Elsewhere { process, command, .. } = one;
     Err(Error::FailedPrecondition {
         message: format!(
-            "{} is in RAM among the mounts of process {process} ({command}), and not among these",
+            "{} is in RAM in the mount namespace of process {process} ({command}), and not in this \
+             one",
             path.display()
         ),
-        hint: Some(format!("'nsenter -m -t {process} fsure ram recover' there")),
+        hint: Some(format!("to recover it there, run 'nsenter -m -t {process} fsure ram recover'")),
     })
 }
 
 /// Takes away what is left of a folder that is not in RAM.
 pub(super) fn clear(registry: &Registry, entry: &RegistryEntry) -> Result<()> {
     let disk = registry.disk(&entry.id);
-    let mounts = overmount::mounts(None).context("look what is mounted at", &disk)?;
+    let mounts = overmount::mounts(None).context("find what is mounted at", &disk)?;
     for _ in mounts.iter().filter(|mount| mount.point == disk) {
         retry_while_busy(|| overmount::unmount(&disk)).context("unmount", &disk)?;
     }

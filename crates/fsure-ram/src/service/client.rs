@@ -55,27 +55,27 @@ pub(super) fn check_loss(max_loss: Duration) -> Result<()> {
         return Ok(());
     }
     Err(Error::Usage {
-        message: format!("a loss of at most {max_loss:?}"),
-        hint: Some(format!("from {least:?} to {} h", most.as_secs() / 3600)),
+        message: format!("a '--max-loss' of {max_loss:?} is out of range"),
+        hint: Some(format!("give a time from {least:?} to {} h", most.as_secs() / 3600)),
     })
 }
 
 /// Checks whether a folder can be put into RAM, and enters it. Fails if it cannot.
 pub fn prepare(registry: &Registry, bind: &Bind) -> Result<BindPlan> {
     check_loss(bind.max_loss)?;
-    let path = os_path::without_links(&bind.folder).context("look at", &bind.folder)?;
+    let path = os_path::without_links(&bind.folder).context("access", &bind.folder)?;
     let _lock = if bind.plan { None } else { Some(registry.lock()?) };
     if let Some(entry) = registry.find(&path)? {
         if is_kept(registry, &entry) {
             return Err(Error::FailedPrecondition {
-                message: format!("{} is in RAM already", path.display()),
+                message: format!("{} is already in RAM", path.display()),
                 hint: Some("'fsure ram status' shows it; 'fsure ram unbind' ends it".to_owned()),
             });
         }
         if is_mounted(&entry)? {
             if bind.plan {
                 return Err(Error::FailedPrecondition {
-                    message: format!("{} is in RAM, and no process keeps it", path.display()),
+                    message: format!("{} is in RAM, but no process keeps it", path.display()),
                     hint: Some(format!("run {}", shell_command("fsure ram recover", &path))),
                 });
             }
@@ -122,7 +122,7 @@ fn refuse_moved(registry: &Registry, entry: &RegistryEntry) -> Result<()> {
     let Some(other) = registry.entries()?.into_iter().find(is_other) else { return Ok(()) };
     let (was, is) = (entry.path.display(), other.path.display());
     Err(Error::FailedPrecondition {
-        message: format!("the folder that was {was} is in RAM, at {is} by now"),
+        message: format!("the folder {was} is in RAM, and its path is now {is}"),
         hint: Some(format!("first run {}", shell_command("fsure ram unbind", &other.path))),
     })
 }
@@ -171,13 +171,15 @@ pub fn status(registry: &Registry, folder: Option<&Path>) -> Result<Vec<FolderSt
 
 /// The entry of a folder that is in RAM.
 fn find(registry: &Registry, folder: &Path) -> Result<RegistryEntry> {
-    let path = os_path::without_links(folder).context("look at", folder)?;
+    let path = os_path::without_links(folder).context("access", folder)?;
     registry.find(&path)?.ok_or_else(|| Error::FailedPrecondition {
         message: match registry.last_event(&path) {
-            Some(event) => format!("{} is not in RAM; told last: {}", path.display(), event.words),
+            Some(event) => {
+                format!("{} is not in RAM; its last message: {}", path.display(), event.words)
+            }
             None => format!("{} is not in RAM", path.display()),
         },
-        hint: Some("'fsure ram status' shows what is, and where; only root sees it".to_owned()),
+        hint: Some("'fsure ram status', as root, shows which folders are in RAM".to_owned()),
     })
 }
 
@@ -185,7 +187,8 @@ fn answer(registry: &Registry, entry: &RegistryEntry, request: Request) -> Resul
     let socket = registry.control(&entry.id);
     let longest = (request == Request::Status).then_some(AT_ONCE);
     let text = ask(&socket, &line(&request), longest).context("ask at", &socket)?;
-    serde_json::from_str(&text).map_err(|why| Error::Internal(format!("an answer: {why}")))
+    serde_json::from_str(&text)
+        .map_err(|why| Error::Internal(format!("the daemon's answer cannot be read: {why}")))
 }
 
 /// Pause between two looks at a daemon that has not answered, and the time that it must
@@ -208,7 +211,9 @@ fn request_with_progress(
             match answers.recv_timeout(PROGRESS_MESSAGE_DELAY) {
                 Ok(answer) => return answer,
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Error::Internal("the thread that asks has ended".to_owned()));
+                    return Err(Error::Internal(
+                        "the thread that asks the daemon has ended".to_owned(),
+                    ));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -234,21 +239,22 @@ fn explain_delay(
             let long = u64::try_from(PROGRESS_MESSAGE_DELAY.as_millis()).unwrap_or(u64::MAX);
             let doing = state.doing.filter(|_| state.doing_ms >= long)?;
             let hint = match request {
-                Request::Unbind => "it stays in RAM until then, and goes out of it afterwards",
+                Request::Unbind => "it stays in RAM until then, and is unbound afterwards",
                 _ => "nothing newer is on the disk until then",
             };
             let (seconds, loss) = (state.doing_ms / 1000, state.worst_loss_ms as f64 / 1e3);
             let words = format!(
-                "{path}: waiting for its daemon, which has been at one thing for {seconds} s: \
-                 {doing}; {hint} (a crash would lose {loss:.0} s now). Ctrl-C ends only the waiting"
+                "{path}: waiting for its daemon, which has been busy with one step for {seconds} \
+                 s: {doing}; {hint} (a crash would lose {loss:.0} s now). Ctrl-C ends only the \
+                 waiting"
             );
             Some((doing, words))
         }
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::TimedOut => {
             let number = registry.process(&entry.id, Role::Worker)?.number;
             let words = format!(
-                "{path}: waiting for process {number}, which keeps it and does not answer: \
-                 'kill -CONT {number}' where it is stopped. Ctrl-C ends only the waiting"
+                "{path}: waiting for its daemon, process {number}, which does not answer: if it is \
+                 stopped, 'kill -CONT {number}' resumes it. Ctrl-C ends only the waiting"
             );
             Some((String::new(), words))
         }
@@ -269,7 +275,10 @@ pub fn request(
         if !is_mounted(&entry)? {
             return Err(Error::FailedPrecondition {
                 message: format!("{} is not in RAM any more", entry.path.display()),
-                hint: Some("'fsure ram recover' settles what was under way".to_owned()),
+                hint: Some(
+                    "'fsure ram recover' completes or discards the generation that was under way"
+                        .to_owned(),
+                ),
             });
         }
         program.keep(&entry.id, call)?;
@@ -310,7 +319,10 @@ fn answer_in_time(
         if since
             .is_some_and(|since: Instant| has_failed || since.elapsed() > WORKER_RESTART_TIMEOUT)
         {
-            let last = last.map_or("it is started in vain".to_owned(), |event| event.words);
+            let last = last
+                .map_or("its daemon was restarted and does not stay alive".to_owned(), |event| {
+                    event.words
+                });
             return Err(Error::Io {
                 doing: "reach the daemon of",
                 path: entry.path.clone(),
@@ -348,7 +360,7 @@ pub fn recover_folder(
     folder: &Path,
     call: &CallerContext<'_>,
 ) -> Result<RecoverOutcome> {
-    let path = os_path::without_links(folder).context("look at", folder)?;
+    let path = os_path::without_links(folder).context("access", folder)?;
     if let Some(entry) = registry.find(&path)? {
         if is_kept(registry, &entry) {
             // A keeper may have workers of which each fails.
@@ -368,7 +380,7 @@ pub fn recover_folder(
     let Some(left) = registry.left_over()?.into_iter().find(|left| left.path == path) else {
         return Ok(RecoverOutcome::Recovered(recovered));
     };
-    let is = FolderIdentity::at(&path).context("look at", &path)?;
+    let is = FolderIdentity::at(&path).context("access", &path)?;
     if recovered.found == Recovered::Nothing && left.which.is_some_and(|which| which != is) {
         let why = "it is not the folder that was in RAM: mount its disk, and try again";
         let source = std::io::Error::other(why);

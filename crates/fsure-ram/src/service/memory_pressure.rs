@@ -56,15 +56,17 @@ pub(super) fn need(registry: &Registry, entry: &RegistryEntry, others: RamFolder
         // Of several the one that does least goes, and then the next one.
         Need::Evict { .. } if !is_least(registry, entry) => Need::Unchanged,
         Need::Full { words } if !entry.backend.grows() => Need::Evict {
-            words: format!("out of RAM: {words}, and {} does not grow", entry.backend.name()),
+            words: format!("out of RAM: {words}, and {} cannot grow", entry.backend.name()),
         },
         Need::Full { words } => {
             let why = match entry.least {
                 Some(_) => "that is its share of the memory",
-                None => "that size was stated",
+                None => "that size was given",
             };
             Need::Full {
-                words: format!("{words}, and {why}: beyond it is no space left on device"),
+                words: format!(
+                    "{words}, and {why}: further writes fail with 'no space left on device'"
+                ),
             }
         }
         other => other,
@@ -85,7 +87,7 @@ fn judge(
     // Half of what was left alone is gone, or any of it and it is felt.
     if available < reserve / 2 || available < reserve && stalls {
         let words = format!(
-            "out of RAM: only {} of memory are to be had, {} are left for others",
+            "out of RAM: only {} of memory are available, and {} are reserved for other programs",
             size(available),
             size(reserve)
         );

@@ -23,13 +23,14 @@ pub(super) fn find(path: &Path, survey: &Survey) -> Option<PathBuf> {
 pub(super) fn check(overlapping: Option<&Path>) -> Option<BindRefusal> {
     let overlapping = overlapping?;
     let why = format!(
-        "{} is in RAM already, or was when the machine crashed, and the one is in the other",
+        "{} is in RAM, or was when the machine crashed, and one of the two folders contains the \
+         other",
         overlapping.display()
     );
     Some(refuse(
         why,
         format!(
-            "wait until that has ended, or run {}",
+            "wait until it is unbound, or run {}",
             shell_command("fsure ram recover", overlapping)
         ),
     ))

@@ -44,37 +44,38 @@ pub struct PlacementPlan {
 
 /// Asks for all facts of a folder.
 pub fn gather(given: &Path, registry: &Registry) -> Result<Facts> {
-    let path = os_path::without_links(given).context("look at", given)?;
+    let path = os_path::without_links(given).context("access", given)?;
     if !os_path::is_folder(&path) {
         let message = format!("{} is not a folder", path.display());
-        return Err(Error::Usage { message, hint: Some("name a folder that is there".into()) });
+        return Err(Error::Usage { message, hint: Some("name an existing folder".into()) });
     }
     let bound = registry.entries()?.into_iter().map(|entry| entry.path).collect();
     let facts = Facts { path, runtime: registry.folder().to_owned(), bound, ..Facts::default() };
-    // What must not be touched is not read either: that could take hours.
+    // A refused folder is not read either: that could take hours.
     if check_path(&facts).is_some() {
         return Ok(facts);
     }
     let path = &facts.path;
-    let mount = overmount::mount_at(path).context("look what mount has", path)?;
+    let mount = overmount::mount_at(path).context("find the mount of", path)?;
     // A look through a folder on another machine could, too.
     if check_file_system(&mount).is_some() {
         return Ok(Facts { mount, ..facts });
     }
     let own = path.join(OWN);
-    let survey = overmount::survey(path, OWN).context("look through", path)?;
+    let survey = overmount::survey(path, OWN).context("list", path)?;
     let is_meant =
         |device: u64, inode: u64| device == survey.device && survey.inodes.contains(&inode);
     let holders = overmount::holders(&[std::process::id()], &is_meant);
     Ok(Facts {
         mount,
-        holders: holders.context("look who uses", path)?,
-        ways: overmount::ways(path, &facts.runtime).context("look how to reach", path)?,
-        disks: overmount::block_devices_on(&is_meant).context("look what disks are in", path)?,
+        holders: holders.context("find the processes that use", path)?,
+        ways: overmount::ways(path, &facts.runtime).context("find other paths to", path)?,
+        disks: overmount::block_devices_on(&is_meant)
+            .context("find loop devices and swap in", path)?,
         available: machine::available_memory(),
         memory: machine::machine().memory_bytes,
         others: other_ram_folders::count(registry, None),
-        free: machine::free_bytes(path).context("look what is free below", path)?,
+        free: machine::free_bytes(path).context("read the free space of", path)?,
         has_own: os_path::exists(&own),
         overlapping: overlapping::find(path, &survey),
         held_flushes: Stack::of(path)
@@ -113,7 +114,10 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> PlacementPlan {
         alternate_paths::check(&facts.ways.here),
         overlapping::check(facts.overlapping.as_deref()),
         facts.is_foreign.then(|| {
-            refuse(format!("{OWN} in it is not of fsure's making"), "look what it is, and move it")
+            refuse(
+                format!("{OWN} in it was not made by fsure"),
+                "check what it is, and move it away",
+            )
         }),
         check_users(facts),
     ];
@@ -121,7 +125,7 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> PlacementPlan {
     plan.warnings = warnings(facts);
     if wanted.is_some_and(|wanted| wanted < backend.least()) {
         plan.warnings.push(format!(
-            "{} has {} at least: what is not used takes no memory",
+            "{} gets at least {}: what is not used takes no memory",
             backend.name(),
             size(backend.least())
         ));
@@ -165,7 +169,8 @@ fn refuse_backend(backend: Backend, lacks: &str) -> BindRefusal {
 /// other processes.
 fn check_memory(facts: &Facts, content: u64, bytes: u64) -> Option<BindRefusal> {
     if bytes < facts.backend.size_for(content) {
-        let why = format!("its content takes {}, and it is to have {}", size(content), size(bytes));
+        let why =
+            format!("its content takes {}, and its size would be {}", size(content), size(bytes));
         let least = automatic_size(facts, content).div_ceil(MIB);
         return Some(refuse(why, format!("'--size {least}M' or more")));
     }
@@ -173,12 +178,13 @@ fn check_memory(facts: &Facts, content: u64, bytes: u64) -> Option<BindRefusal> 
     let reserve = reserve(facts.memory.unwrap_or(available));
     (bytes.saturating_add(reserve) > available).then(|| {
         let why = format!(
-            "it is to have {}, and {} are to be left for others, but {} of memory are to be had",
+            "its size would be {}, and {} are reserved for other programs, but only {} of memory \
+             are available",
             size(bytes),
             size(reserve),
             size(available),
         );
-        refuse(why, "make room, '--size' less, or name a folder in it")
+        refuse(why, "free memory, give a smaller '--size', or name a folder below it")
     })
 }
 
@@ -187,10 +193,10 @@ fn check_disk_space(facts: &Facts) -> Option<BindRefusal> {
     let need = facts.survey.bytes / 10 + MIB;
     (facts.free < need).then(|| {
         let why = format!(
-            "{} are free on its disk: a generation is staged beside the one before",
+            "only {} are free on its disk: each generation is staged beside the one before",
             size(facts.free)
         );
-        refuse(why, format!("make room for {} at least", size(need)))
+        refuse(why, format!("free at least {}", size(need)))
     })
 }
 
@@ -198,7 +204,8 @@ fn check_disk_space(facts: &Facts) -> Option<BindRefusal> {
 fn check_content(survey: &Survey) -> Option<BindRefusal> {
     if !survey.mounts.is_empty() {
         let why = format!("something else is mounted in it: {}", some(&survey.mounts));
-        let remedy = "unmount that, or name a folder that has none (a subvolume is one)";
+        let remedy =
+            "unmount that, or name a folder without mounts (a subvolume counts as a mount)";
         return Some(refuse(why, remedy));
     }
     if let Some(unread) = survey.unread.first() {
@@ -207,22 +214,25 @@ fn check_content(survey: &Survey) -> Option<BindRefusal> {
     }
     if !survey.linked_outside.is_empty() {
         let why = format!(
-            "files in it have names outside, and would be two files: {}",
+            "files in it have hard links outside it, and would become two files: {}",
             some(&survey.linked_outside)
         );
-        return Some(refuse(why, "name a folder that has all names of a file, or copy the files"));
+        return Some(refuse(
+            why,
+            "name a folder that holds all hard links of these files, or copy the files",
+        ));
     }
     (!survey.frozen.is_empty()).then(|| {
         let why = format!("immutable or append-only: {}", some(&survey.frozen));
-        refuse(why, "nothing could be brought back to these: 'chattr -i -a' first")
+        refuse(why, "changes could not be written back to them: run 'chattr -i -a' on them first")
     })
 }
 
 /// Refuses a folder that other processes or disks use for more than reading.
 fn check_users(facts: &Facts) -> Option<BindRefusal> {
     if !facts.disks.is_empty() {
-        let why = format!("disks or swap are made of files in it: {}", some(&facts.disks));
-        return Some(refuse(why, "'losetup -d' or 'swapoff' first"));
+        let why = format!("files in it are loop devices or swap: {}", some(&facts.disks));
+        return Some(refuse(why, "detach it with 'losetup -d' or 'swapoff' first"));
     }
     let in_the_way: Vec<_> =
         facts.holders.iter().filter(|holder| holder.how != HoldKind::Reads).collect();
@@ -231,12 +241,13 @@ fn check_users(facts: &Facts) -> Option<BindRefusal> {
     let rest = in_the_way.len().saturating_sub(NAMES_SHOWN_MAX);
     let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     let why = format!(
-        "what these do would go to the covered disk side and be lost: {}{rest}",
+        "processes use it, and what they write would go to the covered disk side and be lost: \
+         {}{rest}",
         named.join("; ")
     );
     let remedy = match first.how {
-        HoldKind::Works | HoldKind::Root => "have it work elsewhere ('cd /'), or end it",
-        _ => "end or stop it, and start it again when the folder is in RAM",
+        HoldKind::Works | HoldKind::Root => "let it change its folder ('cd /'), or end it",
+        _ => "end or stop it, and restart it when the folder is in RAM",
     };
     Some(refuse(why, remedy))
 }
@@ -245,8 +256,8 @@ fn warnings(facts: &Facts) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(held) = &facts.held_flushes {
         warnings.push(format!(
-            "flushes are {held}: a cut of the power may lose or damage generations that are on \
-             the disk side"
+            "flushes are {held}: a power cut can lose or damage generations that are on the disk \
+             side"
         ));
     }
     let readers: Vec<_> =
@@ -254,27 +265,27 @@ fn warnings(facts: &Facts) -> Vec<String> {
     if let Some(first) = readers.first() {
         let count = readers.len();
         warnings.push(format!(
-            "{count} open for reading stay on the disk side and see no changes: {first}"
+            "{count} open for reading stay on the disk side and do not see changes: {first}"
         ));
     }
     warnings
         .extend(facts.ways.elsewhere.iter().take(NAMES_SHOWN_MAX).map(alternate_paths::warning));
     if !facts.survey.sockets.is_empty() {
         warnings.push(format!(
-            "who listens at these sockets is not reached until it is started again: {}",
+            "programs that listen at these sockets cannot be reached until they are restarted: {}",
             some(&facts.survey.sockets)
         ));
     }
     if facts.free < facts.survey.bytes {
         warnings.push(format!(
             "{} are free on its disk, less than its content of {}: if much of it changes at once, \
-             a generation may not fit, and the folder is made read-only until it does",
+             a generation might not fit, and the folder is read-only until it does",
             size(facts.free),
             size(facts.survey.bytes),
         ));
     }
     if facts.has_own {
-        warnings.push(format!("{OWN} is there from before: what it has is recovered first"));
+        warnings.push(format!("{OWN} is left from an earlier bind: fsure recovers it first"));
     }
     warnings
 }
@@ -366,7 +377,7 @@ mod tests {
     fn nothing_is_bound_twice_or_nested() {
         for bound in ["/srv/work", "/srv", "/srv/work/deep"] {
             let why = refused(|facts| facts.bound = vec![bound.into()]);
-            assert!(why[0].contains("in RAM already"), "{why:?}");
+            assert!(why[0].contains("already in RAM"), "{why:?}");
         }
         assert_eq!(refused(|facts| facts.bound = vec!["/srv/work2".into()]), [""; 0]);
     }
@@ -375,7 +386,7 @@ mod tests {
     fn what_is_in_the_way_is_named() {
         type Change = fn(&mut Facts);
         let cases: [(Change, &str); 16] = [
-            (|facts| facts.mount.kind = "tmpfs".into(), "in memory already"),
+            (|facts| facts.mount.kind = "tmpfs".into(), "already in memory"),
             (|facts| facts.mount.kind = "fuse.sshfs".into(), "fuse.sshfs"),
             (|facts| facts.mount.kind = "nfs4".into(), "nfs4"),
             (|facts| facts.mount.kind = "vfat".into(), "vfat"),
@@ -390,10 +401,7 @@ mod tests {
             (|facts| facts.available = Some(400 * MIB), "400.0 MiB"),
             (|facts| facts.free = MIB, "1.0 MiB are free"),
             (|facts| facts.is_foreign = true, ".fsure-ram"),
-            (
-                |facts| facts.overlapping = Some("/srv/work/in".into()),
-                "/srv/work/in is in RAM already",
-            ),
+            (|facts| facts.overlapping = Some("/srv/work/in".into()), "/srv/work/in is in RAM"),
         ];
         for (change, words) in cases {
             let why = refused(change);
@@ -418,10 +426,10 @@ mod tests {
         assert!(bytes > 1300 * MIB + 64 * MIB, "with the journal: {bytes}");
         let tight = judge(&much, Some(1100 * MIB)).refusals;
         assert!(tight[0].remedy.contains(&format!("--size {}M", bytes.div_ceil(MIB))), "{tight:?}");
-        // What cannot be compressed takes more memory than it has bytes.
+        // Content that cannot be compressed takes more memory than it has bytes.
         let available = Some(bytes + reserve(8192 * MIB));
         let why = judge(&Facts { available, ..much.clone() }, None).refusals;
-        assert!(why[0].why.contains("to be left for others"), "{why:?}");
+        assert!(why[0].why.contains("reserved for other programs"), "{why:?}");
         let lacks = Some("mkfs.xfs is not there".to_owned());
         let refusals = judge(&Facts { lacks, ..much }, None).refusals;
         assert_eq!(refusals[0].why, "zram-xfs: mkfs.xfs is not there");

@@ -233,20 +233,21 @@ impl FolderState {
         }
         if let Some(doing) = self.doing.as_ref().filter(|_| self.doing_ms > self.max_loss_ms) {
             let for_s = self.doing_ms as f64 / 1e3;
-            wrongs
-                .push(format!("at one thing for {for_s:.1} s, and no generation is made: {doing}"));
+            wrongs.push(format!(
+                "busy with one step for {for_s:.1} s, and no generation is made: {doing}"
+            ));
         }
         if self.worst_loss_ms > self.max_loss_ms {
-            wrongs.push("more can be lost than was agreed on".to_owned());
+            wrongs.push("a crash can lose more than '--max-loss' allows".to_owned());
         }
         if self.too_slow {
-            wrongs.push("the disk is too slow for what was agreed on".to_owned());
+            wrongs.push("the disk is too slow for this '--max-loss'".to_owned());
         }
         if let Some(first) = self.unsettled.first() {
             let count = self.unsettled.len();
             wrongs.push(format!(
-                "{count} not brought to the disk, as they are written whenever they are read, may \
-                 not be read, or cannot be had by its file system: {first}"
+                "{count} not written to the disk, because they change during every read, must not \
+                 be read, or do not fit its file system: {first}"
             ));
         }
         wrongs

@@ -46,11 +46,14 @@ pub(super) fn remove(entry: &RegistryEntry) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) if error.kind() == ErrorKind::ResourceBusy => Err(Error::FailedPrecondition {
             message: format!(
-                "{} of {} is in use still, where it cannot be seen from here",
+                "{} of {} is still in use in another mount namespace",
                 zram::node(number).display(),
                 entry.path.display()
             ),
-            hint: Some("end who has mounts of its own, then 'fsure ram recover'".to_owned()),
+            hint: Some(
+                "end the processes that have mounts of their own, then run 'fsure ram recover'"
+                    .to_owned(),
+            ),
         }),
         other => other.context("remove", &zram::node(number)),
     }

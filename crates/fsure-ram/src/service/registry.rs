@@ -223,8 +223,8 @@ impl Registry {
         match lock::try_lock(&name).context("lock", &name)? {
             Attempt::Locked(lock) => Ok(lock),
             Attempt::HeldBy(holder) => Err(Error::FailedPrecondition {
-                message: format!("another folder is just being put into RAM, by {holder}"),
-                hint: Some("try again when that is done".to_owned()),
+                message: format!("{holder} is putting another folder into RAM"),
+                hint: Some("run the same command again when that is done".to_owned()),
             }),
         }
     }
@@ -241,7 +241,7 @@ impl Registry {
         if entries.is_empty() {
             return Ok(entries);
         }
-        let mounts = overmount::mounts(None).context("look what is mounted for", &self.folder)?;
+        let mounts = overmount::mounts(None).context("find what is mounted for", &self.folder)?;
         for entry in &mut entries {
             entry.path = entry.place(&mounts).unwrap_or_else(|| entry.path.clone());
         }
@@ -411,7 +411,7 @@ fn entry(id: &str, stored: StoredEntry) -> Option<RegistryEntry> {
 /// Returns the error that another process does what this one was started for.
 pub(super) fn already_running_error(entry: &RegistryEntry) -> Error {
     Error::FailedPrecondition {
-        message: format!("{} is in RAM already, and a process keeps it", entry.path.display()),
+        message: format!("{} is already in RAM, and a process keeps it", entry.path.display()),
         hint: Some("'fsure ram status' shows it; if it was killed, wait until it ends".to_owned()),
     }
 }
@@ -446,7 +446,7 @@ mod tests {
         let id = &entries[0].id;
         assert_eq!(registry.process(id, Role::Worker), None);
         let lock = registry.take(id, Role::Worker).unwrap().unwrap();
-        // Where a process can be told from one before it.
+        // Only if a process can be distinguished from an earlier one of its number.
         if let Some(process) = registry.process(id, Role::Worker) {
             assert_eq!(process.number, std::process::id());
         }

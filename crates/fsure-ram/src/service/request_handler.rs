@@ -77,7 +77,7 @@ impl<'a> RequestHandler<'a> {
     /// Answers one line, as soon as there is an answer.
     pub(super) fn answer(&self, text: Option<&str>) -> Response {
         let Some(request) = text.and_then(|text| serde_json::from_str(text).ok()) else {
-            return Response::Failed(Failed::from(&usage("this is no request")));
+            return Response::Failed(Failed::from(&usage("this is not a request")));
         };
         if request == Request::Status {
             let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +85,7 @@ impl<'a> RequestHandler<'a> {
         }
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         let answer = match request {
-            _ if before >= WAITING_MAX => Err(usage("too many wait for it already")),
+            _ if before >= WAITING_MAX => Err(usage("too many requests wait for it already")),
             Request::Verify => self.verify(),
             _ => self.ask(WorkerRequest::Request(request)).and_then(|reply| match reply {
                 Reply::Answer(answer) => Ok(answer),
@@ -196,7 +196,7 @@ mod tests {
             let is_over = Arc::strong_count(&stop) == 1;
             drop(to);
             let Response::Failed(failed) = answer.join().unwrap() else { panic!("an answer") };
-            assert!(is_over && failed.message.contains("goes out of RAM"), "{failed:?}");
+            assert!(is_over && failed.message.contains("is being unbound"), "{failed:?}");
         });
     }
 }

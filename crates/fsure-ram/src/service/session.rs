@@ -79,13 +79,13 @@ impl Session {
     /// The RAM side's mount; an error where it is covered or gone.
     pub(super) fn mount(&self) -> Result<MountEntry> {
         let path = &self.entry.path;
-        let mount = overmount::mount_at(path).context("look what is mounted at", path)?;
+        let mount = overmount::mount_at(path).context("find what is mounted at", path)?;
         if mount.point == *path && mount.source == self.entry.source() {
             return Ok(mount);
         }
         Err(Error::FailedPrecondition {
             message: format!("something else is mounted over {}", path.display()),
-            hint: Some("unmount that first, and plainly: never with 'umount -l'".to_owned()),
+            hint: Some("unmount that first, with 'umount' and never with 'umount -l'".to_owned()),
         })
     }
 
@@ -105,7 +105,7 @@ impl Session {
             ram_device::thaw_left_frozen(&self.entry)?;
             self.tracker = None;
             self.adopt()?;
-            // What ended before this may have left it so.
+            // A worker that ended before might have left it so.
             self.set_read_only(false)?;
         }
         self.engine.as_mut().ok_or_else(|| Error::Internal("no engine".to_owned()))
@@ -129,16 +129,16 @@ impl Session {
             return Ok(bare.path());
         }
         let (device, path) = (self.mount()?.device, &self.entry.path);
-        let bare = DetachedView::of(path, device).context("reach by itself", path)?;
+        let bare = DetachedView::of(path, device).context("open the disk side of", path)?;
         Ok(self.bare.insert(bare).path())
     }
 
     /// Copies the folder into memory and puts that over it.
     fn fill(&mut self, stop: &AtomicUsize) -> Result<()> {
         let (disk, path) = (self.disk(), self.entry.path.clone());
-        let place = overmount::mount_at(&disk).context("look at", &disk)?;
+        let place = overmount::mount_at(&disk).context("access", &disk)?;
         if place.point != disk {
-            let clone = Detached::clone_of(&path).context("reach a second time", &path)?;
+            let clone = Detached::clone_of(&path).context("open the disk side again of", &path)?;
             clone.publish_privately(&disk).context("mount", &disk)?;
         }
         let filled = self.populate_without_changes(stop);
@@ -152,7 +152,7 @@ impl Session {
     /// Copies until no process has written meanwhile.
     fn populate_without_changes(&mut self, stop: &AtomicUsize) -> Result<()> {
         let (disk, path) = (self.disk(), self.entry.path.clone());
-        let survey = || overmount::survey(&disk, OWN).context("look through", &path);
+        let survey = || overmount::survey(&disk, OWN).context("list", &path);
         let mut changed = Vec::new();
         for _ in 0..POPULATE_ATTEMPTS_MAX {
             let before = survey()?;
@@ -184,7 +184,7 @@ impl Session {
             if changed.is_empty() && held.is_ok() {
                 return Ok(());
             }
-            // What went either way is on the disk after this.
+            // Writes to either side are on the disk after this.
             self.unbind(UNDO_BIND_TIMEOUT, false, &mut |_| {})?;
             held?;
             break;
@@ -196,7 +196,7 @@ impl Session {
                 path.display(),
                 named.join(", ")
             ),
-            hint: Some("stop what writes to it, and start that again afterwards".to_owned()),
+            hint: Some("stop the program that writes to it, and restart it afterwards".to_owned()),
         })
     }
 
@@ -219,7 +219,7 @@ impl Session {
         self.engine()?;
         if self.tracker.is_none() {
             self.tracker = self.bare().ok().map(|ram| ChangeTracker::begin(&ram));
-            // What changed before is found by looking at everything.
+            // Changes before that are found by a full scan.
             self.engine()?.force_full_scan();
         }
         let Some(mut tracker) = self.tracker.take() else {
@@ -301,7 +301,7 @@ pub(super) fn is_mounted(entry: &RegistryEntry) -> Result<bool> {
 
 /// Returns the mount point of the RAM side of an entry; `None` if it is not mounted.
 pub(super) fn place(entry: &RegistryEntry) -> Result<Option<PathBuf>> {
-    let mounts = overmount::mounts(None).context("look what is mounted at", &entry.path)?;
+    let mounts = overmount::mounts(None).context("find what is mounted at", &entry.path)?;
     Ok(entry.place(&mounts))
 }
 
@@ -309,20 +309,21 @@ pub(super) fn place(entry: &RegistryEntry) -> Result<Option<PathBuf>> {
 fn refuse_holders(path: &Path, survey: &overmount::Survey) -> Result<()> {
     let is_meant =
         |device: u64, inode: u64| device == survey.device && survey.inodes.contains(&inode);
-    let holders =
-        overmount::holders(&[std::process::id()], &is_meant).context("look who uses", path)?;
-    let disks = overmount::block_devices_on(&is_meant).context("look what disks are in", path)?;
+    let holders = overmount::holders(&[std::process::id()], &is_meant)
+        .context("find the processes that use", path)?;
+    let disks =
+        overmount::block_devices_on(&is_meant).context("find loop devices and swap in", path)?;
     if let Some(first) = disks.first() {
         let (path, first) = (path.display(), first.display());
         return Err(Error::FailedPrecondition {
-            message: format!("{path} is in use: a disk or swap is made of {first}"),
-            hint: Some("'losetup -d' or 'swapoff' first".to_owned()),
+            message: format!("{path} is in use: a loop device or swap uses {first}"),
+            hint: Some("detach it with 'losetup -d' or 'swapoff' first".to_owned()),
         });
     }
     let writes = |holder: &Holder| holder.how != HoldKind::Reads;
     let Some(first) = holders.into_iter().find(writes) else { return Ok(()) };
     Err(Error::FailedPrecondition {
         message: format!("{} is in use: {first}", path.display()),
-        hint: Some("end it, and start it again when the folder is in RAM".to_owned()),
+        hint: Some("end it, and restart it when the folder is in RAM".to_owned()),
     })
 }

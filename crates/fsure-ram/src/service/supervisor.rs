@@ -80,7 +80,7 @@ impl SelfExec {
                 Err(_) => {}
             }
         }
-        Err(Error::Internal("the keeper has ended without a word".to_owned()))
+        Err(Error::Internal("the keeper has ended without a message".to_owned()))
     }
 }
 
@@ -118,7 +118,7 @@ pub struct SupervisorConfig<'a> {
 pub fn keep(keep: &SupervisorConfig<'_>) -> Result<()> {
     let SupervisorConfig { registry, id, .. } = *keep;
     let Some(_role) = registry.take(id, Role::Keeper)? else {
-        let gone = || Error::Internal(format!("no folder is entered as {id}"));
+        let gone = || Error::Internal(format!("no folder is registered as {id}"));
         let error = registry.read(id).map_or_else(gone, |entry| already_running_error(&entry));
         (keep.report)(&DaemonEvent::Failed(Failed::from(&error)));
         return Err(error);
@@ -157,7 +157,7 @@ pub fn keep(keep: &SupervisorConfig<'_>) -> Result<()> {
             let _ = terminate(process.number, process.began);
         }
         if process.is_none() && worker.is_none() && Instant::now() >= next {
-            // Where there are too many processes now there may be fewer then.
+            // If there are too many processes now, there might be fewer then.
             worker = RunningWorker::start(&keep.program, id).ok();
             (asked, next) = (0, Instant::now() + EARLY_EXIT_TIME);
         }

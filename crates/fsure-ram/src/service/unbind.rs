@@ -70,7 +70,7 @@ impl Session {
     /// folder cannot be unmounted.
     fn mounted_inside(&self) -> Result<Vec<PathBuf>> {
         let (mount, path) = (self.mount()?, &self.entry.path);
-        let all = overmount::mounts(None).context("look what is mounted in", path)?;
+        let all = overmount::mounts(None).context("find what is mounted in", path)?;
         let inside = all.into_iter().filter(|one| one.parent == mount.id && one.id != mount.id);
         Ok(inside.map(|one| one.point).collect())
     }
@@ -79,18 +79,23 @@ impl Session {
     fn users(&self) -> Result<Vec<Holder>> {
         let device = self.mount()?.device;
         let path = &self.entry.path;
-        overmount::holders_of_mounts(&[std::process::id()], device).context("look who uses", path)
+        overmount::holders_of_mounts(&[std::process::id()], device)
+            .context("find the processes that use", path)
     }
 
     fn in_use(&self, users: &[Holder]) -> Error {
         let named: Vec<_> = users.iter().take(NAMES_SHOWN_MAX).map(ToString::to_string).collect();
         let path = self.entry.path.display();
         let (who, hint) = if named.is_empty() {
-            let who = "no process is seen that does: a disk made of a file in it (losetup -a), \
-                       swap, an exported folder, or something mounted in it";
-            (who.to_owned(), "end that, and try again")
+            let who = "no process was found: it can be a loop device on a file in it ('losetup \
+                       -a'), swap, an exported folder, or something mounted in it";
+            (who.to_owned(), "end that use, and run the same command again")
         } else {
-            (named.join("; "), "end these, or have them work elsewhere, and try again")
+            (
+                named.join("; "),
+                "end these processes, or let them change their folder, and run the same command \
+                 again",
+            )
         };
         Error::FailedPrecondition {
             message: format!("{path} is in use: {who}"),
@@ -138,9 +143,9 @@ impl Session {
         let path = self.entry.path.clone();
         if let Some(first) = done.unsettled.first() {
             let (path, first) = (path.display(), first.display());
-            let message = format!("{path} cannot be brought to the disk whole: {first}");
-            let hint = "look what it is: it cannot be read, or is too large for that file system, \
-                        or its attributes are too many, or the name that it links to too long";
+            let message = format!("{path} cannot be written to the disk in full: {first}");
+            let hint = "fsure cannot read it, or it does not fit the disk's file system: too \
+                        large, too many attributes, or a link target that is too long";
             return Err(Error::FailedPrecondition { message, hint: Some(hint.to_owned()) });
         }
         let mut different = if is_proven { self.verify()? } else { Vec::new() };
@@ -160,10 +165,12 @@ impl Session {
         let (count, shown) = (different.len(), first.path.display());
         let hint = match first.how {
             Differs::OnlyOnDisk => format!(
-                "somebody wrote to the covered disk side: move what was not in RAM out of {}",
+                "another process wrote to the covered disk side: move what was not in RAM out \
+                 of {}",
                 self.disk().display()
             ),
-            _ => "'fsure ram verify' names all: it stays in RAM until they agree".to_owned(),
+            _ => "'fsure ram verify' lists them; the folder stays in RAM until both sides agree"
+                .to_owned(),
         };
         Err(Error::FailedPrecondition {
             message: format!("{count} names differ between memory and disk, {shown} among them"),
@@ -186,8 +193,8 @@ impl Session {
         let named: Vec<_> =
             changed.iter().take(NAMES_SHOWN_MAX).map(|path| path.display().to_string()).collect();
         Ok(Some(format!(
-            "{} changed on the disk side by another than fsure, or rotten: as in memory now, and \
-             what was there is kept in {}; {} among them",
+            "{} changed on the disk side by another process or by bit rot: the disk side now has \
+             the content of the RAM side, and the other content is kept in {}; {} among them",
             changed.len(),
             self.uncovered(&trash.display().to_string()),
             named.join(", ")
@@ -213,8 +220,8 @@ impl Session {
     /// Lets go of both sides and unmounts, plainly.
     fn uncover(&mut self, mut ended: UnbindReport) -> Result<UnbindReport> {
         let (mount, path) = (self.mount()?, self.entry.path.clone());
-        let elsewhere =
-            overmount::mounted_elsewhere(mount.device).context("look who sees", &path)?;
+        let elsewhere = overmount::mounted_elsewhere(mount.device)
+            .context("find the processes that see", &path)?;
         self.tracker = None;
         self.end_comparisons();
         if let Some(engine) = self.engine.take() {
@@ -241,8 +248,8 @@ impl Session {
     pub(super) fn give_up_unmounted(&mut self) -> UnbindReport {
         let mut ended = UnbindReport { generation: self.generation(), ..UnbindReport::default() };
         ended.warnings.push(format!(
-            "{} was unmounted by somebody else: what programs go on writing to files that they \
-             had open is lost",
+            "{} was unmounted by another process: what programs still write to files that they had \
+             open is lost",
             self.entry.path.display()
         ));
         self.tracker = None;
@@ -270,8 +277,8 @@ fn still_seen(elsewhere: &[overmount::Elsewhere], device: u64) -> Vec<String> {
     let warning = |one: &overmount::Elsewhere| {
         let overmount::Elsewhere { process, command, point } = one;
         format!(
-            "process {process} ({command}) has mounts of its own and still sees the RAM side at \
-             {}, as it was and read-only: start it again",
+            "process {process} ({command}) has mounts of its own and still sees the old RAM side, \
+             read-only, at {}: restart it",
             point.display()
         )
     };

@@ -59,8 +59,8 @@ pub struct WorkerConfig<'a> {
 pub fn work(work: &WorkerConfig<'_>) -> Result<()> {
     let WorkerConfig { registry, id, .. } = *work;
     let entry = registry.read(id).ok_or_else(|| Error::FailedPrecondition {
-        message: format!("no folder is entered as {id}"),
-        hint: Some("'fsure ram bind DIR' enters one".to_owned()),
+        message: format!("no folder is registered as {id}"),
+        hint: Some("'fsure ram bind DIR' registers one".to_owned()),
     });
     let entry =
         entry.inspect_err(|error| (work.report)(&DaemonEvent::Failed(Failed::from(error))))?;
@@ -136,7 +136,7 @@ impl WorkerConfig<'_> {
 /// was about to end, or another process has unmounted the folder while there was none.
 fn unmounted_report(registry: &Registry, entry: &RegistryEntry) -> UnbindReport {
     let words = format!(
-        "{} is not in RAM any more: the disk has the last generation that was brought to it",
+        "{} is not in RAM any more: the disk has the last generation that was written",
         entry.path.display()
     );
     let mut warnings = vec![words];
@@ -236,7 +236,7 @@ impl<'a> Worker<'a> {
                         Reply::Answer(Response::Ended(ended)) => Some(ended.clone()),
                         _ => None,
                     };
-                    // Who asked may have gone.
+                    // The client might have ended.
                     let _ = to.send(reply);
                     if let Some(ended) = ended {
                         return ended;
@@ -307,14 +307,15 @@ impl<'a> Worker<'a> {
         if let Some(trash) = &synced.trash {
             let trash = self.session.uncovered(trash);
             self.warn(&format!(
-                "generation {} removed suspiciously much: it is kept in {trash}, on the disk side",
+                "generation {} removed suspiciously many files: they are kept in {trash}, on the \
+                 disk side",
                 done.number
             ));
         }
         for path in done.changed_outside.iter().take(NAMES_SHOWN_MAX) {
             self.warn(&format!(
-                "somebody else changed {} on the disk side: it is as in RAM again, and what was \
-                 in the way is in the trash",
+                "another process changed {} on the disk side: it now has the content of the RAM \
+                 side, and the other content is in the trash",
                 path.display()
             ));
         }
@@ -354,7 +355,7 @@ impl<'a> Worker<'a> {
             pace.done(done);
             shown.lock().unwrap_or_else(PoisonError::into_inner).since = Some(done.began);
         });
-        // Where it could not be made writable again, the next generation does that.
+        // If it could not be made writable again, the next generation does that.
         self.fenced = self.session.is_read_only();
         ended
     }
@@ -385,7 +386,7 @@ impl<'a> Worker<'a> {
         let place = match place(&self.session.entry) {
             Ok(Some(place)) => place,
             Ok(None) => return false,
-            // Where that cannot be seen now, it is in a second.
+            // If that cannot be seen now, it can in a second.
             Err(_) => return true,
         };
         if place != self.session.entry.path {
@@ -413,7 +414,7 @@ impl<'a> Worker<'a> {
             return Some(self.session.give_up_unmounted());
         }
         self.session.look_for_disks();
-        // What is mounted over it is not the RAM side: neither its space nor its size counts.
+        // A mount over it is not the RAM side: neither its space nor its size counts.
         let mount = self.session.mount();
         self.place.set(mount.as_ref().ok());
         if mount.is_err() {

@@ -35,7 +35,8 @@ impl DiskSide {
         if is_plain && entry.target.len() <= LINK_BYTES_SAFE {
             return Ok(true);
         }
-        self.probe(entry).context("try what the disk takes for", path_of(path).as_ref())
+        self.probe(entry)
+            .context("test what the disk's file system can store for", path_of(path).as_ref())
     }
 
     /// Gives what is staged all that it is to have before it has its name.
@@ -59,7 +60,8 @@ impl DiskSide {
         let Ok(space) = fsure_os::overmount::space(&self.path) else { return Ok(()) };
         match space.bytes.saturating_sub(space.used) < *appended {
             true => {
-                let why = "No space left on device for what is staged, and then appended";
+                let why = "No space left on device: what is staged would not fit when it is \
+                           appended";
                 Err(io::Error::new(io::ErrorKind::StorageFull, why))
             }
             false => Ok(()),

@@ -34,17 +34,17 @@ impl DiskSide {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let side = Side::open(path).context("open", path)?;
         let own = path.join(OWN);
-        let root = side.facts(b"").context("look at", path)?;
+        let root = side.facts(b"").context("access", path)?;
         let make = |folder: &str| match side.make(folder.as_bytes(), NodeKind::Folder, b"") {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             other => other.context("make", &own),
         };
         make(OWN)?;
         // A user who can write there decides what becomes of the folder.
-        let facts = side.facts(OWN.as_bytes()).context("look at", &own)?;
+        let facts = side.facts(OWN.as_bytes()).context("access", &own)?;
         let user = facts.ownership.user;
         if facts.kind == NodeKind::Folder && user != side_user() {
-            // What is in a journal is done: as root, anything.
+            // The steps of a journal are carried out: as root, that could be anything.
             return Err(Error::FailedPrecondition {
                 message: format!("{} was left by user {user}", own.display()),
                 hint: Some("run 'fsure ram recover' as that user".to_owned()),
@@ -52,8 +52,8 @@ impl DiskSide {
         }
         if facts.kind != NodeKind::Folder || facts.ownership.mode & 0o022 != 0 {
             return Err(Error::FailedPrecondition {
-                message: format!("{} is not of fsure's making", own.display()),
-                hint: Some("look what it is, and move it away".to_owned()),
+                message: format!("{} was not made by fsure", own.display()),
+                hint: Some("check what it is, and move it away".to_owned()),
             });
         }
         make(STAGE)?;
@@ -61,7 +61,7 @@ impl DiskSide {
             Attempt::Locked(lock) => lock,
             Attempt::HeldBy(holder) => {
                 return Err(Error::FailedPrecondition {
-                    message: format!("{} is in RAM already ({holder})", path.display()),
+                    message: format!("{} is already in RAM ({holder})", path.display()),
                     hint: Some("'fsure ram status' shows it; 'fsure ram unbind' ends it".into()),
                 });
             }
@@ -125,7 +125,7 @@ impl DiskSide {
 
     /// Removes fsure's own folder, durably, but for the trash. Nothing is under way then.
     pub(super) fn leave(self) -> Result<()> {
-        let root = self.side.facts(b"").context("look at", &self.path)?;
+        let root = self.side.facts(b"").context("access", &self.path)?;
         self.clear_stage()?;
         for name in [JOURNAL_NEW, JOURNAL, LAST] {
             self.forget(name)?;

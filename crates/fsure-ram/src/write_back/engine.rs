@@ -127,7 +127,7 @@ impl MmapTracker {
         if self.asked.is_some_and(|(at, took)| now.duration_since(at) < took * 20) {
             return Ok(BTreeSet::new());
         }
-        let mapped = ram.mapped().context("see what is mapped in", Path::new("/proc"))?;
+        let mapped = ram.mapped().context("find mapped files in", Path::new("/proc"))?;
         self.asked = Some((now, now.elapsed()));
         self.inodes = &mapped | &self.last;
         self.last = mapped;
@@ -156,8 +156,11 @@ impl Engine {
         let seen = everything(&engine.disk.side)?;
         if let Some(folder) = seen.denied.first() {
             return Err(Error::FailedPrecondition {
-                message: format!("{} may not be listed", path_of(folder).display()),
-                hint: Some("give yourself the permission (chmod u+rx)".to_owned()),
+                message: format!(
+                    "{} cannot be listed: you have no permission",
+                    path_of(folder).display()
+                ),
+                hint: Some("give yourself the permission with 'chmod u+rx'".to_owned()),
             });
         }
         let mut inodes = HashMap::new();
@@ -209,7 +212,7 @@ impl Engine {
     /// Goes on by another way to the same RAM side: another mount of it.
     pub fn reach(&mut self, ram: &Path) -> Result<()> {
         let side = Side::open(ram).context("open", ram)?;
-        let [now, then] = [&side, &self.ram].map(|side| side.facts(b"").context("look at", ram));
+        let [now, then] = [&side, &self.ram].map(|side| side.facts(b"").context("access", ram));
         let (now, then) = (now?, then?);
         if (now.device, now.inode) != (then.device, then.inode) {
             return Err(Error::Internal(format!("{} is not the RAM side", ram.display())));
@@ -290,7 +293,7 @@ impl Engine {
         }
         Err(io::Error::new(
             io::ErrorKind::ResourceBusy,
-            "it is being written all the time: end the program that does, and try again",
+            "a program writes to it all the time: end that program, and run the same command again",
         ))
     }
 
@@ -320,7 +323,7 @@ impl Engine {
             .map(|(path, one)| (path.clone(), one.digest))
             .collect();
         for (path, digest) in linked {
-            self.note(&path, digest).context("look at", path_of(&path).as_ref())?;
+            self.note(&path, digest).context("access", path_of(&path).as_ref())?;
         }
         Ok(())
     }
@@ -361,7 +364,7 @@ impl Engine {
     ) -> Result<Generation> {
         let mut done = self.attempt(tracker, depth, stillness);
         if let (Ok(first), true) = (&done, self.is_adrift) {
-            // What is missing there comes at once: this one was to bring it.
+            // Its changes are written at once: this generation should have done so.
             let changed = first.changed_outside.clone();
             done = self.attempt(tracker, depth, stillness);
             if let Ok(second) = &mut done {
@@ -470,7 +473,7 @@ impl Engine {
         if let Some(journal) = &self.pending {
             journal.publish(&self.disk)?;
             done.committed = done.began.elapsed();
-            self.doing.begin("do on the disk what the journal says, and flush it (syncfs)");
+            self.doing.begin("apply the journal on the disk, and flush it (syncfs)");
             let applied = journal.apply(&self.disk)?;
             self.is_adrift |= !applied.changed.is_empty();
             done.kept = applied.kept;

@@ -110,7 +110,7 @@ impl Journal {
             }
             _ => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "whole, and of a version that this fsure does not know: use a newer one",
+                "its version is newer than this fsure: use a newer fsure",
             )),
         }
     }
@@ -154,8 +154,7 @@ impl Journal {
                     source: io::Error::new(
                         io::ErrorKind::InvalidData,
                         format!(
-                            "what was staged for {} is damaged, although the drive said that it \
-                             was written",
+                            "what was staged for {} is damaged, although the drive acknowledged it",
                             path.display()
                         ),
                     ),
@@ -310,7 +309,7 @@ impl Journal {
     ) -> io::Result<bool> {
         match side.facts(path.as_bytes()) {
             Err(error) if is_gone(&error) => return Ok(true),
-            // What took its place came later in this journal.
+            // The entry that took its place came later in this journal.
             Ok(facts) if (facts.kind == NodeKind::Folder) != is_folder => return Ok(true),
             other => other?,
         };

@@ -28,7 +28,7 @@ pub(super) struct ScanResult {
 pub(super) fn everything(side: &Side) -> Result<ScanResult> {
     let mut seen = ScanResult::default();
     let root = RelPath::root();
-    let facts = side.facts(b"").context("look at", path_of(&root).as_ref())?;
+    let facts = side.facts(b"").context("access", path_of(&root).as_ref())?;
     seen.names.insert(root.clone(), facts);
     seen.list(side, root, &|_, _| true)?;
     Ok(seen)
@@ -54,7 +54,7 @@ pub(super) fn look(
                 Err(error) if is_gone(&error) && !folder.is_root() => {
                     folder = folder.parent().unwrap_or_default();
                 }
-                other => break other.context("look at", path_of(&folder).as_ref())?,
+                other => break other.context("access", path_of(&folder).as_ref())?,
             }
         };
         if facts.kind == NodeKind::Folder {
@@ -100,7 +100,7 @@ impl ScanResult {
                 self.denied.insert(folder.clone());
                 return Ok(());
             }
-            other => other.context("look at", path_of(folder).as_ref())?,
+            other => other.context("access", path_of(folder).as_ref())?,
         };
         let (own, found) = found;
         // One that took the place of another: of names that went with that one, only its own

@@ -51,7 +51,7 @@ pub fn recover(folder: &Path) -> Result<RecoveryOutcome> {
             let found = Recovered::Nothing;
             return Ok(RecoveryOutcome { found, generation: None, spread: None });
         }
-        other => other.context("look at", &folder.join(OWN))?,
+        other => other.context("access", &folder.join(OWN))?,
     };
     let disk = DiskSide::open(folder)?;
     let found = finish_interrupted(&disk)?;
@@ -344,7 +344,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let Some((mut engine, disk, ram)) = filled(folder.path()) else { return };
         let sync = |engine: &mut Engine| {
-            // What is young is looked at anyway.
+            // A recent change is scanned in any case.
             std::thread::sleep(std::time::Duration::from_millis(50));
             engine.sync(&mut NoTracker, CompareDepth::Dates, None).unwrap().changed
         };

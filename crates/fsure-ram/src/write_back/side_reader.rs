@@ -62,7 +62,7 @@ impl<'a> SideReader<'a> {
             match self.side.facts(path.as_bytes()) {
                 Err(error) if is_gone(&error) => {}
                 other => {
-                    let facts = other.context("look at", path_of(path).as_ref())?;
+                    let facts = other.context("access", path_of(path).as_ref())?;
                     self.add(&mut entries, path.clone(), facts)?;
                 }
             }
@@ -83,7 +83,7 @@ impl<'a> SideReader<'a> {
             },
             other => other.context("read", path_of(&path).as_ref())?,
         };
-        // What was broken off was not read.
+        // A read that was stopped does not count.
         (self.go_on)()?;
         entries.insert(path, entry);
         Ok(())

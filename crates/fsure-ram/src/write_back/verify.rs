@@ -116,7 +116,7 @@ impl SideComparison {
         match self.stop.load(Ordering::Relaxed) {
             false => Ok(()),
             true => {
-                let message = "not compared: the folder goes out of RAM".to_owned();
+                let message = "not compared: the folder is being unbound".to_owned();
                 Err(Error::FailedPrecondition { message, hint: None })
             }
         }
@@ -257,13 +257,13 @@ mod tests {
         }
         let still = |_: &Path, _: &Path, _: usize| {};
         assert_eq!(compared(|_, _| {}, still), (vec![], 0));
-        // What has only not come to the disk yet.
+        // A change that is not on the disk yet.
         let new = |_: &Path, ram: &Path| {
             fs::write(ram.join("a"), "new").unwrap();
             fs::rename(ram.join("d"), ram.join("e")).unwrap();
         };
         assert_eq!(compared(new, still), (vec![], 1));
-        // What is never the same twice.
+        // A file that is never the same twice.
         let all_the_time = |_: &Path, ram: &Path, at: usize| number(ram, "a", at);
         assert_eq!(compared(new, all_the_time), (vec![], 1));
         let made_and_removed = |_: &Path, ram: &Path, at: usize| match at % 2 {
@@ -272,7 +272,7 @@ mod tests {
         };
         let only_c = |_: &Path, ram: &Path| number(ram, "d/c", 0);
         assert_eq!(compared(only_c, made_and_removed).0, []);
-        // What another process has done to the disk side.
+        // Changes by another process on the disk side.
         let stray = |disk: &Path, _: &Path| {
             fs::write(disk.join("b"), "B").unwrap();
             fs::write(disk.join("stray"), "").unwrap();
@@ -292,7 +292,7 @@ mod tests {
             ("stray", DifferenceKind::OnlyOnDisk),
         ];
         assert_eq!((files, asked), (named(&all), 1));
-        // What both do all the time.
+        // Changes on both sides all the time.
         let both = |disk: &Path, ram: &Path, at: usize| {
             number(ram, "a", at);
             fs::write(disk.join("a"), "of somebody else").unwrap();
@@ -313,6 +313,6 @@ mod tests {
         let comparison = engine.comparison(&ram, &stop).unwrap();
         stop.store(true, Ordering::Relaxed);
         let error = comparison.run(&mut |paths, _| Ok(engine.known(paths))).unwrap_err();
-        assert!(error.to_string().contains("goes out of RAM"), "{error}");
+        assert!(error.to_string().contains("is being unbound"), "{error}");
     }
 }

@@ -221,8 +221,8 @@ impl CrashArgs {
         };
         if let Some(folder) = self.keep.as_ref().filter(|path| !fsure_os::path::is_folder(path)) {
             return Err(Error::Usage {
-                message: format!("{} is no folder", folder.display()),
-                hint: Some("make it first: images are put into it".to_owned()),
+                message: format!("{} is not a folder", folder.display()),
+                hint: Some("make it first with mkdir: fsure keeps the images in it".to_owned()),
             });
         }
         let program = std::env::current_exe();
@@ -302,7 +302,7 @@ fn dynamic(workload: &'static Workload) -> &'static dyn CrashWorkload {
 
 fn no_file_system() -> Error {
     Error::Usage {
-        message: "that needs a file system".to_owned(),
+        message: "this option needs a file system".to_owned(),
         hint: Some("add '--fs ext4', '--fs xfs' or '--fs btrfs'".to_owned()),
     }
 }

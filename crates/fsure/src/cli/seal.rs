@@ -70,7 +70,8 @@ impl SealArgs {
         drop(task);
         for nested in &sealed.nested {
             screen.warn(&format!(
-                "{root}/{} has a record of its own, which is to be signed by itself",
+                "{root}/{} has a record of its own, which this signature does not cover: sign it \
+                 with a 'fsure seal' of its own",
                 nested.display()
             ));
         }
@@ -86,16 +87,20 @@ impl SealArgs {
         let shown = self.sign.display();
         let bad = |why: &str| Error::Usage { message: format!("{shown}: {why}"), hint: None };
         let key = LockedKey::read(user_dirs::text(&self.sign)?);
-        let key = key.ok_or_else(|| bad("no secret key of minisign"))?;
+        let key = key.ok_or_else(|| bad("it is not a secret key of minisign"))?;
         let password = match &self.password_file {
             _ if !key.needs_password => None,
             Some(file) => {
                 Some(user_dirs::text(file)?.lines().next().unwrap_or_default().to_owned())
             }
-            None => Some(
-                rpassword::prompt_password(format!("Password of {shown}: "))
-                    .map_err(|error| bad(&format!("its password cannot be asked for: {error}")))?,
-            ),
+            None => Some(rpassword::prompt_password(format!("Password of {shown}: ")).map_err(
+                |error| {
+                    bad(&format!(
+                        "cannot ask for its password ({error}); '--password-file FILE' reads it \
+                         from a file"
+                    ))
+                },
+            )?),
         };
         key.open(password).map_err(|why| bad(&why))
     }

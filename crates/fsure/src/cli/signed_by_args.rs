@@ -42,7 +42,9 @@ impl SignedByArgs {
         let is_dry_run = access.is_dry_run;
         let not_before = match (&self.expect_head, self.min_generation) {
             (Some(head), _) => RollbackCheck::head(head).ok_or_else(|| Error::Usage {
-                message: format!("--expect-head {head} is no BLAKE3 of 64 hexadecimal digits"),
+                message: format!(
+                    "--expect-head {head} is not a BLAKE3 digest of 64 hexadecimal digits"
+                ),
                 hint: None,
             })?,
             (None, Some(least)) => RollbackCheck::AtLeast(least),
@@ -67,7 +69,7 @@ pub(crate) fn public_key(given: &str) -> Result<Verifier> {
         user_dirs::text(Path::new(given))?
     };
     Verifier::read(&text).ok_or_else(|| Error::Usage {
-        message: format!("{given} is no public key of minisign"),
+        message: format!("{given} is not a public key of minisign"),
         hint: Some("'minisign -G' makes a pair of keys".to_owned()),
     })
 }

@@ -28,7 +28,7 @@ pub(crate) fn memory(is_dry_run: bool) -> Result<PathBuf> {
 /// The file that remembers what cuts of the power have shown of each drive; its
 /// folder is made.
 pub(crate) fn cuts() -> Result<PathBuf> {
-    Ok(state("what cuts have shown", "set XDG_STATE_HOME", true)?.join("powercut.jsonl"))
+    Ok(state("the results of power cuts", "set XDG_STATE_HOME", true)?.join("powercut.jsonl"))
 }
 
 /// The same file; `None` if it does not exist yet.
@@ -47,8 +47,9 @@ pub(crate) fn runtime() -> Result<PathBuf> {
     let base = etcetera::choose_base_strategy().ok();
     base.and_then(|base| base.runtime_dir()).map(|folder| folder.join("fsure")).ok_or_else(|| {
         Error::FailedPrecondition {
-            message: "there is no folder for what lasts as long as the system runs".to_owned(),
-            hint: Some("set XDG_RUNTIME_DIR to a folder of yours".to_owned()),
+            message: "no runtime folder is known, in which fsure keeps sockets and locks"
+                .to_owned(),
+            hint: Some("set XDG_RUNTIME_DIR to a folder that belongs to you".to_owned()),
         }
     })
 }
@@ -57,7 +58,7 @@ pub(crate) fn runtime() -> Result<PathBuf> {
 fn state(what: &str, hint: &str, makes: bool) -> Result<PathBuf> {
     let Ok(base) = etcetera::choose_base_strategy() else {
         return Err(Error::FailedPrecondition {
-            message: format!("there is no home folder to remember in {what}"),
+            message: format!("no home folder is known, in which fsure remembers {what}"),
             hint: Some(hint.to_owned()),
         });
     };
@@ -99,7 +100,9 @@ pub(crate) fn text(file: &Path) -> Result<String> {
         let message = format!("{} is larger than {TEXT_MAX} bytes", file.display());
         return Err(Error::Usage {
             message,
-            hint: Some("name the file that was meant".to_owned()),
+            hint: Some(
+                "name another file: keys, passwords and configurations are small".to_owned(),
+            ),
         });
     }
     Ok(text)

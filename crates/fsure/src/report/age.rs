@@ -53,14 +53,14 @@ fn text_in(paths: &RootPaths, ages: &AgeHistogram, zone: &TimeZone) -> String {
             ages.damaged_since_s.map_or(String::new(), |since_s| date_and_time(since_s, zone));
         let files = number(damaged, "file is", "files are");
         text += &format!(
-            "KNOWN DAMAGE: {files} damaged, the first since {since}; see '{}'.\n",
+            "KNOWN DAMAGE: {files} damaged, the first since {since}; run '{}'.\n",
             paths.command("log")
         );
     }
     if ages.bad_records > 0 {
         let records = number(ages.bad_records, "record", "records");
         let verify = paths.command("verify");
-        text += &format!("RECORD BAD: {records} left out; see '{verify}'.\n");
+        text += &format!("RECORD BAD: {records} left out; run '{verify}'.\n");
     }
     text
 }
@@ -163,7 +163,7 @@ older            1    10.0 MiB  ##########
 never            1         1 B  #
 
 Verified longest ago: 2023-03-28 12:00:00, old\\n.
-RECORD BAD: 1 record left out; see 'fsure verify .'.
+RECORD BAD: 1 record left out; run 'fsure verify .'.
 ";
         assert_eq!(text_in(&RootPaths::in_root(), &ages, &TimeZone::UTC), expected);
     }

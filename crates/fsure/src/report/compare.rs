@@ -38,7 +38,7 @@ pub fn text_summary(found: &Comparison) -> String {
         text += &format!("RECORD BAD: {records} own seal.\n");
     }
     for (count, what) in [
-        (found.malformed, "of a list MAKING NO SENSE"),
+        (found.malformed, "of a list that CANNOT BE UNDERSTOOD"),
         (found.unusable, "of a list that CANNOT BE USED"),
     ] {
         if count > 0 {

@@ -128,7 +128,7 @@ fn words(cut: &CutMade) -> String {
 /// Names the syncs that were missing.
 fn cause(missing: &[MissingSync]) -> String {
     if missing.is_empty() {
-        return "no fsync just before the cut would have helped".to_owned();
+        return "no fsync just before the cut would have prevented it".to_owned();
     }
     let names = |one: &MissingSync| match &one.names[..] {
         [] => String::new(),
@@ -141,7 +141,7 @@ fn cause(missing: &[MissingSync]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("what was missing is an fsync of {}{more}", all.join(" and of "))
+    format!("the missing sync is an fsync of {}{more}", all.join(" and of "))
 }
 
 fn place(missing: &MissingSync) -> String {
@@ -165,7 +165,7 @@ fn causes(drive: &DriveTried, lines: &[CrashLine]) -> String {
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let reported = counts.iter().take(ITEMS_SHOWN_MAX);
     let reported = reported.map(|(place, times)| {
-        format!("  {} for want of an fsync of {place}\n", number(*times, "cut", "cuts"))
+        format!("  {} because of a missing fsync of {place}\n", number(*times, "cut", "cuts"))
     });
     let mut text: String = reported.collect();
     if has_names && drive.fs == STRICT {
@@ -198,11 +198,11 @@ fn after_error(line: &FlushAfterError) -> String {
     text + match (line.reported, line.forgets) {
         (_, true) => {
             "A flush succeeds after the failure although the data are not on the medium: a\n\
-             program must not ask again and believe the answer, but stop and start over from\n\
-             what it knows to be safe.\n"
+             program must not call it again and trust the result, but stop and start over from\n\
+             what it knows to be durable.\n"
         }
-        (true, false) => "No flush succeeds after the failure: a program is told no lie.\n",
-        (false, false) => "No flush has failed: nothing was shown.\n",
+        (true, false) => "No flush succeeds after the failure: a program sees the error.\n",
+        (false, false) => "No flush failed: the test shows nothing.\n",
     }
 }
 
@@ -223,7 +223,7 @@ pub(super) fn pace(summary: &CrashSummary) -> String {
     let signals = [ExitCode::Interrupted, ExitCode::Terminated];
     let is_early = signals.iter().any(|code| code.number() == summary.exit_code);
     let early = match is_early {
-        true => "The run was ended early: what stands above was seen, and no more.\n",
+        true => "The run was ended early: the results above are all that it saw.\n",
         false => "",
     };
     let (cuts, pace) = (number(summary.cuts, "cut", "cuts"), summary.cuts_per_minute);
@@ -242,9 +242,7 @@ fn verdict(drive: &DriveTried) -> String {
     let broken = broken.unwrap_or_default();
     if drive.losses() > 0 {
         let (lost, of) = (count(drive.losses()), drive.cuts);
-        return format!(
-            "{name}: {lost} of {of} cuts lost what was acknowledged, or damaged it\n{broken}"
-        );
+        return format!("{name}: {lost} of {of} cuts lost or damaged acknowledged data\n{broken}");
     }
     if !broken.is_empty() {
         return broken;
@@ -254,20 +252,21 @@ fn verdict(drive: &DriveTried) -> String {
     }
     if drive.survived < drive.cuts {
         let broken = count(drive.harness_broken);
-        let mut text = format!("{name}: nothing is known of {broken} of {cuts}");
+        let mut text = format!("{name}: {broken} of {cuts} show nothing");
         if drive.twin_lost == Some(false) {
-            text += ": on a lying drive the check noticed no loss, so that it proves nothing";
+            text += ": the check noticed no loss on a lying drive either, so it proves nothing";
         }
         return format!("{text}\n");
     }
     if drive.owed_nothing() {
         return format!(
-            "{name}: nothing is known: before none of {cuts} anything was acknowledged\n"
+            "{name}: the test shows nothing: the program acknowledged nothing before any of \
+             {cuts}\n"
         );
     }
     let mut text = format!("{name}: {cuts} survived");
     if drive.acked == 0 {
-        text += ", and nothing was acknowledged: no loss could be noticed, only damage";
+        text += ", and nothing was acknowledged: the check could notice damage, but no loss";
     }
     if drive.twin_lost == Some(true) {
         text += "; on a lying drive the check noticed the loss";
@@ -308,7 +307,7 @@ mod tests {
         let text = text(&lines);
         for part in [
             "cut 3 (none): lost, 1,234 of 5,000 acknowledged lost, the oldest 4.6 s old",
-            "lying: 1 of 1 cuts lost what was acknowledged",
+            "lying: 1 of 1 cuts lost or damaged acknowledged data",
             "seed 9",
         ] {
             assert!(text.contains(part), "{part} in {text}");

@@ -33,7 +33,7 @@ pub fn text(done: &Deferred, longest: Duration) -> String {
         Backend::Seccomp => "seccomp",
     };
     let mut text = format!(
-        "Deferred: {} by {how}, {} waited, {} for other file systems.\n\
+        "Deferred: {} by {how}, {} waited, {} passed on to other file systems.\n\
          Flushed: {}, the longest {}; largest lag {} of {}.\n",
         number(done.deferred, "call", "calls"),
         count(done.waited),
@@ -44,17 +44,17 @@ pub fn text(done: &Deferred, longest: Duration) -> String {
         time(longest),
     );
     if done.largest_lag > longest {
-        text += "BOUND EXCEEDED: a flush took longer than those before it had.\n";
+        text += "BOUND EXCEEDED: a flush took longer than all before it.\n";
     }
     match &done.failure {
         Some(why) => {
             text += &format!(
-                "FLUSH FAILED: {why}. What was acknowledged before may be lost; every call since \
-                 has failed ({}).\n",
+                "FLUSH FAILED: {why}. Writes acknowledged before can be lost; every call since \
+                 then has failed ({}).\n",
                 count(done.refused)
             );
         }
-        None if done.deferred > 0 => text += "All of it is on the medium.\n",
+        None if done.deferred > 0 => text += "All of it is durable.\n",
         None => {}
     }
     text
@@ -65,7 +65,7 @@ pub fn warnings(done: &Deferred, longest: Duration) -> Vec<String> {
     let failed = done.failure.as_ref().map(|why| format!("a background flush failed: {why}"));
     let exceeded = (done.largest_lag > longest).then(|| {
         let (lag, longest) = (time(done.largest_lag), time(longest));
-        format!("BOUND EXCEEDED: what was acknowledged was durable {lag} later, not {longest}")
+        format!("BOUND EXCEEDED: acknowledged writes became durable {lag} later, not {longest}")
     });
     failed.into_iter().chain(exceeded).collect()
 }
@@ -147,7 +147,8 @@ mod tests {
     fn a_report() {
         assert_eq!(
             text(&done(), SECOND),
-            "Deferred: 51,234 calls by a preloaded library, 3 waited, 2 for other file systems.\n\
+            "Deferred: 51,234 calls by a preloaded library, 3 waited, 2 passed on to other file \
+             systems.\n\
              Flushed: 41 times, the longest 22.4 ms; largest lag 524 ms of 1.0 s.\n\
              All of it is on the medium.\n"
         );

@@ -12,7 +12,7 @@ use fsure_ram::DestroyOutcome;
 /// That one was made.
 pub fn made(disk: &Disk) -> String {
     format!(
-        "RAM disk {} of {} in {}. What is in it is in no other place.",
+        "RAM disk {} of {} in {}. Its content exists only in memory.",
         disk.name,
         units::size(disk.bytes),
         place(disk)
@@ -29,7 +29,7 @@ pub fn destroyed(done: &DestroyOutcome) -> String {
 pub fn kept(done: &DestroyOutcome) -> Option<String> {
     let by = done.kept_by.first()?;
     let more = number(done.kept_by.len() as u64, "process has", "processes have");
-    Some(format!("{more} it mounted elsewhere still, and its memory with it: {by}"))
+    Some(format!("{more} it mounted elsewhere and keep its memory in use: {by}"))
 }
 
 /// All of them.
@@ -39,7 +39,7 @@ pub fn text(disks: &[Disk]) -> String {
         format!("{:<16} {used:>10} of {bytes:<10} {}\n", disk.name, place(disk))
     };
     if disks.is_empty() {
-        "No RAM disk of ours.\n".to_owned()
+        "There is no RAM disk that fsure made.\n".to_owned()
     } else {
         disks.iter().map(row).collect()
     }
@@ -97,7 +97,7 @@ mod tests {
             text(std::slice::from_ref(&disk)),
             "fast                3.0 MiB of 2.0 GiB    /srv/fast\\n\n"
         );
-        assert_eq!(text(&[]), "No RAM disk of ours.\n");
+        assert_eq!(text(&[]), "There is no RAM disk that fsure made.\n");
         assert_eq!(
             json_line("disk", &disk),
             "{\"type\":\"disk\",\"name\":\"fast\",\"place\":\"/srv/fast\\n\",\

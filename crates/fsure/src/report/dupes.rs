@@ -17,7 +17,7 @@ pub fn text_line(paths: &RootPaths, duplicate: &Duplicate, is_first: bool) -> St
     } else {
         String::new()
     };
-    let link = if duplicate.is_link { "  (another name of the one above)" } else { "" };
+    let link = if duplicate.is_link { "  (hard link to the file above)" } else { "" };
     format!("{head}    {}{link}", paths.shown(&duplicate.path))
 }
 
@@ -26,12 +26,12 @@ pub fn text_summary(paths: &RootPaths, found: &Duplicates) -> String {
     let root = paths.shown_scope();
     if let Some(offline) = &found.offline {
         let why = why_offline(offline);
-        return format!("{root}: OFFLINE: {why}. Nothing was looked at. Is the medium mounted?\n");
+        return format!("{root}: OFFLINE: {why}. Nothing was read. Is the medium mounted?\n");
     }
     let mut text = match found.groups {
-        0 => format!("{root}: no two files are of equal content.\n"),
+        0 => format!("{root}: no two files have the same content.\n"),
         groups => format!(
-            "{root}: {} of equal content in {}; {} would be saved with one of each.\n",
+            "{root}: {} with the same content in {}; one of each would save {}.\n",
             number(found.files, "file", "files"),
             number(groups, "group", "groups"),
             units::size(found.bytes_saved)
@@ -41,13 +41,14 @@ pub fn text_summary(paths: &RootPaths, found: &Duplicates) -> String {
         let files = number(found.files_read, "file", "files");
         let bytes = units::size(found.bytes_read);
         text += &format!(
-            "Read for it: {files} without a current record ({bytes}); '{}' makes one.\n",
+            "Read for this: {files} without a current record ({bytes}); to record them, run \
+             '{}'.\n",
             paths.command("update")
         );
     }
     for (count, what) in [
-        (found.unread, "could NOT BE READ: nothing is said of"),
-        (found.changed, "changed meanwhile: nothing is said of"),
+        (found.unread, "could NOT BE READ: fsure did not compare"),
+        (found.changed, "changed during the run: fsure did not compare"),
     ] {
         if count > 0 {
             let them = if count == 1 { "it" } else { "them" };
@@ -57,7 +58,7 @@ pub fn text_summary(paths: &RootPaths, found: &Duplicates) -> String {
     if found.bad_records > 0 {
         let records = number(found.bad_records, "record", "records");
         let verify = paths.command("verify");
-        text += &format!("RECORD BAD: {records} not believed; see '{verify}'.\n");
+        text += &format!("RECORD BAD: {records} not used; run '{verify}'.\n");
     }
     text
 }

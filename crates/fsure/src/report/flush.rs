@@ -25,8 +25,7 @@ pub fn text(lines: &[ResultLine]) -> String {
     let parts: Vec<_> = targets.iter().map(|target| of_target(target, lines)).collect();
     let mut report = parts.join("\n");
     if !is_whole(lines) {
-        report +=
-            "\nThe run did not come to its end: what stands above was measured, and no more.\n";
+        report += "\nThe run did not end: the results above are all that it measured.\n";
     }
     report
 }
@@ -291,7 +290,7 @@ mod tests {
             ResultLine::NotRun(NotRun {
                 name: "RWF_DSYNC".to_owned(),
                 target: target.clone(),
-                why: "not to be had here: too old".to_owned(),
+                why: "not available here: too old".to_owned(),
             }),
             ResultLine::Verdict(Claim {
                 target,
@@ -327,7 +326,7 @@ Databases
   etcd, FAILED: 99 % of the flushes took at most 30 ms; etcd asks for less than 10 ms
 
 Not run
-  RWF_DSYNC: not to be had here: too old
+  RWF_DSYNC: not available here: too old
 
 Verdict
   SLOW_FLUSH (ok): Durability at the speed of a hard disk: many words many words many words many
@@ -353,7 +352,7 @@ Verdict
     fn an_interrupted_run_is_marked() {
         let mut cut = lines();
         cut.pop();
-        assert!(text(&cut).ends_with("what stands above was measured, and no more.\n"));
+        assert!(text(&cut).ends_with("the results above are all that it measured.\n"));
         assert_eq!(text(&[]), "", "and where nothing was measured, the error says all");
     }
 

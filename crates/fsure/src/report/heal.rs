@@ -129,32 +129,32 @@ pub(super) fn closing(
     let bytes = units::size(healing.bytes);
     let healed = who(&healing.healed).map(|who| format!("HEALED: {who}, {bytes} put back."));
     let healable = who(&healing.healable).map(|who| {
-        format!("{who} CAN BE HEALED, {bytes} put back; this was a dry run, '--yes' does it.")
+        format!("{who} CAN BE HEALED, {bytes} put back; this was a dry run: to heal, add '--yes'.")
     });
     let unhealed =
-        who(&healing.unhealed).map(|who| format!("NOT HEALED: {who}; the reasons are told above."));
+        who(&healing.unhealed).map(|who| format!("NOT HEALED: {who}; see above for the reasons."));
     let unkept = (healing.unkept > 0).then(|| {
         let files = match healing.unkept {
             1 => "1 file that may be an edit was".to_owned(),
             many => format!("{} files that may be edits were", count(many)),
         };
         format!(
-            "{files} LEFT ALONE: damaged copies are healed only if what is there is kept. '{}' \
-             keeps it.",
+            "{files} LEFT ALONE: damaged copies are healed only if the present content is kept. To \
+             keep it, run '{}'.",
             again(paths, healing, replicas)
         )
     });
     let kept = (healing.kept > 0).then(|| {
         let files = number(healing.kept, "rewritten file", "rewritten files");
         format!(
-            "What was in {files} before is kept below {}: look whether any of it is the better \
-             content, and delete it when it is not needed.",
+            "The previous content of {files} is kept below {}: check if any of it is the better \
+             content, and delete it when you do not need it.",
             paths.shown(&RelPath::from_bytes(REPLACED.as_bytes()))
         )
     });
     let unfinished = healing.is_unfinished.then(|| {
-        "NOT FINISHED: a file is in the middle of being healed in place; the next heal with \
-         '--yes' goes on."
+        "NOT FINISHED: the in-place heal of a file was interrupted; the next heal with '--yes' \
+         finishes it."
             .to_owned()
     });
     [healed, kept, healable, unhealed, unkept, unfinished].into_iter().flatten().collect()
@@ -254,11 +254,11 @@ mod tests {
             closing(&RootPaths::at("/r".as_ref()), &healing, &[]),
             [
                 "HEALED: 1 file, 2.0 MiB put back.",
-                "What was in 1 rewritten file before is kept below /r/.fsure/replaced: look whether \
-                 any of it is the better content, and delete it when it is not needed.",
-                "NOT HEALED: 1 link; the reasons are told above.",
-                "NOT FINISHED: a file is in the middle of being healed in place; the next heal \
-                 with '--yes' goes on."
+                "The previous content of 1 rewritten file is kept below /r/.fsure/replaced: check \
+                 if any of it is the better content, and delete it when you do not need it.",
+                "NOT HEALED: 1 link; see above for the reasons.",
+                "NOT FINISHED: the in-place heal of a file was interrupted; the next heal with \
+                 '--yes' finishes it."
             ]
         );
     }

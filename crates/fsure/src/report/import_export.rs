@@ -16,9 +16,9 @@ pub fn exported(done: &Exported, to: &Path) -> String {
     let mut text = format!("Exported {files} ({size}) to {}.", safe(&to.display().to_string()));
     for (count, what) in [
         (done.not_expressed, "LEFT OUT, because the list cannot express its name"),
-        (done.without_digest, "LEFT OUT for lack of the digest that the list needs"),
+        (done.without_digest, "LEFT OUT, because the record lacks the digest that the list needs"),
         (done.bad, "LEFT OUT, because its record fails its own seal"),
-        (done.known_damage.total(), "in it KNOWN TO BE DAMAGED: it says what was recorded"),
+        (done.known_damage.total(), "in it KNOWN TO BE DAMAGED: the list has the recorded digests"),
         (done.gone, "recorded as gone, and left out"),
     ] {
         if count > 0 {
@@ -50,27 +50,27 @@ pub fn imported(paths: &RootPaths, done: &Imported) -> String {
     let mut text = match done.is_proven {
         _ if done.is_empty => "Nothing was recorded: the list names no file.".to_owned(),
         true if done.is_dry_run => {
-            format!("Would record {recorded} that were read and are as the list says.")
+            format!("Would record {recorded} that were read and match the list.")
         }
         false if done.is_dry_run => format!("Would record {recorded} from the list."),
-        true => format!("Recorded {recorded} that were read and are as the list says."),
-        false => format!("Recorded {recorded} from the list, none of them verified yet."),
+        true => format!("Recorded {recorded} that were read and match the list."),
+        false => format!("Recorded {recorded} from the list, none of which is verified yet."),
     };
     for (count, what) in [
-        (done.mismatched, "NOT AS THE LIST SAYS, and not recorded"),
+        (done.mismatched, "NOT MATCHING THE LIST, and not recorded"),
         (done.unread, "that could NOT BE READ, and not recorded"),
-        (done.missing, "of the list not there, and not recorded"),
-        (done.absent, "of them not there; the next verify calls it missing"),
-        (done.known, "recorded before, and no digest differs"),
-        (done.incomparable, "recorded before, with other kinds of digests, and left as it is"),
-        (done.conflicts, "recorded before with ANOTHER DIGEST, and left as it is"),
+        (done.missing, "of the list missing, and not recorded"),
+        (done.absent, "of them missing, which the next verify reports"),
+        (done.known, "recorded before with the same digests"),
+        (done.incomparable, "recorded before with other kinds of digests, and left unchanged"),
+        (done.conflicts, "recorded before with ANOTHER DIGEST, and left unchanged"),
     ] {
         if count > 0 {
             text += &format!("\n{} {what}.", number(count, "file", "files"));
         }
     }
     for (count, what) in [
-        (done.malformed, "of the list MAKING NO SENSE"),
+        (done.malformed, "of the list that CANNOT BE UNDERSTOOD"),
         (done.unusable, "of the list that CANNOT BE USED"),
     ] {
         if count > 0 {
@@ -81,7 +81,7 @@ pub fn imported(paths: &RootPaths, done: &Imported) -> String {
         return text + "\nDry run: nothing was written; without -n this would record the files.";
     }
     if done.recorded > 0 && !done.is_proven {
-        text += &format!("\n'{}' reads the files and judges them.", paths.command("verify"));
+        text += &format!("\nTo read and judge the files, run '{}'.", paths.command("verify"));
     }
     text
 }

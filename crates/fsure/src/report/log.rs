@@ -39,9 +39,9 @@ pub fn text(paths: &RootPaths, history: &History) -> String {
         (None, None) => {
             let signed = history.generations.iter().any(|(_, claim)| claim.is_some());
             let what = match (signed, history.generations.is_empty()) {
-                (true, _) => "No signature was checked: '--signed-by KEY' does",
-                (_, true) => "Of how this record came to be nothing was noted, nor is it signed",
-                _ => "Nothing is signed: anybody could have written this",
+                (true, _) => "No signature was checked: '--signed-by KEY' checks it",
+                (_, true) => "This record has no history, and it is not signed",
+                _ => "Nothing is signed: any user with write access could have written this",
             };
             format!("{what}.\n")
         }
@@ -64,8 +64,8 @@ fn known_damage(paths: &RootPaths, history: &History) -> String {
     if history.damaged_files.total() > 0 {
         let files = number(history.damaged_files.total(), "file is", "files are");
         text += &format!(
-            "{files} known to be DAMAGED. '{} --from COPY' heals from a copy, and '{}' checks the \
-             result.\n\n",
+            "{files} known to be DAMAGED. To heal from a copy, run '{} --from COPY --yes', and \
+             then '{}'.\n\n",
             paths.command("heal"),
             paths.command("verify")
         );

@@ -35,9 +35,9 @@ pub fn row(honest: &str, cells: &[CrashCell]) -> String {
     text.truncate(text.trim_end().len());
     for cell in cells.iter().filter(|cell| !cell.as_expected) {
         let (drive, expected) = (safe(&cell.tried.drive), safe(&cell.expected));
-        text += &format!("\n  ! {drive}: not as expected, which is: {expected}");
+        text += &format!("\n  ! {drive}: not as expected; expected: {expected}");
         if cell.tried.harness_broken > 0 {
-            text += &format!("; of {} cuts nothing is known", count(cell.tried.harness_broken));
+            text += &format!("; {} cuts show nothing", count(cell.tried.harness_broken));
         }
         if let Some(why) = &cell.tried.disturbed {
             text += &format!("; harness broken: {}", safe(why));
@@ -110,6 +110,6 @@ mod tests {
             assert_eq!(rows[1].find(part), rows[0].rfind(column), "{text}");
         }
         assert!(rows[1].ends_with("7/4/1 of 12, 4.1 s"), "{text}");
-        assert_eq!(rows[2], "  ! plp: not as expected, which is: loses nothing");
+        assert_eq!(rows[2], "  ! plp: not as expected; expected: loses nothing");
     }
 }

@@ -32,7 +32,7 @@ pub fn text(pinned: &Pinned) -> String {
 /// That it is not any more.
 pub fn unpinned(pinned: &Pinned) -> String {
     let (folder, bytes) = (shown(&pinned.folder), units::size(pinned.bytes));
-    format!("Unpinned {folder}: {bytes} are the page cache's again.")
+    format!("Unpinned {folder}: the kernel can drop {bytes} from the page cache again.")
 }
 
 fn shown(path: &Path) -> String {
@@ -88,6 +88,6 @@ mod tests {
             "{\"type\":\"pinned\",\"folder\":\"/srv/www\",\"state\":\"held\",\"process\":7,\
              \"files\":1,\"bytes\":1048576,\"left_out\":[],\"left_out_count\":0}"
         );
-        assert!(unpinned(&whole).contains("the page cache's again"));
+        assert!(unpinned(&whole).contains("from the page cache again"));
     }
 }

@@ -17,7 +17,7 @@ pub fn text(line: &Message, is_first: bool) -> String {
             format!("run {} is heard again, after {} writes", safe(run), count(*acked))
         }
         Message::Silence { run, acked, is_ended: true } => {
-            format!("run {} has come to its end: {} writes", safe(run), count(*acked))
+            format!("run {} has ended: {} writes", safe(run), count(*acked))
         }
         Message::Silence { run, acked, is_ended: false } => {
             let acked = count(*acked);
@@ -27,13 +27,13 @@ pub fn text(line: &Message, is_first: bool) -> String {
         Message::Run(run) => begins(run),
         Message::Cutting { seconds, is_resting } => {
             let how = if *is_resting { "at rest" } else { "while writing" };
-            format!("after {seconds:.1} s, {how}: the command that cuts the power is started")
+            format!("after {seconds:.1} s, {how}: starting the command that cuts the power")
         }
         Message::Written { run, acked, seconds, is_ended } => {
             let (run, acked) = (safe(run), count(*acked));
             let how = match is_ended {
-                true => "it is over: there is nothing to check",
-                false => "if the power was cut, check it now",
+                true => "the run has ended: there is nothing to check",
+                false => "if the power was cut, run 'fsure powercut check' now",
             };
             format!("run {run}: {acked} writes in {seconds:.1} s; {how}")
         }
@@ -52,13 +52,13 @@ fn begins(run: &RunBegins) -> String {
             safe(device.firmware.as_deref().unwrap_or("not known"))
         ),
         (None, why) => format!(
-            "the result cannot be attributed to a drive, and will not be kept: {}",
+            "the drive cannot be identified, so the result will not be kept: {}",
             safe(why.as_deref().unwrap_or("nothing is known of it"))
         ),
     };
     format!(
-        "run {} in {}\n{drive}\nmethods: {}\npatterns: {}\nCut the power at any moment now, then \
-         start again, mount, and 'fsure powercut check'.",
+        "run {} in {}\n{drive}\nmethods: {}\npatterns: {}\nCut the power at any moment now. Then \
+         start the machine, mount the file system, and run 'fsure powercut check'.",
         safe(&run.run),
         safe(&run.folder),
         run.methods.join(", "),
@@ -88,10 +88,12 @@ fn row(method: &MethodResult) -> String {
 fn summary(summary: &CheckSummary) -> String {
     let acked = count(summary.acked);
     let mut text = match summary.state {
-        CheckState::Passed => format!("passed: all that {acked} acknowledged writes left is there"),
+        CheckState::Passed => {
+            format!("passed: the content of all {acked} acknowledged writes is there")
+        }
         CheckState::Failed => format!(
-            "FAILED: {} blocks do not hold what was acknowledged last, of {acked} acknowledged \
-             writes: do not trust this storage with anything that is nowhere else",
+            "FAILED: {} blocks do not hold their last acknowledged content, of {acked} \
+             acknowledged writes: do not trust this storage with data that has no other copy",
             count(summary.failed)
         ),
         CheckState::NothingShown => "nothing is shown".to_owned(),
@@ -103,12 +105,12 @@ fn summary(summary: &CheckSummary) -> String {
         let (made, lost) = (count(cuts.made), count(cuts.lost));
         text += &format!("\nthis drive: {made} cuts so far, {lost} blocks lost");
         if cuts.lost == 0 && cuts.made < CUTS_MIN {
-            text += &format!("; it takes {CUTS_MIN} to settle it, so go on cutting");
+            text += &format!("; {CUTS_MIN} are needed for a result, so make more cuts");
         }
     }
     if summary.state == CheckState::Passed && summary.read == "cached" {
-        text += "\nread through the page cache: only after a restart of the machine that says \
-                 what is on the medium";
+        text += "\nread through the page cache: this shows what is on the medium only if the \
+                 machine was restarted";
     }
     text
 }
@@ -166,7 +168,9 @@ mod tests {
             exit_code: 0,
         };
         let reported = text(&Message::Summary(passed.clone()), false);
-        for part in ["passed: all that 1,000", "3 cuts so far", "go on cutting", "page cache"] {
+        for part in
+            ["passed: the content of all 1,000", "3 cuts so far", "make more cuts", "page cache"]
+        {
             assert!(reported.contains(part), "{reported}");
         }
         let failed =

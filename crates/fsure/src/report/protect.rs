@@ -13,8 +13,8 @@ pub fn text_summary(root: &str, paths: &RootPaths, done: &ProtectOutcome) -> Str
     let (whole, tenth) = (done.per_mille / 10, done.per_mille % 10);
     let percent = if tenth == 0 { whole.to_string() } else { format!("{whole}.{tenth}") };
     let mut text = format!(
-        "protect {root}\n\nProtected {} ({}) by {} of recovery data, {percent} %: in each group \
-         of up to 64 MiB,\nas much of it may be damaged or gone in pieces of 16 KiB.\n",
+        "protect {root}\n\nProtected {} ({}) by {} of recovery data, {percent} %: fsure can \
+         restore that share of each\ngroup of up to 64 MiB, in pieces of 16 KiB.\n",
         number(done.files, "file", "files"),
         units::size(done.bytes),
         units::size(done.space),
@@ -29,13 +29,13 @@ pub fn text_summary(root: &str, paths: &RootPaths, done: &ProtectOutcome) -> Str
     );
     if done.damaged > 0 {
         let groups = number(done.damaged, "group was", "groups were");
-        text += &format!("{groups} DAMAGED: the recovery data themselves. Check the medium.\n");
+        text += &format!("{groups} of recovery data DAMAGED, and made again. Check the medium.\n");
     }
     if done.left_out > 0 {
         let files = number(done.left_out, "file is", "files are");
         text += &format!(
-            "{files} NOT PROTECTED: not as recorded, not to be read ('{}' says more), or recorded \
-             from a list only ('{}' completes that).\n",
+            "{files} NOT PROTECTED, because their content differs from the record, cannot be read \
+             (run '{}'), or was recorded from a list only (run '{}').\n",
             paths.command("verify"),
             paths.command("update")
         );
@@ -52,7 +52,7 @@ pub(super) fn sentence(parity: &ParityUpdate) -> Option<String> {
             safe(why)
         )),
         ParityUpdate::Kept(done) if done.left_out > 0 => Some(format!(
-            "{} NOT PROTECTED by recovery data; the reasons are told above.",
+            "{} NOT PROTECTED by recovery data; see above for the reasons.",
             number(done.left_out, "file is", "files are")
         )),
         ParityUpdate::Kept(_) => None,

@@ -22,7 +22,7 @@ use fsure_ram::write_back::Recovered;
 /// whenever a folder is put into RAM.
 pub fn promise(max_loss_ms: u64) -> String {
     format!(
-        "fsync inside returns at once and does NOT hold: a crash loses up to the last {}, and \
+        "fsync inside returns at once and is NOT durable: a crash loses up to the last {}, and \
          leaves one whole generation.",
         span(max_loss_ms)
     )
@@ -51,7 +51,7 @@ pub fn plan(plan: &PlacementPlan, max_loss_ms: u64) -> String {
     }
     if plan.refusals.is_empty() {
         text += &format!(
-            "  {} with {} go into a folder in memory over it, of up to {}.\n  {}\n",
+            "  fsure would keep its {} with {} in memory of up to {}.\n  {}\n",
             number(plan.files, "file", "files"),
             size(plan.content),
             limit(plan.bytes, plan.least),
@@ -82,7 +82,7 @@ pub fn plan_json(plan: &PlacementPlan, max_loss_ms: u64) -> String {
 /// That a folder is in RAM now.
 pub fn bound(known: &FolderStatus, adopted: bool) -> String {
     let state = known.state.clone().unwrap_or_default();
-    let how = if adopted { "is in RAM still, and is kept again" } else { "is in RAM" };
+    let how = if adopted { "is still in RAM, and is kept again" } else { "is in RAM" };
     format!(
         "{} {how}: {} with {}, in memory of up to {}.\n{}\n",
         shown(&known.entry.path),
@@ -107,21 +107,24 @@ fn max_loss_ms(known: &FolderStatus) -> u64 {
 pub fn wrongs(known: &FolderStatus) -> Vec<String> {
     if let Some(process) = known.silent {
         return vec![format!(
-            "process {process}, which keeps it, does not answer: 'kill -CONT {process}' where it \
-             is stopped"
+            "its daemon, process {process}, does not answer: if it is stopped, 'kill -CONT \
+             {process}' resumes it"
         )];
     }
     match (&known.state, known.is_mounted) {
         (Some(state), _) => state.wrongs(),
         (None, true) if known.failing.is_some() => vec![format!(
-            "its daemon has not taken it over, and nothing reaches the disk; told last: {}",
+            "its daemon has not taken it over, and nothing reaches the disk; its last message: {}",
             known.failing.as_deref().unwrap_or_default()
         )],
         (None, true) => vec![format!(
             "no process keeps it: nothing reaches the disk; run {}",
             shell_command("fsure ram recover", &known.entry.path)
         )],
-        (None, false) => vec!["not in RAM yet, or not any more: 'fsure ram recover'".to_owned()],
+        (None, false) => vec![
+            "not in RAM yet, or no longer: if no bind is under way, run 'fsure ram recover'"
+                .to_owned(),
+        ],
     }
 }
 
@@ -133,7 +136,7 @@ pub fn status(all: &[FolderStatus], reported: &[LoggedEvent]) -> String {
         if let Some(state) = &known.state {
             text += &format!(
                 "  worst loss now  {} of {}\n  generation      {}, the last took {:.0} ms\n  \
-                 made of         {}\n  memory          {} of {}\n  looked at       {}\n",
+                 backend         {}\n  memory          {} of {}\n  scans           {}\n",
                 span(state.worst_loss_ms),
                 span(state.max_loss_ms),
                 state.generation,
@@ -157,11 +160,11 @@ pub fn status(all: &[FolderStatus], reported: &[LoggedEvent]) -> String {
     if text.is_empty() {
         text += "No folder is in RAM.\n";
     } else {
-        text += "fsync inside a RAM folder does NOT hold: what it acknowledged is on the disk with \
-                 the next generation.\n";
+        text += "fsync inside a RAM folder is NOT durable: what it acknowledges is on the disk \
+                 with the next generation.\n";
     }
     for (number, event) in reported.iter().enumerate() {
-        let title = if number == 0 { "Told lately:\n" } else { "" };
+        let title = if number == 0 { "Latest messages:\n" } else { "" };
         let (at, path, words) = (when(event), safe(&event.path), safe(&event.words));
         text += &format!("{title}  {at}  {path}: {words}\n");
     }
@@ -172,11 +175,11 @@ pub fn status(all: &[FolderStatus], reported: &[LoggedEvent]) -> String {
 fn spread(state: &FolderState) -> String {
     let (count, all) = (state.spread_generations, state.generations);
     let now = match state.spread_ms {
-        0.0 => "the disk has one moment now".to_owned(),
-        ms => format!("the disk has moments up to {ms:.0} ms apart now"),
+        0.0 => "the disk side is an instant now".to_owned(),
+        ms => format!("the disk side has parts up to {ms:.0} ms apart now"),
     };
     let max = state.spread_max_ms;
-    format!("{count} of {all} generations were not one moment, by {max:.0} ms at most; {now}")
+    format!("{count} of {all} generations were not an instant, by at most {max:.0} ms; {now}")
 }
 
 fn when(event: &LoggedEvent) -> String {
@@ -237,13 +240,14 @@ pub fn synced(path: &Path, done: &SyncReport) -> String {
     );
     if done.spread_ms > 0.0 {
         text += &format!(
-            "  not one moment: its names and files are up to {:.0} ms apart\n",
+            "  not an instant: its names and files are up to {:.0} ms apart\n",
             done.spread_ms
         );
     }
     for unsettled in &done.unsettled {
         text += &format!(
-            "  not in it, written whenever it was read, or not to be had there: {}\n",
+            "  not in it, because it changed during every read or does not fit the disk's file \
+             system: {}\n",
             safe(unsettled)
         );
     }
@@ -264,13 +268,13 @@ pub fn verified(path: &Path, differences: &[DifferenceLine]) -> String {
 /// The end of a RAM folder.
 pub fn ended(path: &Path, ended: &UnbindReport) -> String {
     let mut text = format!(
-        "{}: out of RAM; generation {} is on the disk, and was compared.\n",
+        "{}: unbound; generation {} is on the disk, and was compared.\n",
         shown(path),
         ended.generation
     );
     if let Some(trash) = &ended.trash {
         text += &format!(
-            "  what was removed suspiciously much of, or replaced, is kept in {}\n",
+            "  replaced files, and files of suspiciously large deletions, are kept in {}\n",
             safe(trash)
         );
     }
@@ -285,23 +289,22 @@ pub fn recovered(path: &Path, outcome: &RecoverOutcome) -> String {
     let path = shown(path);
     let recovery = match outcome {
         RecoverOutcome::Kept => {
-            return format!("{path}: in RAM, and kept: nothing is to be done.\n");
+            return format!("{path}: in RAM, and kept: nothing needs to be done.\n");
         }
-        RecoverOutcome::Adopted => return format!("{path}: in RAM still, and kept again.\n"),
+        RecoverOutcome::Adopted => return format!("{path}: still in RAM, and kept again.\n"),
         RecoverOutcome::Recovered(recovery) => recovery,
     };
     let mut text = match &recovery.found {
-        Recovered::Nothing => format!("{path}: nothing was under way.\n"),
+        Recovered::Nothing => format!("{path}: no generation was under way.\n"),
         Recovered::Discarded => {
-            format!("{path}: what never counted is gone; it is the generation before.\n")
+            format!("{path}: discarded an incomplete generation; the disk has the one before.\n")
         }
         Recovered::Completed { generation, steps, changed_outside } => {
             let steps = number(*steps as u64, "change", "changes");
-            let mut text =
-                format!("{path}: generation {generation} counted and is complete now: {steps}.\n");
+            let mut text = format!("{path}: generation {generation} is now complete: {steps}.\n");
             for name in changed_outside {
                 text += &format!(
-                    "  somebody else had changed this meanwhile; what was in the way is in \
+                    "  another process had changed this in the meantime; its version is in \
                      .fsure-ram/trash: {}\n",
                     name.display()
                 );
@@ -380,17 +383,14 @@ mod tests {
         assert!(text(&fine, &[]).contains("worst loss now  600 ms of 1 s"));
         assert_eq!(status_code(&[fine]), ExitCode::Clean);
         for (known, word) in [
-            (known(Some(FolderState { worst_loss_ms: 1001, ..state.clone() })), "more can be lost"),
+            (known(Some(FolderState { worst_loss_ms: 1001, ..state.clone() })), "can lose more"),
             (known(Some(FolderState { fenced: true, ..state.clone() })), "read-only"),
             (known(None), "no process keeps it"),
             (
                 FolderStatus { failing: Some("no room".to_owned()), ..known(None) },
-                "told last: no room",
+                "its last message: no room",
             ),
-            (
-                FolderStatus { silent: Some(7), ..known(None) },
-                "process 7, which keeps it, does not",
-            ),
+            (FolderStatus { silent: Some(7), ..known(None) }, "its daemon, process 7, does not"),
         ] {
             assert!(text(&known, &[]).contains(word), "{word}");
             assert_eq!(status_code(&[known]), ExitCode::Differences);
@@ -403,7 +403,7 @@ mod tests {
         };
         assert_eq!(
             status(&[], &[event]),
-            "No folder is in RAM.\nTold lately:\n  1970-01-01T00:00:01Z  /srv/work: out of RAM\n"
+            "No folder is in RAM.\nLatest messages:\n  1970-01-01T00:00:01Z  /srv/work: out of RAM\n"
         );
     }
 

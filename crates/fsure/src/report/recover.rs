@@ -17,9 +17,9 @@ pub fn text(paths: &RootPaths, recovery: &CatalogRepair) -> String {
     let found = &recovery.recovered;
     let mut text = format!("recover {root}\n\nDamaged: {}\n\n", safe(damage));
     for (what, rows) in [
-        ("Rows that the damaged record still proves", found.from_catalog),
+        ("Rows found sound in the damaged record", found.from_catalog),
         ("Rows from its backup", found.from_backup),
-        ("Rows from what travels with the data", recovery.from_sidecars),
+        ("Rows from sidecars", recovery.from_sidecars),
         ("Rows known to be lost", recovery.lost()),
         ("Files whose block values are lost", recovery.without_blocks),
     ] {
@@ -47,41 +47,42 @@ fn sentences(paths: &RootPaths, recovery: &CatalogRepair) -> Vec<String> {
             format!("The record would be whole again: {rows}, as many as were written.")
         }
         (false, _) if recovery.lost() == 0 && found.has_all_rows => {
-            format!("All {rows} of files, folders and links are there, which is proved.")
+            format!("All {rows} of files, folders and links are proved to be there.")
         }
         (false, false) => format!(
-            "The record has {rows}, and it is NOT PROVED that none is lacking. Files of which the \
-             row is lost are 'new' to it: compare them with copies before '{}' records them as \
-             they are.",
+            "The record has {rows}, and it is NOT PROVED that none is missing. Files whose row is \
+             lost count as 'new': compare them with copies before you run '{}', which records them \
+             as they are.",
             paths.command("update")
         ),
         (false, true) => format!(
-            "The record would have {rows}; it is not proved that none would be lacking. '--from \
-             FILE' names a backup that is kept elsewhere."
+            "The record would have {rows}, and it is not proved that none would be missing. \
+             '--from FILE' names a backup that is kept elsewhere."
         ),
     });
     if !found.lost_tables.is_empty() {
         let lost: Vec<_> = found.lost_tables.iter().map(|table| content_of(table)).collect();
         sentences.push(format!(
-            "It is not proved that nothing is lacking of: {}. '{}' finds damage anew.",
+            "It is not proved that these are complete: {}. To find damage again, run '{}'.",
             lost.join(", "),
             paths.command("verify")
         ));
     }
     if recovery.is_dry_run {
-        sentences.push("Nothing was changed: run it again without '--dry-run'.".to_owned());
+        let again = "Nothing was changed: to recover the record, run it again without '--dry-run'.";
+        sentences.push(again.to_owned());
     }
     if found.settings_are_lost {
         sentences.push(
-            "What 'update' was told to record is lost: give '--digest' and '--cross-file-systems' \
-             again where they were given."
+            "The options of 'update' that the record kept are lost: if you used '--digest' or \
+             '--cross-file-systems', give them again."
                 .to_owned(),
         );
     }
     if recovery.without_blocks > 0 {
         sentences.push(format!(
-            "'{} --full' computes block values anew; until then these files are verified and \
-             healed as a whole.",
+            "To compute block values again, run '{} --full'; until then these files are verified \
+             and healed as a whole.",
             paths.command("update")
         ));
     }
@@ -101,8 +102,8 @@ fn content_of(table: &str) -> &str {
         "metadata" => "modes, owners and attributes",
         "generation" => "the history of updates",
         "verification" => "the history of verifications",
-        "redated" => "what an interrupted update has counted",
-        "accepted" => "what was accepted",
+        "redated" => "the counts of an interrupted update",
+        "accepted" => "the list of accepted changes",
         "file_system" => "the file systems (their files are judged as copies)",
         other => other,
     }

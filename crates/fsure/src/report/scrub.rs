@@ -11,8 +11,8 @@ pub(super) fn sentences(paths: &RootPaths, scrub: &ScrubSummary, outcome: &Outco
     let undecided = (scrub.undecided_files > 0).then(|| {
         let who = number(scrub.undecided_files, "file", "files");
         format!(
-            "{who} DIFFERED at a first look, and the run ended before a second: nothing is said \
-             of them, and they come first the next time."
+            "{who} DIFFERED at the first read, and the run ended before the second one: they are \
+             not judged, and the next run begins with them."
         )
     });
     let too_large = scrub.too_large_first.as_ref().map(|first| {
@@ -24,14 +24,13 @@ pub(super) fn sentences(paths: &RootPaths, scrub: &ScrubSummary, outcome: &Outco
         )
     });
     let eaten_up = scrub.is_eaten_up().then(|| {
-        "Only what was bad before fitted into the budget: the OTHERS WAIT until that is put \
-         right, or the budget is larger."
+        "Only files that were bad before fitted into the budget: the OTHERS WAIT until those are \
+         healed or the budget is larger."
             .to_owned()
     });
     let elsewhere = (outcome.files.of(Verdict::Missing) > 0).then(|| {
         format!(
-            "What is missing may have another name now, which a scrub does not look for: '{}' \
-             does.",
+            "Missing files might have been renamed, which a scrub does not detect: run '{}'.",
             paths.command("status")
         )
     });
@@ -62,7 +61,7 @@ fn how_far(scrub: &ScrubSummary, outcome: &Outcome) -> String {
             text += &format!("{left} ({bytes}) left for the next run.");
         }
     }
-    text + " What is not recorded was not looked for."
+    text + " A scrub does not look for new files."
 }
 
 #[cfg(test)]
@@ -74,7 +73,7 @@ mod tests {
     fn remaining_and_oversized_files_are_reported() {
         let mut outcome = Outcome::default();
         let mut scrub = ScrubSummary::default();
-        let note = " What is not recorded was not looked for.";
+        let note = " A scrub does not look for new files.";
         assert_eq!(
             sentences(&RootPaths::in_root(), &scrub, &outcome),
             [format!("Nothing was due.{note}")]
@@ -89,7 +88,7 @@ mod tests {
         (scrub.too_large_files, scrub.too_large_first) = (1, Some(RelPath::from_bytes(*b"a\n")));
         (scrub.undecided_files, scrub.by_age_files) = (2, 1);
         let text = sentences(&RootPaths::in_root(), &scrub, &outcome);
-        assert!(text[0].starts_with("2 files DIFFERED at a first look"), "{text:?}");
+        assert!(text[0].starts_with("2 files DIFFERED at the first read"), "{text:?}");
         assert!(
             text[1].contains("1 file is TOO LARGE") && text[1].contains(r"'fsure verify $'a\x0a''"),
             "{text:?}"

@@ -50,9 +50,9 @@ pub fn text(lines: &[ResultLine]) -> String {
     text
 }
 
-const INTERVALS: &str = "\nThe figure is the median of the runs. The interval holds the true one \
-                         with 95 %; below six runs\nit is all there was. What a device did is by \
-                         its counters: all programs' requests count there.\n";
+const INTERVALS: &str = "\nThe figure is the median of the runs. The interval holds the true \
+                         median with 95 %; below\nsix runs it is the range of all runs. Device \
+                         figures are from its counters, which count\nall programs.\n";
 
 /// The rungs of one unit, fastest first.
 fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
@@ -168,8 +168,8 @@ pub fn changes(changes: &SpeedChanges) -> String {
         let word = match (rung.changed, rung.p) {
             (true, _) if rung.ratio > 1.0 => "faster",
             (true, _) => "slower",
-            (false, None) => "too few runs to tell",
-            (false, Some(_)) => "the same, or less than can be told",
+            (false, None) => "too few runs to compare",
+            (false, Some(_)) => "no significant difference",
         };
         let p = rung.p.map_or(String::new(), |p| match p {
             ..0.001 => " (p < 0.001)".to_owned(),
@@ -192,8 +192,8 @@ pub fn changes(changes: &SpeedChanges) -> String {
     if changes.undecided() > 0 {
         let _ = writeln!(
             text,
-            "of {} nothing can be said: 'fsure speed --runs 10 --budget 5m' has runs enough, \
-             '--rungs' compares fewer rungs",
+            "{} cannot be compared: 'fsure speed --runs 10 --budget 5m' makes enough runs, and \
+             '--rungs' measures fewer rungs",
             number(changes.undecided() as u64, "rung", "rungs")
         );
     }
@@ -234,7 +234,8 @@ fn of_series(series: &Series) -> String {
     if let Some(eviction) = series.eviction {
         let _ = writeln!(
             text,
-            "      of another file's {} in memory {} were left behind it, and {} of what it read",
+            "      of another file's {} in memory {} were left afterwards, and {} of the file that \
+             it read",
             units::size(eviction.before_bytes),
             units::size(eviction.after_bytes),
             units::size(eviction.left_bytes)

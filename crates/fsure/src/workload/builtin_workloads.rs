@@ -174,7 +174,7 @@ pub const WORKLOADS: &[Workload] = &[
     ),
     catalog(
         "catalog:told",
-        "fsure update, each file as it is told",
+        "fsure update, each file when it is reported",
         Expect::MayLoseUpTo(ABOUT_A_SECOND),
         Acknowledges::Reported,
     ),

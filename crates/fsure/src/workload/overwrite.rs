@@ -65,16 +65,18 @@ fn oldest(block: &[u8], slot: u64) -> LastIntact {
         let number = match Stamp::read(sector) {
             Ok(found) if found.offset != at => {
                 let belongs = found.offset;
-                return Err(format!("what belongs at byte {belongs} stands at byte {at}"));
+                return Err(format!("the data of byte {belongs} are at byte {at}"));
             }
             Ok(found) if found.number > 0 && (found.number - 1) % SLOTS != slot => {
                 let number = found.number;
-                return Err(format!("slot {slot} holds write {number}, which is another's"));
+                return Err(format!(
+                    "slot {slot} holds write {number}, which belongs to another slot"
+                ));
             }
             Ok(found) => found.number,
             Err(Unstamped::Zero) => 0,
             Err(Unstamped::Foreign) => {
-                return Err(format!("slot {slot} holds what nobody wrote, at byte {at}"));
+                return Err(format!("slot {slot} holds data that no write made, at byte {at}"));
             }
         };
         oldest = oldest.min(number);

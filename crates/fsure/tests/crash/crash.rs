@@ -270,7 +270,7 @@ fn nothing_is_left_however_it_is_ended() {
 #[test]
 fn a_wrong_command_line_gets_a_correction() {
     for (args, part) in [
-        (&["--fs", "ext4", "--check", "true"][..], "nothing to run"),
+        (&["--fs", "ext4", "--check", "true"][..], "no program to run"),
         (&["--fs", "ext4", "--", "true"], "--check LINE"),
         (&["--error", "eio"], "add '--fs ext4'"),
         (&["--error", "eio", "--workload", "append:fsync"], "cannot be used with"),

@@ -76,8 +76,8 @@ fn the_text_names_what_is_missing_and_why_file_systems_differ() {
         return support::skip("causes for a person", &run.stderr);
     }
     for part in [
-        "what was missing is an fsync of the folder . (the name",
-        "  2 cuts for want of an fsync of the folder .\n",
+        "the missing sync is an fsync of the folder . (the name",
+        "  2 cuts because of a missing fsync of the folder .\n",
         "see '--fs ext4', or without root\n  '--fs folder-journal'",
     ] {
         assert!(run.stdout.contains(part), "{part}: {run:?}");
@@ -86,7 +86,7 @@ fn the_text_names_what_is_missing_and_why_file_systems_differ() {
     let run = with(CHECK, "folder-journal");
     assert!(run.code == 0 && !run.stdout.contains("missing"), "{run:?}");
     let run = with("exit 1", "folder");
-    assert!(run.stdout.contains("no fsync just before the cut would have helped"), "{run:?}");
+    assert!(run.stdout.contains("no fsync just before the cut would have prevented it"), "{run:?}");
 }
 
 /// On a drive that lies it is the drive that has lost it.
@@ -112,8 +112,8 @@ fn a_check_that_takes_long_is_not_made_again_and_again_for_a_cause() {
     if support::cannot_crash(&run) {
         return support::skip("a check that takes long", &run.stderr);
     }
-    assert!(run.code == 3 && run.stderr.contains("as a check takes 6 s or more"), "{run:?}");
-    assert!(!run.stdout.contains("what was missing"), "{run:?}");
+    assert!(run.code == 3 && run.stderr.contains("because a check takes 6 s or more"), "{run:?}");
+    assert!(!run.stdout.contains("the missing sync"), "{run:?}");
 }
 
 #[test]

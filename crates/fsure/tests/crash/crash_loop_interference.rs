@@ -77,7 +77,7 @@ fn has_warning(run: &Report, words: &str) -> bool {
 fn reported(words: &str, program_and_check: (&str, &str)) -> Option<Report> {
     loop {
         let run = disturbed(words, program_and_check, "2")?;
-        if has_warning(&run, words) || !has_warning(&run, "done once more") {
+        if has_warning(&run, words) || !has_warning(&run, "is repeated") {
             return Some(run);
         }
     }
@@ -112,7 +112,7 @@ fn what_another_process_does_during_a_check_is_no_loss() {
     let device = r#"d=$(awk -v p="$MNT" '$5 == p { print $(NF-1) }' /proc/self/mountinfo)"#;
     let does = "dd if=$d of=$d bs=4096 count=1 conv=notrunc 2>/dev/null; exit 1";
     let check = format!("{device}; if mkdir MARKS/done 2>/dev/null; then {does}; fi; {CHECK}");
-    let words = "a check is done once more: another process wrote to /dev/loop";
+    let words = "a check is repeated: another process wrote to /dev/loop";
     let Some(run) = reported(words, ("true", &check)) else { return };
     assert_eq!(run.code, 0, "{run:?}");
     assert!(cuts(&run.lines).all(|cut| cut["state"] == "survived"), "{run:?}");

@@ -278,7 +278,7 @@ fn a_history_that_cannot_be_kept_is_not_returned() {
     for request in [r#"{"do":"flushes"}"#, r#"{"do":"boundary","n":1,"to":"/nowhere/x"}"#] {
         let reported = serving.ask(request);
         let error = reported["error"].as_str().unwrap_or_else(|| panic!("{reported}"));
-        assert!(error.contains("not remembered any more: No space left"), "{error}");
+        assert!(error.contains("no longer recorded: No space left"), "{error}");
     }
     let left = shell(&format!("df --output=used {shown} | tail -n 1"));
     assert_eq!(serving.done(r#"{"do":"status"}"#)["flushes"], 20);

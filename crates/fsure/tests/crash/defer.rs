@@ -112,7 +112,7 @@ fn memory_is_refused_even_if_it_is_forced() {
         return skip("memory is refused", "no tmpfs");
     }
     let run = forced(Path::new("/dev/shm"), &["true"]);
-    assert!(run.code == 2 && run.stderr.contains("nothing there survives a cut"), "{run:?}");
+    assert!(run.code == 2 && run.stderr.contains("nothing there survives a power cut"), "{run:?}");
 }
 
 #[test]
@@ -256,6 +256,6 @@ fn one_within_another_is_refused() {
         let outer = ["--force-unordered", "--backend", backend, "--"];
         let run = defer(folder.path(), &[&outer[..], &inner].concat());
         assert_eq!((run.code, folder.path().join("ran").exists()), (2, false), "{run:?}");
-        assert!(run.stderr.contains("is run by 'fsure defer' already"), "{run:?}");
+        assert!(run.stderr.contains("already runs under 'fsure defer'"), "{run:?}");
     }
 }

@@ -383,7 +383,7 @@ fn a_process_under_seccomp_can_be_left() {
         running.wait_for("begins");
         let before = bench.disk.flushes();
         signal_supervisor("TERM", program);
-        running.wait_for("still runs: committer (");
+        running.wait_for("still run: committer (");
         bench.disk.wait_for_flush(before + 100);
         signal_supervisor("TERM", program);
         let done = running.wait();

@@ -331,7 +331,7 @@ fn a_writer_on_a_slow_drive_that_ends_without_its_witness_was_not_cut() {
     let check = laboratory.start(&stand, "check", &laboratory.address, &["--run", &run]);
     let (code, lines) = ended(check);
     let why = lines[0]["why"].as_str().unwrap_or_default();
-    assert!(code == 5 && why.contains("came to its end by itself"), "{code}: {lines:?}");
+    assert!(code == 5 && why.contains("the writer ended by itself"), "{code}: {lines:?}");
 }
 
 /// The process that has these arguments, and no more before them than its name.

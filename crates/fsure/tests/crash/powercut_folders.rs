@@ -60,5 +60,5 @@ fn of_another_runs_folder_nothing_is_judged() {
     std::fs::rename(folder, place.disk.join(format!("fsure-powercut-{other}"))).expect("move it");
     let (lines, code) = check(place.home(), &place.disk, &address, &[]);
     let why = summary(&lines)["why"].as_str().expect("words");
-    assert!(code == 5 && why.contains(&format!("check '--run {other}'")), "{lines:?}");
+    assert!(code == 5 && why.contains(&format!("add '--run {other}'")), "{lines:?}");
 }

@@ -157,9 +157,9 @@ fn a_slot_counts_by_its_oldest_sector() {
     fs::write(&slots, &whole[..200 * BLOCK]).unwrap();
     assert_eq!(last(name, &folder), Ok(200));
     for (change, words) in [
-        ((|data| data[9 * BLOCK + 700] ^= 1) as fn(&mut Vec<u8>), "what nobody wrote"),
-        (|data| data.copy_within(0..BLOCK, BLOCK), "belongs at byte 0"),
-        (|data| data[BLOCK..][..512].fill(7), "what nobody wrote, at byte 4096"),
+        ((|data| data[9 * BLOCK + 700] ^= 1) as fn(&mut Vec<u8>), "data that no write made"),
+        (|data| data.copy_within(0..BLOCK, BLOCK), "data of byte 0"),
+        (|data| data[BLOCK..][..512].fill(7), "data that no write made, at byte 4096"),
     ] {
         fs::write(&slots, &whole).unwrap();
         edit(&slots, change);

@@ -183,7 +183,7 @@ fn an_unwritable_attribute_is_reported() {
         immutable("-i").expect("run chattr");
         // Making it immutable moved its change time, so it was read.
         assert_eq!((report.code, carriers(&report)["refused"]), (5, 1), "{report:?}");
-        assert!(report.stderr.contains("a: what travels with it"), "{}", report.stderr);
+        assert!(report.stderr.contains("a: its sidecar"), "{}", report.stderr);
         assert_eq!(recorded.update().code, 0);
     }
     // A file system that has no attributes and cannot be written.

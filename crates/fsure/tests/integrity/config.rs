@@ -20,8 +20,12 @@ fn a_mistake_is_named_with_its_file_and_line_and_nothing_is_done() {
     sample.tree.write("new", "new");
     for (root, user, why) in [
         ("exclud = []", "", ".fsure/config.toml:1: there is no key 'exclud'; the nearest is"),
-        ("exclude = []\nrate = '1B/s'\n", "", ".fsure/config.toml:2: 'rate' is for your own"),
-        ("signed_by = 'none'\n", "", "'signed_by' is for your own"),
+        (
+            "exclude = []\nrate = '1B/s'\n",
+            "",
+            ".fsure/config.toml:2: 'rate' is allowed only in your own",
+        ),
+        ("signed_by = 'none'\n", "", "'signed_by' is allowed only in your own"),
         ("", "\ntreads = 4\n", "home/config/fsure/config.toml:2: there is no key 'treads'"),
         ("", "threads = 0\n", "threads has to be a number from 1 to"),
         ("", "exclude = ['[']\n", "in your config.toml"),

@@ -105,8 +105,8 @@ fn a_bad_attribute_is_reported_and_no_link_is_followed() {
     let report = import(&tree);
     assert_eq!((report.code, &report.summary()["recorded"]), (6, &1.into()), "{report:?}");
     for reason in [
-        "a: in its attributes: no sha256 digest of 64 hexadecimal digits",
-        "c: in its attributes: its date makes no sense",
+        "a: in its attributes: not a sha256 digest of 64 hexadecimal digits",
+        "c: in its attributes: its date is not valid",
     ] {
         assert!(report.stderr.contains(reason), "{}", report.stderr);
     }

@@ -83,10 +83,10 @@ fn copies_are_reported_and_links_and_empty_files_are_not_copies() {
     let links = reported(&report).into_iter().filter(|(.., is_link)| *is_link).count();
     assert_eq!(links, 2, "{report:?}");
     let text = recorded.text("dupes", &[""; 0]).stdout;
-    assert_eq!(text.matches("(another name of the one above)").count(), 2, "{text}");
+    assert_eq!(text.matches("(hard link to the file above)").count(), 2, "{text}");
     assert!(text.contains("3.0 MiB each, "), "{text}");
     assert!(
-        text.contains("5 files of equal content in 2 groups; 3.0 MiB would be saved"),
+        text.contains("5 files with the same content in 2 groups; one of each would save 3.0 MiB"),
         "{text}"
     );
 }
@@ -126,7 +126,7 @@ fn what_is_not_as_recorded_is_read_first_and_nothing_is_recorded() {
         assert_eq!(counts(&report)[4], read, "{number}: {report:?}");
         assert!(recorded.catalog_bytes() == before, "{number}: it wrote");
         let text = recorded.text("dupes", &[""; 0]).stdout;
-        let is_reported = text.contains("Read for it: 1 file without a current record");
+        let is_reported = text.contains("Read for this: 1 file without a current record");
         assert_eq!(is_reported, read == 1, "{number}: {text}");
     }
 }

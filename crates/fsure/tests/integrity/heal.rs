@@ -272,7 +272,7 @@ fn a_replica_that_is_the_tree_is_none() {
     for from in &same {
         let report = usage("", from);
         assert_eq!(report.code, 2, "{}: {report:?}", from.display());
-        assert!(report.stderr.contains("no copy of it"), "{report:?}");
+        assert!(report.stderr.contains("not a copy of it"), "{report:?}");
     }
     drop(mounted);
     for (from, why) in [("copy0/dir/g", "is a file"), ("none", "cannot open")] {

@@ -407,9 +407,9 @@ fn a_journal_is_carried_out_unless_another_process_wrote_meanwhile() {
         let report = recorded.update();
         assert_eq!(report.code, 5, "{report:?}");
         assert!(report.stderr.contains("'fsure heal ") && report.stderr.contains(" --yes'"));
-        assert!(recorded.verify().stderr.contains("a heal was cut off"));
+        assert!(recorded.verify().stderr.contains("an earlier heal was interrupted"));
         let report = recorded.run("heal", &[""; 0]);
-        assert!(report.stderr.contains("a heal was cut off"), "{report:?}");
+        assert!(report.stderr.contains("an earlier heal was interrupted"), "{report:?}");
         assert!(tree.read("f") == old, "a dry run writes nothing");
         let report = recorded.run("heal", &["--yes"]);
         assert!(!place.exists(), "{report:?}");

@@ -175,7 +175,7 @@ fn a_journal_whose_file_was_renamed_is_carried_out() {
     journal.extend(*blake3::hash(&journal).as_bytes());
     std::fs::write(set.journal(), &journal).unwrap();
     let report = set.heal(&DO);
-    assert!(report.stderr.contains("n: a heal that was cut off is finished"), "{report:?}");
+    assert!(report.stderr.contains("n: an interrupted heal is now finished"), "{report:?}");
     assert!(set.tree.read("n") == content(SIZE, 1));
 }
 
@@ -241,7 +241,7 @@ fn a_write_during_the_proof_is_kept() {
         let outcome = heal(&place, &options, &editor).unwrap();
         let reported = editor.reported.lock().unwrap();
         let reason = reported[0].reason.as_deref().unwrap_or_default();
-        assert!(reason.contains("while it was healed"), "at {at}: {reported:?}");
+        assert!(reason.contains("while it was being healed"), "at {at}: {reported:?}");
         assert_eq!(outcome.exit_code(), ExitCode::Damage, "at {at}");
         let now = set.tree.read("f");
         assert_eq!(&now[at as usize..at as usize + 7], b"an edit", "at {at}");

@@ -275,7 +275,7 @@ fn of_a_file_that_is_healed_in_place_the_journal_is_kept() {
     longer.push(0);
     set.tree.write("dir/f", &longer);
     set.tree.set_mtime("dir/f", date);
-    assert_left_alone(&inside.run("heal", &from), "dir/f", "its end is kept nowhere");
+    assert_left_alone(&inside.run("heal", &from), "dir/f", "would lose its end");
     assert!(set.tree.read("dir/f") == longer);
 }
 

@@ -72,7 +72,7 @@ fn a_folder_moved_alone_is_judged_by_what_it_carries() {
         (0, vec![], 3),
         "{report:?}"
     );
-    assert!(report.stderr.contains("there is no record here"), "{}", report.stderr);
+    assert!(report.stderr.contains("no catalog is here"), "{}", report.stderr);
     assert_eq!(carriers(&report), counts(&[("used", 3)]).into_iter().collect());
     assert!(!alone.root.join(".fsure").exists(), "verify writes nothing");
     elsewhere.flip("sub/b", 1_500_000);
@@ -161,7 +161,7 @@ fn a_conflict_is_reported_and_left_until_the_user_decides() {
         let report = recorded.run(command, &PLAIN);
         assert_eq!((report.code, seen(&report).2), (6, counts(&[("conflicts", 1)])), "{report:?}");
         assert!(
-            report.stderr.contains("sub/b: what travels with it gives another content"),
+            report.stderr.contains("sub/b: its sidecar and the record give different content"),
             "{}",
             report.stderr
         );

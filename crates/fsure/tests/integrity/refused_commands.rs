@@ -128,7 +128,7 @@ fn a_refused_command_leaves_nothing() {
         ("fsure scrub photos/gone", "does not exist", 5),
         ("fsure update photos --exclude '[' --accept gone", "below none of the roots", 2),
         ("fsure recover photos --from gone.backup", "", 0),
-        ("fsure recover . --catalog gone.db", "nothing of it proves itself", 6),
+        ("fsure recover . --catalog gone.db", "no row of it can be proved sound", 6),
         ("fsure import gone.sha256 --root photos", "gone.sha256", 5),
         ("fsure verify . --catalog gone.db", "no record of", 5),
     ];

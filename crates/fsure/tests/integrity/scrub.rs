@@ -68,7 +68,7 @@ fn a_budget_is_kept_and_the_remainder_is_reported() {
     }
     let text = recorded.text("scrub", &["--budget", "1MiB"]);
     let sentence = "1 of 4 files due is as recorded; 3 files (3.0 MiB) left for the next run. \
-                    What is not recorded was not looked for.";
+                    A scrub does not look for new files.";
     assert!(text.stdout.contains(sentence), "{}", text.stdout);
 }
 
@@ -443,7 +443,7 @@ fn a_renamed_folder_is_no_disk_that_is_gone() {
     let report = scrub(&recorded, &[]);
     assert_eq!((report.count("missing"), report.code), (20, 1), "{report:?}");
     let text = recorded.text("scrub", &["--all"]).stdout;
-    assert!(text.contains("may have another name now"), "{text}");
+    assert!(text.contains("might have been renamed"), "{text}");
     std::fs::remove_dir_all(tree.path("new")).expect("remove");
     let report = scrub(&recorded, &[]);
     assert_eq!(report.code, 5, "{report:?}");

@@ -32,7 +32,7 @@ fn a_rollback_is_detected_here_and_shown_elsewhere() {
     let on_purpose = ["--signed-by", "@mine.pub", "--at-least", "2"];
     assert_clean(&sample.run("verify", &on_purpose), "an old copy on purpose");
     // Elsewhere fsure does not know, unless the user names it.
-    assert_refused(&sample.verify_elsewhere(&["--at-least", "4"]), "4 was asked for", "");
+    assert_refused(&sample.verify_elsewhere(&["--at-least", "4"]), "at least 4 was requested", "");
     assert_refused(&sample.verify_elsewhere(&["--head", &head]), "not the one", "");
     assert_clean(&sample.verify_elsewhere(&["--head", &old_head]), "the one that was meant");
     assert_clean(&sample.verify_elsewhere(&[]), "first contact");

@@ -8,6 +8,8 @@ mod json_schema_files;
 mod json_schema_memory;
 mod json_schema_storage;
 mod licences;
+mod message_literals;
+mod messages;
 mod readme;
 mod report_page;
 mod structure;

@@ -256,7 +256,7 @@ fn only_a_page_is_replaced_and_only_results_are_read() {
     assert_eq!(std::fs::read(&other).unwrap(), b"mine");
     let results = [other.to_string_lossy().into_owned()];
     let run = report(&results, &page);
-    assert!(run.code == 5 && run.stderr.contains("is no result"), "{}", run.stderr);
+    assert!(run.code == 5 && run.stderr.contains("is not a result"), "{}", run.stderr);
     assert_eq!(report(&["/nonexistent".to_owned()], &page).code, 5);
 }
 

@@ -322,7 +322,7 @@ fn a_wish_to_stop_is_obeyed_and_leaves_nothing() {
         assert!(!lines.iter().any(|line| matches!(line, ResultLine::Verdict(_))), "{step}");
         let last = lines.last().expect("lines");
         assert!(matches!(last, ResultLine::Summary(it) if it.exit_code == 130 && it.measured > 0));
-        assert!(text(&lines).contains("did not come to its end"), "{step}");
+        assert!(text(&lines).contains("The run did not end"), "{step}");
     }
     let left: Vec<PathBuf> = std::fs::read_dir(folder.path())
         .expect("list")

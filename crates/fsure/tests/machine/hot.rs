@@ -283,7 +283,7 @@ fn without_kernel_type_information_notifications_are_used() {
         return skip(test, &words);
     }
     assert_eq!(code, Some(5), "{words}");
-    for part in ["the kernel does not tell its types", "'--source fanotify'"] {
+    for part in ["the kernel does not describe its types", "'--source fanotify'"] {
         assert!(words.contains(part), "{part}: {words}");
     }
     let (code, lines, _) = hidden(&["--for", "100ms", "--json", text(&path)]);
@@ -291,7 +291,7 @@ fn without_kernel_type_information_notifications_are_used() {
     let summary: Value = serde_json::from_str(lines.lines().last().expect("a line")).expect("JSON");
     assert_eq!(summary["source"], "fanotify");
     let why = summary["fell_back"].as_str().expect("words");
-    assert!(why.starts_with("the kernel does not tell its types"), "{why}");
+    assert!(why.starts_with("the kernel does not describe its types"), "{why}");
 }
 
 #[test]

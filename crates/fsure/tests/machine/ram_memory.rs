@@ -55,7 +55,10 @@ fn without_memory_the_one_that_does_least_goes_first_and_all_are_whole() {
                 "{run:?}"
             );
             let run = ram(&["status"], &idle);
-            assert!(run.code == 2 && run.stderr.contains("told last: out of RAM"), "{run:?}");
+            assert!(
+                run.code == 2 && run.stderr.contains("its last message: out of RAM"),
+                "{run:?}"
+            );
             sh("umount /proc/meminfo");
             bind(&idle);
             assert_eq!(ram(&["unbind"], &idle).code, 0);

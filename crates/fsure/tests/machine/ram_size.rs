@@ -116,7 +116,7 @@ fn a_size_that_was_stated_is_kept() {
         let folder = bound(disk, "32M");
         assert_eq!(limit_mib(&folder), 32);
         assert_eq!(fill(&folder.join("much"), 40), Err(ErrorKind::StorageFull));
-        let full = "32.0 MiB of 32.0 MiB are taken, and that size was stated";
+        let full = "32.0 MiB of 32.0 MiB are taken, and that size was given";
         support::ram_machine::wait_while(|| !ram(&["status"], &folder).stdout.contains(full));
         assert_eq!(limit_mib(&folder), 32);
     });

@@ -128,7 +128,7 @@ fn no_more_than_a_quarter_of_the_free_space_is_used() {
 
     let (_, report) = measure(image.root(), "pv", &["--pv"]);
     let left = report.lines.iter().find(|line| line["type"] == "not-run").expect("not run");
-    assert!(left["why"].as_str().expect("why").contains("has to fit a quarter"), "{left}");
+    assert!(left["why"].as_str().expect("why").contains("must fit into a quarter"), "{left}");
 
     let space = fsure_os::machine::free_bytes(image.root()).expect("free space");
     let filler = std::fs::File::create(image.root().join("filler")).expect("create");

@@ -119,7 +119,7 @@ fn few_runs_decide_nothing_and_another_machine_is_reported_first() {
     let run = compare(&before, &after, false);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.stdout.starts_with("not alike: machine: here before, there after\n"), "{run:?}");
-    assert!(run.stdout.contains("too few runs to tell"), "{run:?}");
+    assert!(run.stdout.contains("too few runs to compare"), "{run:?}");
     assert!(run.stdout.contains("'fsure speed --runs 10"), "{run:?}");
 }
 
@@ -138,7 +138,7 @@ fn nothing_in_common_is_no_proof_of_sameness() {
     let run = compare(&before, &after, false);
     assert_eq!(run.code, 5, "{run:?}");
     assert!(run.stdout.contains("not alike: memory: not known before, 1.0 GiB after"), "{run:?}");
-    assert!(run.stdout.contains("not alike: rungs: not said before, bind after"), "{run:?}");
+    assert!(run.stdout.contains("not alike: rungs: not recorded before, bind after"), "{run:?}");
 }
 
 #[test]

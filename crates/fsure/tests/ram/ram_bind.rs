@@ -83,7 +83,7 @@ fn what_would_lose_something_is_refused() {
         }
         for (does, undoes, words) in [
             ("mount -t tmpfs test below", "umount below", "something else is mounted"),
-            ("ln below/1 ../outside", "rm ../outside", "names outside"),
+            ("ln below/1 ../outside", "rm ../outside", "hard links outside"),
             ("chattr +i below/1", "chattr -i below/1", "immutable"),
             ("ln -s / .fsure-ram", "rm .fsure-ram", ".fsure-ram"),
         ] {
@@ -95,9 +95,9 @@ fn what_would_lose_something_is_refused() {
         assert!(plan.code == 0 && plan.stdout.contains("Nothing was done"), "{plan:?}");
         assert!(!is_bound(&folder));
         bind(&folder);
-        refused(&folder, "in RAM already");
-        refused(&folder.join("below"), "in RAM already");
-        refused(&disk.0, "in RAM already");
+        refused(&folder, "already in RAM");
+        refused(&folder.join("below"), "already in RAM");
+        refused(&disk.0, "already in RAM");
         unbind(&folder);
     });
 }
@@ -176,7 +176,7 @@ fn a_process_in_the_way_of_the_end_is_named() {
         let output = container.stdout.as_mut().expect("its output");
         std::io::Read::read_exact(output, &mut word).expect("a word");
         let run = ram(&["unbind"], &folder);
-        assert!(run.code == 1 && run.stdout.contains("still sees the RAM side"), "{run:?}");
+        assert!(run.code == 1 && run.stdout.contains("still sees the old RAM side"), "{run:?}");
         assert!(!is_bound(&folder));
         drop(container.stdin.take());
         container.wait().expect("wait");
@@ -320,7 +320,7 @@ fn what_is_not_to_be_seen_from_here_is_not_given_up() {
                 let away = away.output().expect("unshare");
                 let stderr = String::from_utf8_lossy(&away.stderr);
                 assert!(
-                    away.status.code() == Some(2) && stderr.contains("among the mounts"),
+                    away.status.code() == Some(2) && stderr.contains("in the mount namespace"),
                     "{stderr}"
                 );
             }

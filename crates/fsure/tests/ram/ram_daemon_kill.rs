@@ -143,7 +143,7 @@ impl<'a> Killed<'a> {
         }
         let run = ram(&["bind", "--max-loss", "300ms"], &self.folder);
         // A keeper that a worker has started meanwhile is there already.
-        let is_there = run.code == 2 && run.stderr.contains("in RAM already");
+        let is_there = run.code == 2 && run.stderr.contains("already in RAM");
         assert!(run.code == 0 || is_there, "{run:?}");
         assert!(is_bound(&self.folder), "{run:?}");
     }

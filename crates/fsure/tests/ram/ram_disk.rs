@@ -67,7 +67,7 @@ fn one_is_made_listed_and_destroyed() {
         $F --json ram disk list | grep -q '"name":"place".*"bytes":8388608,"used":1003520'
         # Files go only with a word; who uses it is named; what is not ours is not touched.
         no $F ram disk destroy "$D" 2> said
-        grep -q "980.0 KiB in it, which is in no other place" said
+        grep -q "holds 980.0 KiB that exist nowhere else" said
         works_in "$D"
         no $F ram disk destroy "$D" --discard 2> said
         grep -q "is in use: process $sleeper (sleep) works in" said
@@ -75,7 +75,7 @@ fn one_is_made_listed_and_destroyed() {
         $F ram disk destroy place --discard
         no grep -q " $D " /proc/self/mountinfo
         no $F ram disk destroy "$D" 2> said
-        grep -q "no RAM disk of ours" said
+        grep -q "not a RAM disk that fsure made" said
         mount -t tmpfs tmpfs "$D"
         no $F ram disk destroy "$D" 2> said
         no $F ram disk create "$D" --size 8M 2> said
@@ -94,12 +94,12 @@ fn a_named_one_has_a_folder_of_its_own() {
         # Ours is no name that begins in some way.
         echo x > /run/fsure/disk/$name/.fsure-disk-notes
         no $F ram disk destroy $name 2> said
-        grep -q "in it, which is in no other place" said
+        grep -q "that exist nowhere else" said
         rm /run/fsure/disk/$name/.fsure-disk-notes
         # It can be written to as before.
         echo x > /run/fsure/disk/$name/file
         no $F ram disk create $name --size 1M 2> said
-        grep -q "there is a RAM disk $name already" said
+        grep -q "a RAM disk $name exists already" said
         rm /run/fsure/disk/$name/file
         $F ram disk destroy $name
         no test -e /run/fsure/disk/$name
@@ -121,9 +121,9 @@ fn what_cannot_be_is_refused_with_the_remedy() {
         "what_cannot_be_is_refused",
         r#"
         refused() { words=$1; shift; no $F ram disk create "$@" 2> said; grep -q "$words" said; }
-        refused "of memory are available" "$D" --size 1000T
-        refused "64K is the least" "$D" --size 1K
-        refused "is no folder" "$D/none" --size 1M
+        refused "more than the available memory" "$D" --size 1000T
+        refused "the minimum is 64K" "$D" --size 1K
+        refused "is not a folder" "$D/none" --size 1M
         works_in "$D"
         refused "is in use: process $sleeper (sleep) works in" "$D" --size 1M
         end_it

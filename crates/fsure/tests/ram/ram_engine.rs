@@ -144,7 +144,7 @@ fn nothing_of_fsure_is_left_when_it_ends() {
     let (ram, disk) = (both.ram(), both.disk());
     let go_on = &mut |_: &_, _| ControlFlow::Continue(());
     let second = Engine::fill(&disk, &ram, go_on).err().expect("refused");
-    assert!(second.to_string().contains("in RAM already"), "{second}");
+    assert!(second.to_string().contains("already in RAM"), "{second}");
     assert_eq!(both.engine.take().unwrap().close().unwrap(), None);
     assert!(!disk.join(OWN).exists());
     assert_eq!(view(&disk), view(&ram));

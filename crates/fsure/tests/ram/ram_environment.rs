@@ -102,7 +102,7 @@ fn a_file_that_the_kernel_writes_to_is_not_covered() {
         let node = String::from_utf8(output.stdout).expect("text");
         let run = ram(&["bind"], &folder);
         sh(&format!("losetup -d {} && umount {}", node.trim(), other.display()));
-        assert!(run.code == 2 && run.stderr.contains("disks or swap"), "{run:?}");
+        assert!(run.code == 2 && run.stderr.contains("loop devices or swap"), "{run:?}");
         let swap = folder.join("a swap");
         sh(&format!("dd status=none if=/dev/zero of='{0}' bs=1M count=2", swap.display()));
         sh(&format!("chmod 600 '{0}' && mkswap -q '{0}'", swap.display()));
@@ -110,7 +110,7 @@ fn a_file_that_the_kernel_writes_to_is_not_covered() {
         if on.status.success() {
             let run = ram(&["bind"], &folder);
             sh(&format!("swapoff '{}'", swap.display()));
-            assert!(run.code == 2 && run.stderr.contains("disks or swap"), "swap: {run:?}");
+            assert!(run.code == 2 && run.stderr.contains("loop devices or swap"), "swap: {run:?}");
         } else {
             skip("a_file_that_the_kernel_writes_to_is_not_covered", "this kernel has no swap");
         }
@@ -298,7 +298,7 @@ fn what_the_disk_cannot_have_is_in_no_other_s_way() {
         assert_eq!(fs::read(there.join("new/file")).expect("read"), b"1");
         assert_eq!(fs::read(there.join("below/1")).expect("read"), [1; 5000]);
         let run = ram(&["unbind"], &folder);
-        assert!(run.code == 2 && run.stderr.contains("to the disk whole"), "{run:?}");
+        assert!(run.code == 2 && run.stderr.contains("to the disk in full"), "{run:?}");
         for name in ["huge", "link"] {
             fs::remove_file(folder.join(name)).expect("remove");
         }

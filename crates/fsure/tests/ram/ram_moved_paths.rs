@@ -36,11 +36,11 @@ fn a_folder_that_is_moved_is_kept_where_it_is_by_then() {
                 until(&new, |code, state| code == 0 && state["generation"].as_u64() > Some(0));
             assert_eq!(state["path"].as_str(), new.to_str());
             let run = ram(&["unbind"], &old);
-            assert!(run.code == 2 && run.stderr.contains("shows what is, and where"), "{run:?}");
+            assert!(run.code == 2 && run.stderr.contains("shows which folders"), "{run:?}");
             // What comes in its place has the same name in the registry.
             fs::create_dir_all(&old).expect("make");
             let run = ram(&["bind"], &old);
-            assert!(run.code == 2 && run.stderr.contains("by now"), "{run:?}");
+            assert!(run.code == 2 && run.stderr.contains("its path is now"), "{run:?}");
             fs::remove_dir(&old).and_then(|()| fs::remove_dir(&one)).expect("remove");
             // Moved while no process keeps it.
             kill_daemons();
@@ -116,12 +116,12 @@ fn a_daemon_that_cannot_take_over_is_not_reported_as_its_keeper() {
             sh(&format!("chmod 777 {}", own.display()));
             kill(&[process("worker", 0)]);
             let run = ram(&["recover"], &folder);
-            assert!(run.code == 5 && run.stderr.contains("not of fsure's making"), "{run:?}");
+            assert!(run.code == 5 && run.stderr.contains("not made by fsure"), "{run:?}");
             let (code, state) = status(&folder);
-            assert!(code == 1 && state.to_string().contains("not of fsure's making"), "{state}");
+            assert!(code == 1 && state.to_string().contains("not made by fsure"), "{state}");
             sh(&format!("chmod 700 {}", own.display()));
             let run = ram(&["recover"], &folder);
-            assert!(run.code == 0 && run.stdout.contains("nothing is to be done"), "{run:?}");
+            assert!(run.code == 0 && run.stdout.contains("nothing needs to be done"), "{run:?}");
             unbind(&folder);
         },
     );
@@ -146,7 +146,7 @@ fn a_folder_whose_disk_is_not_there_yet_is_not_forgotten() {
             assert_eq!(fsure(&["ram", "recover"]).code, 5, "it is left for the next time");
             sh(&format!("mount -o loop {} {path}", image.display()));
             let run = fsure(&["ram", "recover"]);
-            assert!(run.code == 0 && run.stdout.contains("nothing was under way"), "{run:?}");
+            assert!(run.code == 0 && run.stdout.contains("no generation was under way"), "{run:?}");
             assert_eq!(fsure(&["ram", "recover"]).stdout, "");
         },
     );

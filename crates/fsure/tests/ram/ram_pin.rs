@@ -64,7 +64,7 @@ fn what_is_pinned_stays_until_it_is_unpinned() {
     assert_eq!(kept(&file), 10);
     let again = ram("pin", folder.path());
     assert_eq!(again.code, 2);
-    assert!(again.stderr.contains("is pinned already"), "{}", again.stderr);
+    assert!(again.stderr.contains("is already pinned"), "{}", again.stderr);
     let new = folder.path().join("below/new");
     fs::create_dir(new.parent().unwrap()).unwrap();
     fs::write(&new, vec![b'x'; 3 * 4096]).unwrap();
@@ -229,7 +229,7 @@ fn another_folder_of_that_path_can_be_pinned() {
     until("it holds what has another path", || holder(&folder).is_none());
     let again = ram("pin", &folder);
     reported(&again);
-    assert!(again.stderr.contains("is not the folder of that path"), "{}", again.stderr);
+    assert!(again.stderr.contains("now leads to another folder"), "{}", again.stderr);
 }
 
 #[test]
@@ -240,6 +240,6 @@ fn what_is_no_folder_is_refused() {
     for wrong in [file, folder.path().join("none")] {
         let run = ram("pin", &wrong);
         assert_eq!(run.code, 2, "{}", run.stderr);
-        assert!(run.stderr.contains("is no folder"), "{}", run.stderr);
+        assert!(run.stderr.contains("is not a folder"), "{}", run.stderr);
     }
 }

@@ -102,7 +102,7 @@ pub fn ram(arguments: &[&str], folder: &Path) -> Run {
 /// Binds a folder.
 pub fn bind(folder: &Path) {
     let run = ram(&["bind", "--max-loss", "300ms"], folder);
-    assert!(run.code == 0 && run.stdout.contains("does NOT hold"), "{run:?}");
+    assert!(run.code == 0 && run.stdout.contains("is NOT durable"), "{run:?}");
 }
 
 /// Unbinds a folder: nothing of it is left.

@@ -48,7 +48,7 @@ pub fn users(test: &str) -> Vec<User> {
             output => output.unwrap(),
         };
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        let is_able = !words.contains("name spaces") && !words.contains("in memory already");
+        let is_able = !words.contains("namespaces") && !words.contains("already in memory");
         if !is_able {
             skip(test, &format!("{user:?}: {words}"));
         }

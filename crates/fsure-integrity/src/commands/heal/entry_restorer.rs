@@ -33,7 +33,7 @@ pub(super) struct RestoredEntry {
 /// Refuses a link whose target is not recorded.
 pub(super) fn require_target(entry: &Entry) -> HealAttempt<()> {
     if entry.kind == EntryKind::Link && entry.target.is_none() {
-        return Err(HealFailure::Unhealed("where it points is not recorded".to_owned()));
+        return Err(HealFailure::Unhealed("the target of the link is not recorded".to_owned()));
     }
     Ok(())
 }
@@ -56,13 +56,13 @@ impl EntryRestorer {
         match entry.target.as_deref().filter(|_| entry.kind == EntryKind::Link) {
             Some(target) => {
                 make_link(&self.root, path.as_bytes(), target, entry.exact_mtime_ns())
-                    .or_unhealed("make it")?;
+                    .or_unhealed("create it")?;
             }
             // With the folders above a file that came before it in order.
             None if self.is_folder(path) => {}
             None => reason = self.make_folder(catalog, path)?,
         }
-        let stat = self.root.stat(path.as_bytes()).or_unhealed("look at it")?;
+        let stat = self.root.stat(path.as_bytes()).or_unhealed("examine it")?;
         Ok(RestoredEntry { stat, reason })
     }
 
@@ -97,16 +97,17 @@ impl EntryRestorer {
         });
         let made = make_folder(&self.root, path.as_bytes(), model.as_ref());
         let resembles = made.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => io::Error::other("something else has its name"),
+            io::ErrorKind::AlreadyExists => io::Error::other("another entry has its name"),
             _ => error,
         });
-        let resembles = resembles.or_unhealed("make the folder")?;
+        let resembles = resembles.or_unhealed("create the folder")?;
         if let Some(StoredRow::Sound(row)) = catalog.get(path)?
             && let Some(mtime_ns) = row.record.entry.exact_mtime_ns()
         {
             self.made_folders.push((path.clone(), mtime_ns));
         }
-        let reported = "its owner, permissions or attributes are not all those of a copy";
+        let reported =
+            "not all of its owner, permissions and attributes could be taken from a copy";
         Ok((resembles == AttributesCopied::InPart).then(|| reported.to_owned()))
     }
 

@@ -36,7 +36,7 @@ impl HealRecorder {
         proved: &Stat,
         hashed_ns: i64,
     ) -> HealAttempt<()> {
-        let stat = self.root.stat(path.as_bytes()).or_unhealed("look at what was healed")?;
+        let stat = self.root.stat(path.as_bytes()).or_unhealed("examine what was healed")?;
         let looks = |stat: &Stat| (stat.inode, stat.size, stat.mtime_ns);
         if looks(&stat) != looks(proved) {
             // Healed, but changed by another process since: the next run reports what
@@ -61,7 +61,7 @@ impl HealRecorder {
         let record = Record { entry, hashed_ns, verified_s, gone_s: None, ..was.clone() };
         catalog.put_same_content(row, record)?;
         catalog.findings_mut().forget(path)?;
-        // Where dates are coarser than the recorded ones, what was healed has
+        // If dates are coarser than the recorded ones, a healed file has
         // another one, and the record claims something new.
         let (number, changes) = (&mut self.generation, Changes::default());
         Ok(catalog.history_mut().note_changes(number, verified_s, HEAL, changes)?)

@@ -32,7 +32,7 @@ impl HealTask<'_> {
             return Ok(());
         }
         Err(HealFailure::Unhealed(format!(
-            "the copy cannot be had any more ({})",
+            "the copy can no longer be read ({})",
             troubles.summary()
         )))
     }
@@ -51,7 +51,7 @@ impl HealTask<'_> {
             }
         }
         let reported = troubles.summary();
-        Err(HealFailure::Unhealed(format!("block {block} cannot be had any more ({reported})")))
+        Err(HealFailure::Unhealed(format!("block {block} can no longer be read ({reported})")))
     }
 }
 

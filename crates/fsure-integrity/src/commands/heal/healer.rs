@@ -86,7 +86,8 @@ impl<'a> Healer<'a> {
     pub(super) fn clear_up(&mut self, catalog: &mut Catalog) -> Result<()> {
         if !self.options.does {
             if resume::is_any(self.place, catalog)? {
-                self.monitor.warn("a heal was cut off; with '--yes' its rest is cleared up first");
+                self.monitor
+                    .warn("an earlier heal was interrupted; with '--yes' it is finished first");
             }
             return Ok(());
         }
@@ -106,11 +107,11 @@ impl<'a> Healer<'a> {
         );
         match finished {
             Ok(path) => {
-                self.monitor.warn(&format!("{path}: a heal that was cut off is finished"));
+                self.monitor.warn(&format!("{path}: an interrupted heal is now finished"));
                 Ok(())
             }
             Err(HealFailure::Unhealed(why)) => {
-                self.monitor.warn(&format!("a heal that was cut off: {why}"));
+                self.monitor.warn(&format!("an interrupted heal: {why}"));
                 Ok(())
             }
             Err(HealFailure::Stopped(code)) => Err(Error::Interrupted(code)),
@@ -189,7 +190,7 @@ impl<'a> Healer<'a> {
         }
         let damaged = match finding.verdict {
             Verdict::Missing => None,
-            _ => Some(self.opener.root().stat(finding.path.as_bytes()).or_unhealed("look at it")?),
+            _ => Some(self.opener.root().stat(finding.path.as_bytes()).or_unhealed("examine it")?),
         };
         if let Some(stat) = &damaged {
             if self.was_patched(stat, &finding.path, &recorded)? {
@@ -248,7 +249,8 @@ impl<'a> Healer<'a> {
         let names = stat.links as usize - self.replaced.kept_as(&finding.path, stat).len();
         if names > 1 && !self.options.in_place {
             return Err(HealFailure::Unhealed(format!(
-                "it has {names} names, which a new file would split: '--in-place' writes into it"
+                "it has {names} hard links, which a new file would break: '--in-place' writes into \
+                 the file itself"
             )));
         }
         if must_keep_original(finding, self.options) && !self.options.in_place {
@@ -256,7 +258,8 @@ impl<'a> Healer<'a> {
         }
         if self.options.in_place && stat.mtime_ns.abs() == DATE_NS_MAX {
             return Err(HealFailure::Unhealed(
-                "its date is beyond what '--in-place' can put back: a copy in its place keeps it"
+                "'--in-place' cannot restore a date that far off: without '--in-place' a new file \
+                 gets it"
                     .to_owned(),
             ));
         }

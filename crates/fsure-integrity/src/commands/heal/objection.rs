@@ -16,27 +16,27 @@ pub(super) fn objection(
     let why = match finding.verdict {
         _ if !is_beneath(&finding.path) => "its name leads out of the root",
         _ if would_lose_an_edit(finding, options) => {
-            "it may be an edit, and is replaced only if what is there is kept: not with \
+            "it may be an edit, so fsure replaces it only if it keeps what is there: not with \
              '--no-keep'"
         }
         Verdict::DamagedCopy if options.in_place && is_longer(finding) => {
-            "it is longer than recorded, and in place its end is kept nowhere: without \
-             '--in-place' all of it is kept"
+            "it is longer than recorded, and '--in-place' would lose its end: without '--in-place' \
+             all of it is kept"
         }
         _ if options.in_place && must_keep_original(finding, options) && is_longer(finding) => {
-            "it is longer than recorded, and in place its end is kept nowhere: '--no-keep' \
-             cuts it off"
+            "it is longer than recorded, and '--in-place' would lose its end: '--no-keep' allows \
+             that"
         }
         Verdict::Flaky => "its content is as recorded: check medium, cable and memory",
         _ if finding.kind != EntryKind::File && !is_missing => {
-            "only what is missing is made anew, if it is no file"
+            "folders and links are only made again if they are missing"
         }
         _ if is_missing => return None,
-        _ if finding.found.is_none() => "it cannot even be looked at",
+        _ if finding.found.is_none() => "its size and dates cannot be read",
         // Kept, or refused above.
         Verdict::DamagedCopy => return None,
         _ if !has_its_date(finding, catalog) => {
-            "its date is not the recorded one: it may hold an edit that cannot be seen"
+            "its date is not the recorded one: it may hold an edit that fsure cannot detect"
         }
         _ => return None,
     };

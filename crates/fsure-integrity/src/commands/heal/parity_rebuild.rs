@@ -185,7 +185,7 @@ impl Rebuilder {
         let mut groups = self.groups.borrow_mut();
         let holds = |piece: &Piece| (piece.offset..piece.offset + piece.length).contains(&offset);
         let mut pieces: Vec<_> = self.pieces.iter().filter(|(_, piece)| holds(piece)).collect();
-        // What is at hand first.
+        // Groups that are rebuilt already come first.
         pieces.sort_by_key(|(group, _)| !groups.is_rebuilt(group));
         let mut why = "the group cannot be read".to_owned();
         for (group, piece) in pieces {
@@ -199,7 +199,7 @@ impl Rebuilder {
                         .get(piece.at.saturating_add(within)..)
                         .and_then(|rest| rest.get(..length))
                     else {
-                        why = "the group makes no sense".to_owned();
+                        why = "the group is inconsistent".to_owned();
                         continue;
                     };
                     target[..length].copy_from_slice(found);
@@ -224,7 +224,7 @@ fn rebuild(group: &Path, root: &Arc<Root>, replicas: &[Replica]) -> io::Result<V
     let length =
         header.members.iter().try_fold(0_u64, |sum, member| sum.checked_add(member.length));
     if length.is_none_or(|length| length > data.len() as u64) {
-        return Err(lost("the group makes no sense"));
+        return Err(lost("the group is inconsistent"));
     }
     let mut buffer = Buffer::new(BLOCK as usize)?;
     let opener = Opener::new(Arc::clone(root), ReadMode::Direct);

@@ -180,7 +180,7 @@ impl<'a> ParityWriter<'a> {
             false => (GroupHeaderInfo::read(&file).ok(), true),
         };
         if claim.is_none() || !is_sound {
-            self.monitor.warn(&format!("{} is damaged, and is to be made anew", file.display()));
+            self.monitor.warn(&format!("{} is damaged, and is made again", file.display()));
             self.done.damaged += 1;
         }
         claim.filter(|claim| {

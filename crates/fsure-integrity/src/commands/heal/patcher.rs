@@ -78,17 +78,16 @@ impl<'a> Patcher<'a> {
         let (root, path) = (self.opener.root(), &task.finding.path);
         if self.has_journal() {
             return Err(HealFailure::Unhealed(format!(
-                "the journal of another file is still needed: '{} --yes' goes on with that one \
-                 first",
+                "the journal of another file is still needed: '{} --yes' finishes that one first",
                 self.place.command("heal")
             )));
         }
-        let before = root.stat(path.as_bytes()).or_unhealed("look at it")?;
+        let before = root.stat(path.as_bytes()).or_unhealed("examine it")?;
         require_as_found(&before, task.finding)?;
         // A file that must not be written to needs no journal.
         repair_write::patch(root, path.as_bytes()).or_unhealed("write into it")?;
         self.write_journal(reader, task, before.inode)?;
-        let now = root.stat(path.as_bytes()).or_unhealed("look at it")?;
+        let now = root.stat(path.as_bytes()).or_unhealed("examine it")?;
         if let Err(busy) = require_as_found(&now, task.finding) {
             self.remove_journal();
             return Err(busy);
@@ -166,7 +165,7 @@ impl<'a> Patcher<'a> {
             Ok(())
         })?;
         if !is_from_heal {
-            return Err(self.set_aside("somebody has written to the file meanwhile"));
+            return Err(self.set_aside("another process wrote to the file in the meantime"));
         }
         let writing = repair_write::patch(self.opener.root(), path).or_unhealed("write into it")?;
         let mut written = None;
@@ -177,7 +176,9 @@ impl<'a> Patcher<'a> {
         };
         // Neither a date nor what was there before is put over what others wrote.
         if !written.is_none_or(is_as_written) {
-            return Err(self.set_aside("somebody has written to the file while it was healed"));
+            return Err(
+                self.set_aside("another process wrote to the file while it was being healed")
+            );
         }
         match proved {
             Ok(proved_ns) => Ok((cut_and_date(header, &writing)?, proved_ns)),
@@ -200,7 +201,7 @@ impl<'a> Patcher<'a> {
             writing.write_at(&piece.new, piece.offset).or_unhealed("write into it")
         })?;
         writing.flush().or_unhealed("write into it")?;
-        *written = Some(writing.stat().or_unhealed("look at it")?);
+        *written = Some(writing.stat().or_unhealed("examine it")?);
         let proved_ns = Clock::default().now_ns();
         self.prove_in_place(reader, header, recorded)?;
         Ok(proved_ns)
@@ -225,7 +226,7 @@ impl<'a> Patcher<'a> {
         })?;
         let mut troubles = SourceErrors::default();
         is_proved &= reader.has_whole(recorded, &written, &mut troubles)?;
-        let why = "what was written does not come back as it was";
+        let why = "what was written reads back differently";
         if is_proved { Ok(()) } else { Err(HealFailure::Unhealed(why.to_owned())) }
     }
 
@@ -257,7 +258,7 @@ impl<'a> Patcher<'a> {
         let free = os_path::free_numbered(journal, ".");
         let kept = match os_path::rename(journal, &free) {
             Ok(()) => format!("its journal is kept as {}", free.display()),
-            Err(error) => format!("its journal could not be put aside: {error}"),
+            Err(error) => format!("its journal could not be moved away: {error}"),
         };
         HealFailure::Unhealed(format!("{why}: it was left alone, and {kept}"))
     }
@@ -312,5 +313,5 @@ fn cut_and_date(header: &JournalHeader, writing: &Writing) -> HealAttempt<Stat> 
         writing.flush()?;
         writing.stat()
     };
-    set().or_unhealed("its content is proven, but not its size and date; the next heal goes on")
+    set().or_unhealed("its content is proven, but its size and date are not; the next heal goes on")
 }

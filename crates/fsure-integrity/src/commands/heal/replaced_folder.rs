@@ -70,15 +70,15 @@ impl<'a> ReplacedFolder<'a> {
     ) -> HealFailure {
         if verdict != Verdict::DamagedCopy {
             return HealFailure::Unhealed(format!(
-                "what is there cannot be kept ({why}): '--no-keep' heals it all the same, and it \
-                 is gone then"
+                "what is there cannot be kept ({why}): '--no-keep' heals it and discards what is \
+                 there"
             ));
         }
         let file = self.place.root.join(os_path::from_bytes(path.as_bytes()));
         let aside = os_path::with_suffix(&file, ".replaced");
         HealFailure::Unhealed(format!(
             "what is there may be an edit and cannot be kept ({why}): 'mv -n {} {}' keeps it, and \
-             the next heal makes the file anew",
+             the next heal makes the file again",
             shell_quoted(&file),
             shell_quoted(&aside)
         ))
@@ -132,7 +132,9 @@ impl<'a> ReplacedFolder<'a> {
     pub(super) fn put_back(&self, kept: &RelPath, path: &RelPath) {
         if let Err(error) = move_file(&self.root, kept.as_bytes(), path.as_bytes()) {
             let (kept, path) = (kept.display(), path.display());
-            self.monitor.warn(&format!("{path}: it is now {kept}, and not put back: {error}"));
+            self.monitor.warn(&format!(
+                "{path}: it was moved to {kept} and could not be moved back: {error}"
+            ));
         }
     }
 
@@ -163,8 +165,8 @@ impl<'a> ReplacedFolder<'a> {
     pub(super) fn keep_journal(&mut self, path: &RelPath) -> HealAttempt<KeptJournal> {
         self.move_journal(path).map_err(|error| {
             HealFailure::Unhealed(format!(
-                "it is healed, and the journal with the bytes that were replaced is not moved to \
-                 where it is to be kept ({error}): it stays for the next heal"
+                "it is healed, but the journal with the replaced bytes could not be moved to its \
+                 final place ({error}): it stays for the next heal"
             ))
         })
     }

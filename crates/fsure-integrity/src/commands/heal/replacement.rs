@@ -58,7 +58,7 @@ impl Replacement<'_> {
         self.fill(reader, &draft)?;
         self.dress(&draft, remedy)?;
         draft.writing().flush().or_unhealed("write what was healed")?;
-        let written = draft.writing().stat().or_unhealed("look at what was written")?;
+        let written = draft.writing().stat().or_unhealed("examine what was written")?;
         let proved_ns = Clock::default().now_ns();
         self.prove(reader)?;
         let name = task.finding.path.name();
@@ -66,7 +66,7 @@ impl Replacement<'_> {
             None => draft.publish(name).or_unhealed("give the file its name")?,
             Some(_) => {
                 let path = &task.finding.path;
-                let now = root.stat(path.as_bytes()).or_unhealed("look at it")?;
+                let now = root.stat(path.as_bytes()).or_unhealed("examine it")?;
                 require_as_found(&now, task.finding)?;
                 let kept = task.keeps_original.then(|| replaced.keep(path, &now, remedy));
                 match kept.transpose()? {
@@ -135,8 +135,10 @@ impl Replacement<'_> {
             }
         };
         if resembles == AttributesCopied::InPart {
-            remedy.reason =
-                Some("its owner, permissions or attributes are not all those of a copy".to_owned());
+            remedy.reason = Some(
+                "not all of its owner, permissions and attributes could be taken from a copy"
+                    .to_owned(),
+            );
         }
         Ok(())
     }
@@ -153,9 +155,7 @@ impl Replacement<'_> {
             return Ok(());
         }
         let reported = troubles.summary();
-        Err(HealFailure::Unhealed(format!(
-            "what was written does not come back as it was ({reported})"
-        )))
+        Err(HealFailure::Unhealed(format!("what was written reads back differently ({reported})")))
     }
 }
 

@@ -39,7 +39,7 @@ impl Replica {
         if is_file != scope_is_file {
             let (this, that) =
                 if is_file { ("a file", "a folder") } else { ("a folder", "a file") };
-            return Err(usage(path, &format!("is {this}, and what is to be healed is {that}")));
+            return Err(usage(path, &format!("is {this}, but PATH is {that}")));
         }
         let folder: PathBuf = match is_file {
             true => resolved.parent().unwrap_or(&resolved).to_owned(),
@@ -50,9 +50,9 @@ impl Replica {
             let name = resolved.file_name().map(Path::new).unwrap_or(Path::new(""));
             os_path::bytes(name).into_owned()
         });
-        let there = root.stat(file.as_deref().unwrap_or_default()).context("look at", path)?;
+        let there = root.stat(file.as_deref().unwrap_or_default()).context("access", path)?;
         if tree.stat(scope.as_bytes()).is_ok_and(|here| is_same(&here, &there)) {
-            return Err(usage(path, "is what is to be healed, and no copy of it"));
+            return Err(usage(path, "is PATH itself, and not a copy of it"));
         }
         let opener = Opener::new(Arc::new(root), ReadMode::Direct);
         Ok(Self { origin, opener, scope: scope.clone(), file })
@@ -87,6 +87,6 @@ pub(super) fn is_same(one: &Stat, other: &Stat) -> bool {
 fn usage(path: &Path, what: &str) -> Error {
     Error::Usage {
         message: format!("the replica {} {what}", path.display()),
-        hint: Some("a replica corresponds to PATH, name by name".to_owned()),
+        hint: Some("'--from' needs a copy of PATH with the same names below it".to_owned()),
     }
 }

@@ -271,6 +271,6 @@ impl<'a> SourceReader<'a> {
 
 /// Returns a reader; fails without memory, since nothing can be done then.
 pub(super) fn reader(monitor: &dyn ScanMonitor) -> Result<SourceReader<'_>> {
-    let no_memory = |error| Error::Internal(format!("no memory to read into: {error}"));
+    let no_memory = |error| Error::Internal(format!("not enough memory to read: {error}"));
     SourceReader::new(monitor).map_err(no_memory)
 }

@@ -87,7 +87,7 @@ impl ScanDriver<'_> {
                 Ok(())
             }
             WalkState::PatternsUnread(error) => {
-                let warning = format!("{}: {error}: nothing is left out for it", path.display());
+                let warning = format!("{}: {error}: its patterns are not applied", path.display());
                 self.recorder.report().warn(&warning);
                 Ok(())
             }

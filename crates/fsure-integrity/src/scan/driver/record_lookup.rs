@@ -25,7 +25,7 @@ impl EvaluateLookup for RecordLookup<'_, '_> {
     }
 
     fn are_dates_in_doubt(&mut self) -> Result<bool> {
-        // Which looks at a sample of the tree.
+        // The precheck reads a sample of the tree.
         Ok(self.recorder.precheck_once()? && self.recorder.mtimes().is_in_doubt())
     }
 
@@ -41,14 +41,14 @@ impl EvaluateLookup for RecordLookup<'_, '_> {
 fn doubt_of_rot(root: &Root, catalog: &Catalog, file: &Candidate) -> Option<String> {
     let row = file.sound_row()?;
     if mapped_write::is_open_for_writing(root, file.path.as_bytes()) == Some(true) {
-        let why = "another process has it open for writing, and may have changed it in memory \
+        let why = "another process has it open for writing, and might have changed it in memory \
                    (mmap) without a new date";
         return Some(why.to_owned());
     }
     let kind = &catalog.file_system(file.entry.file_system).volume.kind;
     let unseen_write_max_ns = mapped_write::unseen_write_max_ns(kind);
     row.record.may_hide_mapped_write(unseen_write_max_ns).then(|| {
-        "it was last seen as recorded so soon after its last change that a program may have \
+        "it was last seen as recorded so soon after its last change that a program might have \
          changed it in memory (mmap) since, without a new date"
             .to_owned()
     })

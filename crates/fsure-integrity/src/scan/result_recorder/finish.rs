@@ -75,8 +75,9 @@ impl ResultRecorder<'_> {
         }
         if let Some(path) = roots.unrecorded().next().filter(|_| self.plan.binds_claims) {
             let path = path.display();
-            self.report
-                .distrust(format!("{path} has a record of its own, of which it knows nothing"));
+            self.report.distrust(format!(
+                "{path} has a record of its own that was not there when it was signed"
+            ));
         }
         for path in roots.unrecorded() {
             if self.report.outcome().is_update && self.may_write {
@@ -142,7 +143,8 @@ impl ResultRecorder<'_> {
             return;
         }
         if let Err(error) = self.catalog.shrink() {
-            let warning = format!("{error}: what was dropped is gone, and the file stays as large");
+            let warning =
+                format!("{error}: the removed rows are gone, but the file keeps its size");
             self.report.warn(&warning);
         }
     }

@@ -754,8 +754,8 @@ impl<'a> ResultRecorder<'a> {
                 self.may_write = false;
                 let hint = error.hint().unwrap_or_default();
                 self.report.warn(&format!(
-                    "{error}: all files are judged, but from here on it is not noted when they \
-                     were verified; {hint}"
+                    "{error}: all files are judged, but from here on their dates of verification \
+                     are not saved; {hint}"
                 ));
                 Ok(())
             }

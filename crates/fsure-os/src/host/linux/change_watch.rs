@@ -111,10 +111,10 @@ impl Watch {
         };
         let (mut is_all, mut reads, mut changed_from) = (false, 0, None);
         while !is_all && reads < READS_MAX {
-            // What waits is read to its end in any case: the next answer begins behind it.
+            // Waiting events are read to the end in any case: the next answer begins behind them.
             self.group.take(&mut add)?;
             changed_from = self.change_time.draw_line()?;
-            // What is queued behind that line has a change time from there on, and would be
+            // An event that is queued behind that line has a change time after it, and would be
             // taken for not reported.
             is_all = self.group.is_empty()?;
             reads += 1;
@@ -180,7 +180,7 @@ impl Watch {
             }
         }
         if top != path_of(&self.root)? {
-            return Err(io::Error::other("the root was moved meanwhile"));
+            return Err(io::Error::other("the root was moved in the meantime"));
         }
         Ok(paths)
     }
@@ -294,7 +294,7 @@ fn group() -> io::Result<FanotifyGroup> {
     any.map_err(|error| match error.raw_os_error() {
         Some(libc::EINVAL | libc::ENOSYS) => io::Error::new(
             io::ErrorKind::Unsupported,
-            "this kernel does not report changes by name (fanotify, Linux 5.17)",
+            "this kernel does not report changes by name (fanotify needs Linux 5.17)",
         ),
         _ => refused(&error, "receive changes"),
     })

@@ -137,7 +137,7 @@ impl Writer {
 
 /// Containers forbid it, and `kernel.io_uring_disabled` does.
 fn no_ring(error: io::Error) -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, format!("there is no io_uring: {error}"))
+    io::Error::new(io::ErrorKind::Unsupported, format!("io_uring is not available: {error}"))
 }
 
 /// A write and an `fdatasync` behind it, both handed over at once. Where the

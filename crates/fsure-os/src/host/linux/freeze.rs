@@ -54,7 +54,7 @@ impl FreezeGuard {
     }
 
     pub(crate) fn freeze(&self) -> io::Result<()> {
-        // What is left to be written is written while the writers wait.
+        // The remaining dirty pages are written while the writers wait.
         rustix::fs::syncfs(&self.folder)?;
         ask(&self.folder, FIFREEZE).map_err(refused)
     }
@@ -96,7 +96,7 @@ fn take(lock: &Path) -> io::Result<OwnedFd> {
                 sleep(THAW_POLL_INTERVAL)
             }
             Err(Errno::AGAIN) => {
-                let why = format!("another process has {} locked: end it", lock.display());
+                let why = format!("another process holds the lock {}: end it", lock.display());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, why));
             }
             Err(errno) => return Err(errno.into()),
@@ -107,8 +107,8 @@ fn take(lock: &Path) -> io::Result<OwnedFd> {
 fn refused(errno: Errno) -> io::Error {
     let why = match errno {
         Errno::OPNOTSUPP => "this file system cannot be frozen",
-        Errno::PERM => "needs root (CAP_SYS_ADMIN), to freeze a file system",
-        Errno::BUSY => "it is frozen already, by another program",
+        Errno::PERM => "needs root (CAP_SYS_ADMIN) to freeze a file system",
+        Errno::BUSY => "another program has already frozen it",
         _ => return errno.into(),
     };
     io::Error::new(io::Error::from(errno).kind(), why)
@@ -117,7 +117,7 @@ fn refused(errno: Errno) -> io::Error {
 /// The life of the guard.
 fn watch(folder: &OwnedFd, locked: &OwnedFd, words: &OwnedFd, parent_end: &OwnedFd) -> ! {
     // SAFETY: plain system calls. The parent's end would otherwise stay open in the guard.
-    // What ends the parent, a terminal or a signal to a group, must not end the guard.
+    // A terminal or a signal to the group that ends the parent must not end the guard.
     unsafe {
         libc::setsid();
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
@@ -128,7 +128,7 @@ fn watch(folder: &OwnedFd, locked: &OwnedFd, words: &OwnedFd, parent_end: &Owned
     close_all_but([folder, locked, words].map(OwnedFd::as_raw_fd));
     let mut word = [0; 1];
     while let Err(Errno::INTR) = rustix::io::read(words, &mut word) {}
-    // What is not frozen any more refuses it.
+    // It fails if the file system is no longer frozen.
     let _ = ask(folder, FITHAW);
     // SAFETY: ends this process.
     unsafe { libc::_exit(0) }

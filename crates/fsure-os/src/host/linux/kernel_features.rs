@@ -81,7 +81,7 @@ fn user_namespaces(setting: &dyn Fn(&str) -> Option<u64>) -> Result<(), String> 
     if Path::new("/proc/self/ns/user").exists() {
         Ok(())
     } else {
-        Err("the kernel is built without them".to_owned())
+        Err("this kernel is built without them".to_owned())
     }
 }
 

@@ -63,7 +63,7 @@ impl Drop for Group {
         let is_in = |line: &str| line.parse() == Ok(own);
         let processes = std::fs::read_to_string(self.folder.join("cgroup.procs"));
         if processes.is_ok_and(|processes| processes.lines().any(is_in)) {
-            // Where it fails the group stays until the process ends.
+            // If it fails, the group stays until the process ends.
             let _ = put(&self.home, own);
         }
         if release(&self.resource()).is_ok() {
@@ -92,7 +92,7 @@ fn hierarchy() -> io::Result<Hierarchy> {
     let own = std::fs::read_to_string("/proc/self/cgroup")?;
     let mounts = mountinfo::read(None)?;
     second(&own, &mounts).or_else(|| first(&own, &mounts)).ok_or_else(|| {
-        let why = "no control group may limit memory here: version 2 has to be mounted, with \
+        let why = "no control group can limit memory here: cgroup version 2 must be mounted, with \
                    'memory' in the cgroup.subtree_control above this process's group";
         io::Error::new(io::ErrorKind::Unsupported, why)
     })

@@ -1,4 +1,4 @@
-//! A process in name spaces of its own that mounts for a user who is not root. A thread of
+//! A process in namespaces of its own that mounts for a user who is not root. A thread of
 //! a process cannot have a user name space to itself, and only in one may such a user mount.
 //!
 //! It is a copy of a thread, as the first process of [`super::mount_sandbox`] is: it makes system

@@ -60,7 +60,10 @@ pub(super) fn lines(table: &[u8]) -> impl Iterator<Item = MountLine> {
 pub(super) fn at(folder: BorrowedFd<'_>) -> io::Result<MountInfo> {
     let answer = rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
     if answer.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "too old to say which mount"));
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "this kernel is too old to report the mount",
+        ));
     }
     find(&read(None)?, answer.stx_mnt_id)
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "not in the mount table"))

@@ -191,7 +191,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // What is in use goes with the namespace.
+        // A mount in use goes with the namespace.
         let _ = self.end();
     }
 }
@@ -201,7 +201,7 @@ fn enter() -> io::Result<OwnedFd> {
     let refused = |errno: rustix::io::Errno| match errno {
         rustix::io::Errno::PERM => io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "needs root (CAP_SYS_ADMIN), to mount where nobody else sees it",
+            "needs root (CAP_SYS_ADMIN) to mount for its own processes",
         ),
         other => other.into(),
     };

@@ -61,7 +61,7 @@ pub fn first(folder: &Path, command: &[OsString]) -> io::Result<u8> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
     // SAFETY: between fork and exec only a system call is made. What let fsure make
-    // the name spaces is not the program's.
+    // the namespaces is not the program's.
     unsafe { command.pre_exec(|| Ok(clear_ambient_capability_set()?)) };
     let started = command.spawn();
     let program = match started {

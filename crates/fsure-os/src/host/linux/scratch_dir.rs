@@ -23,7 +23,10 @@ pub(crate) fn release(resource: &Resource) -> io::Result<()> {
         Resource::Group(folder) => {
             let name = folder.file_name().and_then(|name| name.to_str());
             if !name.is_some_and(|name| name.starts_with("fsure-")) {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "no group of ours"));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "not a control group that fsure made",
+                ));
             }
             std::fs::remove_dir(folder)
         }

@@ -98,7 +98,7 @@ fn of_device(folder: &Path, depth: u32) -> Stack {
     };
     layers.push(layer);
     layers.extend(lower.layers);
-    // What one layer does not pass on, none below is asked for.
+    // A layer that passes on no flush hides the layers below it.
     let is_write_back = match is_write_back {
         Some(true) => lower.is_write_back.or(is_write_back),
         own => own,
@@ -191,7 +191,7 @@ fn of_disk(folder: &Path) -> (StorageLayer, Stack) {
     };
     let mut stack = Stack::on(medium, Vec::new());
     if medium == Medium::Virtual {
-        facts.push(("virtual", "what is below is the host's".to_owned()));
+        facts.push(("virtual", "what is below it belongs to the host".to_owned()));
     } else if kind == "disk" {
         let is_on = write_cache::is_on(folder, transport);
         facts.push(("its own word on its cache", own_word(&is_on)));
@@ -235,7 +235,7 @@ fn own_word(is_on: &io::Result<bool>) -> String {
         Ok(true) => "on".to_owned(),
         Ok(false) => "off".to_owned(),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            "not known: only root may ask".to_owned()
+            "not known: only root can ask the drive".to_owned()
         }
         Err(error) => format!("not known: {error}"),
     }
@@ -380,7 +380,7 @@ mod tests {
         for (is_on, expected) in [
             (Ok(true), "on"),
             (Ok(false), "off"),
-            (errno(libc::EACCES), "not known: only root may ask"),
+            (errno(libc::EACCES), "not known: only root can ask the drive"),
             (errno(libc::ENOTTY), "not known: Inappropriate ioctl for device (os error 25)"),
         ] {
             assert_eq!(own_word(&is_on), expected);

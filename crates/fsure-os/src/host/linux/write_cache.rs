@@ -19,7 +19,7 @@ pub(super) fn is_on(folder: &Path, transport: &str) -> io::Result<bool> {
         "nvme" => nvme(&open(folder)?),
         "ata" => ata(&open(folder)?),
         other => {
-            let why = format!("drives are not asked over this transport ({other})");
+            let why = format!("fsure cannot ask drives over this transport ({other})");
             Err(io::Error::new(io::ErrorKind::Unsupported, why))
         }
     }
@@ -34,7 +34,7 @@ fn open(folder: &Path) -> io::Result<File> {
     let meta = std::fs::metadata(&node)?;
     let (major, minor) = (rustix::fs::major(meta.rdev()), rustix::fs::minor(meta.rdev()));
     if !meta.file_type().is_block_device() || format!("{major}:{minor}") != number.trim() {
-        return Err(io::Error::other(format!("{} is something else", node.display())));
+        return Err(io::Error::other(format!("{} is not that block device", node.display())));
     }
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(node)
 }
@@ -136,7 +136,7 @@ fn ata_is_on(identify: &[u8; ATA_IDENTIFY]) -> io::Result<bool> {
 }
 
 fn nonsense() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "its answer says nothing of it")
+    io::Error::new(io::ErrorKind::InvalidData, "its answer does not contain it")
 }
 
 #[cfg(test)]
@@ -199,6 +199,6 @@ mod tests {
         std::fs::create_dir(&disk).unwrap();
         std::fs::write(disk.join("dev"), "1:3\n").unwrap();
         let error = is_on(&disk, "nvme").unwrap_err().to_string();
-        assert!(error.contains("/dev/null is something else"), "{error}");
+        assert!(error.contains("/dev/null is not that block device"), "{error}");
     }
 }

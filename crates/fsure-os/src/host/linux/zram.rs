@@ -96,7 +96,7 @@ impl Drop for ZramDevice {
             std::thread::sleep(Duration::from_millis(10));
             released = release(&self.resource);
         }
-        // What is still in use is left to the process that removes the scratch folder.
+        // A device in use is left to the process that removes the scratch folder.
         if released.is_ok() {
             let _ = self.scratch.released(&self.resource);
         }
@@ -127,7 +127,7 @@ fn because(error: io::Error) -> io::Error {
         io::ErrorKind::NotFound => {
             "the kernel has no zram, or its module is not loaded: 'modprobe zram'".to_owned()
         }
-        io::ErrorKind::PermissionDenied => "needs root, to add a zram device".to_owned(),
+        io::ErrorKind::PermissionDenied => "needs root to add a zram device".to_owned(),
         _ => format!("no zram device can be added: {error}"),
     };
     io::Error::new(error.kind(), why)

@@ -74,7 +74,7 @@ impl Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // Where it is gone already, all is well; and it may be another's by now.
+        // It might be gone, or belong to another process by now.
         if identity(&self.name).is_ok_and(|is| is == self.made) {
             let _ = std::fs::remove_file(&self.name);
         }
@@ -102,7 +102,7 @@ pub(crate) fn ask(name: &Path, line: &str, longest: Option<Duration>) -> io::Res
         _ => error,
     })?;
     if !answer.ends_with('\n') {
-        let why = "it ended before it had answered";
+        let why = "it ended before it answered";
         return Err(io::Error::new(ErrorKind::UnexpectedEof, why));
     }
     Ok(answer.trim_end_matches('\n').to_owned())
@@ -141,7 +141,7 @@ fn talk(
         }
         line.extend_from_slice(rest);
         if line.len() > LINE_MAX {
-            // What is left of it is read and not kept.
+            // The rest of the line is read and not kept.
             is_too_long = true;
             line.clear();
         }

@@ -41,9 +41,9 @@ pub(crate) fn destination(path: &Path) -> io::Result<Destination> {
         match kind(&entry)? {
             None if there.is_none() => return Ok(Destination::File(entry)),
             Some(FileKind::File) if is(&entry, there) => return Ok(Destination::File(entry)),
-            // What a descriptor of another process seems to link to.
+            // A descriptor of another process can seem to link to such a path.
             None | Some(FileKind::File) => {
-                let why = "what it leads to has another name by now, or none";
+                let why = "the file that it leads to was renamed or deleted";
                 return Err(io::Error::new(io::ErrorKind::NotFound, why));
             }
             Some(FileKind::Fifo) => return Ok(Destination::Fifo(entry)),
@@ -87,7 +87,7 @@ pub(crate) fn duplicate(number: i32) -> io::Result<File> {
     if flags < 0 {
         return Err(not_passed(number));
     }
-    // What a program inherits has lost this flag on the way, and whatever is opened here
+    // An inherited descriptor has lost this flag on the way, and one that is opened here
     // has it.
     if number >= BEYOND_STANDARD && flags & libc::FD_CLOEXEC != 0 {
         return Err(not_passed(number));
@@ -115,7 +115,7 @@ pub(crate) fn open_stream(path: &Path, wanted: FileKind) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = options.write(true).custom_flags(flags).open(path)?;
     if FileKind::of(file.metadata()?.file_type()) != wanted {
-        return Err(io::Error::other("it was replaced meanwhile"));
+        return Err(io::Error::other("it was replaced in the meantime"));
     }
     let flags = rustix::fs::fcntl_getfl(&file)?;
     rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;

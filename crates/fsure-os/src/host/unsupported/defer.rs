@@ -18,5 +18,5 @@ pub(crate) fn outlive(_: &[PathBuf], _: impl io::Read) -> io::Result<()> {
 }
 
 fn unsupported() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "only Linux lets us defer for a command")
+    io::Error::new(io::ErrorKind::Unsupported, "deferring the flushes of a command needs Linux")
 }

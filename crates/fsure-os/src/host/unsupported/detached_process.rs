@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 fn no<T>() -> io::Result<T> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "there is a daemon only on Linux"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "a daemon needs Linux"))
 }
 
 /// A process that was started: there is none.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 fn unsupported<T>() -> io::Result<T> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux freezes a file system"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "freezing a file system needs Linux"))
 }
 
 /// A file system that can be frozen: there is none.

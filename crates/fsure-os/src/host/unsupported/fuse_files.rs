@@ -13,7 +13,7 @@ pub(crate) enum ServedFs {}
 
 impl ServedFs {
     pub(crate) fn private(_: Arc<Clocked<impl VirtualFs>>, _: &Path) -> io::Result<Self> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "a folder of ours needs Linux"))
+        Err(io::Error::new(io::ErrorKind::Unsupported, "a simulated folder needs Linux"))
     }
 
     pub(crate) fn public(files: Arc<Clocked<impl VirtualFs>>, at: &Path) -> io::Result<Self> {
@@ -30,5 +30,5 @@ impl ServedFs {
 }
 
 pub(crate) fn copy_out(_: &impl VirtualFs, _: &Path) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "a folder of ours needs Linux"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "a simulated folder needs Linux"))
 }

@@ -13,7 +13,7 @@ pub(crate) struct Tracer(Never);
 
 impl Tracer {
     pub(crate) fn begin(_: &[PathBuf], _: Option<TraceSource>) -> io::Result<Self> {
-        let why = "only Linux tells which folders are in use";
+        let why = "only Linux reports which folders are in use";
         Err(io::Error::new(io::ErrorKind::Unsupported, why))
     }
 

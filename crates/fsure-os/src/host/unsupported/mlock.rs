@@ -15,7 +15,7 @@ pub struct Pin(Never);
 impl Pin {
     /// Fails: only Linux does that.
     pub fn new(_: &Path) -> Result<Self, Refused> {
-        let why = "only Linux holds the files of a folder in memory";
+        let why = "pinning the files of a folder in memory needs Linux";
         Err(io::Error::new(io::ErrorKind::Unsupported, why).into())
     }
 

@@ -12,7 +12,7 @@ use crate::mount_sandbox::Overlay;
 use crate::process_tree::Ended;
 
 fn unsupported<T>() -> io::Result<T> {
-    let why = "only Linux shows a command a folder that nobody else sees";
+    let why = "a folder that only one command sees needs Linux";
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }
 

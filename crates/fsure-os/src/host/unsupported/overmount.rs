@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::overmount::{AlternatePaths, Elsewhere, FsSpace, Holder, MountEntry, Ram, Survey};
 
 fn no<T>() -> io::Result<T> {
-    let why = "only Linux puts a folder in memory over another at one stroke";
+    let why = "mounting a folder in memory over another one needs Linux";
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }
 
@@ -82,7 +82,7 @@ pub fn is_of_our_users(_: u32) -> bool {
 #[derive(Debug)]
 pub struct Top(Never);
 
-#[expect(missing_docs, reason = "never there; the one that is has the words")]
+#[expect(missing_docs, reason = "never made; the Linux version has the documentation")]
 impl Top {
     pub fn open(_: &Path) -> io::Result<Self> {
         no()

@@ -34,5 +34,5 @@ pub fn serve(_: &Path, _: &Path, _: bool, _: impl io::Write) -> io::Result<()> {
 }
 
 fn unsupported() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "only Linux is served through FUSE")
+    io::Error::new(io::ErrorKind::Unsupported, "serving a folder through FUSE needs Linux")
 }

@@ -21,7 +21,7 @@ pub struct Mount(Never);
 impl Namespace {
     /// Fails: only Linux has such a thing.
     pub fn new() -> io::Result<Self> {
-        let why = "only Linux mounts something that nobody else sees";
+        let why = "mounts that only one process sees need Linux";
         Err(io::Error::new(io::ErrorKind::Unsupported, why))
     }
 
@@ -60,7 +60,7 @@ pub struct Group(Never);
 impl Group {
     /// Fails: only Linux has such a thing.
     pub fn create(_: &Arc<Scratch>, _: u64) -> io::Result<Self> {
-        let why = "only Linux limits the memory of a group of processes";
+        let why = "limiting the memory of a group of processes needs Linux";
         Err(io::Error::new(io::ErrorKind::Unsupported, why))
     }
 
@@ -72,10 +72,10 @@ impl Group {
 
 /// Fails: only Linux has process namespaces.
 pub fn outer(_: u32, _: &Path, _: &[OsString]) -> io::Result<u8> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has process namespaces"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "process namespaces need Linux"))
 }
 
 /// Fails: only Linux has process namespaces.
 pub fn first(_: &Path, _: &[OsString]) -> io::Result<u8> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has process namespaces"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "process namespaces need Linux"))
 }

@@ -17,7 +17,7 @@ fn unsupported<T>() -> io::Result<T> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "RAM folders need Linux"))
 }
 
-#[expect(missing_docs, reason = "never there; the one that is has the words")]
+#[expect(missing_docs, reason = "never made; the Linux version has the documentation")]
 impl Side {
     pub fn open(_: &Path) -> io::Result<Self> {
         unsupported()

@@ -101,7 +101,7 @@ impl Names {
     }
 
     pub(crate) fn flush(&self) -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "Windows has no flush of a folder"))
+        Err(io::Error::new(io::ErrorKind::Unsupported, "Windows cannot flush a folder"))
     }
 }
 

@@ -50,7 +50,7 @@ impl Node {
 }
 
 fn refused() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "fsure asks Windows for no attributes")
+    io::Error::new(io::ErrorKind::Unsupported, "fsure does not read attributes on Windows")
 }
 
 /// There is nothing that only some are shown.

@@ -1,7 +1,7 @@
 //! `ram run`: a command that sees folders in memory, and the process that brings
 //! their disk sides up to date while it runs and when it has ended.
 //!
-//! What is in memory has three holders: the command, this process and the keeper.
+//! The content in memory has three holders: the command, this process and the keeper.
 //! As long as the keeper or this process lives, nothing is lost: the keeper outlives
 //! this one, and this one starts another when the keeper is killed.
 
@@ -118,7 +118,7 @@ fn refused(folders: &[PathBuf], error: &std::io::Error) -> Error {
     let named = named.join(", ");
     match error.kind() {
         std::io::ErrorKind::WouldBlock => Error::FailedPrecondition {
-            message: format!("{named}: another 'fsure ram run' has it in RAM"),
+            message: format!("{named} is in RAM by another 'fsure ram run'"),
             hint: Some("wait until that has ended".to_owned()),
         },
         _ => Error::FailedPrecondition {
@@ -183,7 +183,8 @@ impl Keeping<'_> {
         let kept = self.inside.keep(program, &arguments);
         let mut process = kept.context("start", Path::new(program))?;
         let words = process.stdout.take().map(BufReader::new);
-        let words = words.ok_or_else(|| Error::Internal("a keeper without words".to_owned()))?;
+        let words =
+            words.ok_or_else(|| Error::Internal("a keeper without a message".to_owned()))?;
         Ok(Keeper { process, words, began: Instant::now() })
     }
 
@@ -237,8 +238,8 @@ impl Keeping<'_> {
             deaths = if keeper.began.elapsed() < EARLY_DEATH_TIME { deaths + 1 } else { 1 };
             if deaths > EARLY_DEATHS_MAX {
                 let left = (0..self.folders.len()).filter(|number| !done.contains(number));
-                let why = "the process that brings it to the disk died again and again; the last \
-                           generation before that is there";
+                let why = "the process that writes it to the disk died repeatedly; the disk has \
+                           the last generation before that";
                 lost.extend(left.map(|folder| UnsyncedFolder {
                     folder: self.name(folder).to_owned(),
                     why: why.to_owned(),

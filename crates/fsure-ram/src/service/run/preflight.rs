@@ -26,7 +26,7 @@ pub(super) fn check(
     for folder in folders {
         if !fsure_os::path::is_folder(folder) {
             let message = format!("{} is not a folder", folder.display());
-            return Err(usage(message, "name a folder that is there"));
+            return Err(usage(message, "name an existing folder"));
         }
         // A crash may have left files of fsure's that are also names of the user's files.
         if let Recovered::Completed { generation, .. } = recover(folder)?.found {
@@ -36,7 +36,7 @@ pub(super) fn check(
         let mut facts = gather(folder, &registry)?;
         facts.holders.retain(|holder| holder.how == HoldKind::Writes);
         facts.ways = AlternatePaths::default();
-        // What those before it are going to take.
+        // The memory that the folders before it are going to take.
         let taken = plans.iter().map(|plan| plan.content).sum::<u64>();
         facts.others = facts.others.and(plans.len() as u64, taken);
         facts.available = facts.available.map(|available| available.saturating_sub(taken));
@@ -48,8 +48,8 @@ pub(super) fn check(
         if let Some(other) = plans.iter().find(|other| overlaps(&other.path, &plan.path)) {
             let (one, other) = (plan.path.display(), other.path.display());
             return Err(usage(
-                format!("{one} and {other} are one, or the one is in the other"),
-                "name the upper one alone",
+                format!("{one} and {other} are the same folder, or one contains the other"),
+                "name only the upper one",
             ));
         }
         check_outputs(&plan.path)?;
@@ -72,7 +72,7 @@ fn check_outputs(path: &Path) -> Result<()> {
         if output.starts_with(path) {
             return Err(usage(
                 format!("the output goes to {}, on the disk side", output.display()),
-                "have it go elsewhere; what the command opens itself is in RAM",
+                "redirect it to a file outside the folder; what the command opens itself is in RAM",
             ));
         }
     }
@@ -104,8 +104,14 @@ fn check_owners(path: &Path) -> Result<()> {
             let shown = fsure_os::path::from_bytes(below.as_bytes());
             let shown = path.join(shown);
             return Err(usage(
-                format!("{} has {what}: without root only one's own can be kept", shown.display()),
-                &format!("'sudo fsure ram run', or 'chown -R {user}:{group}' if that is right"),
+                format!(
+                    "{} has {what}: without root, fsure can restore only your own",
+                    shown.display()
+                ),
+                &format!(
+                    "run it with sudo, or, if they should be yours, 'chown -R {user}:{group}' the \
+                     folder first"
+                ),
             ));
         }
     }

@@ -30,7 +30,7 @@ pub struct KeepOptions {
     pub max_loss: Duration,
     /// True if the memory is filled already, because another keeper was killed.
     pub adopts: bool,
-    /// The first process of the command's name spaces, as it was handed over.
+    /// The first process of the command's namespaces, as it was handed over.
     pub first: i32,
     /// The sides of each folder: of the disk, and in memory.
     pub sides: Vec<(i32, i32)>,
@@ -296,7 +296,9 @@ impl SyncedFolder<'_> {
         }
         for path in strays.iter().take(NAMES_SHOWN_MAX) {
             let path = path.display();
-            self.warn(format!("{path} was made on the disk side meanwhile, and was left there"));
+            self.warn(format!(
+                "{path} was made on the disk side in the meantime, and was left there"
+            ));
         }
         if let Some(trash) = engine.map(Engine::close).transpose()?.flatten() {
             let trash = trash.display();
@@ -345,8 +347,8 @@ impl SyncedFolder<'_> {
         }
         for path in generation.changed_outside.iter().take(NAMES_SHOWN_MAX) {
             self.warn(format!(
-                "somebody else changed {} on the disk side: it is as in RAM again, and what was \
-                 in the way is in .fsure-ram/trash",
+                "another process changed {} on the disk side: it now has the content of the RAM \
+                 side, and the other content is in .fsure-ram/trash",
                 path.display()
             ));
         }
@@ -409,7 +411,7 @@ fn apart(unequal: Vec<SideDifference>) -> (BTreeSet<RelPath>, Vec<SideDifference
 /// message.
 fn missing(engine: Option<&Engine>) -> String {
     let Some(Ok(unequal)) = engine.map(Engine::verify) else {
-        return "; what is missing cannot be told".to_owned();
+        return "; fsure cannot list what is missing".to_owned();
     };
     let (_, unequal) = apart(unequal);
     let names: Vec<_> =

@@ -61,11 +61,11 @@ pub(super) fn run(args: &PinArgs, output: &OutputArgs, screen: &Screen) -> Resul
             ExitCode::Clean
         }
         ReleaseReason::Moved => {
-            screen.warn(&format!("let go of {}: it has another path", args.folder.display()));
+            screen.warn(&format!("unpinned {}: its path changed", args.folder.display()));
             ExitCode::Differences
         }
         ReleaseReason::Short(how) => {
-            screen.warn(&format!("let go of {}: {how}", args.folder.display()));
+            screen.warn(&format!("unpinned {}: {how}", args.folder.display()));
             ExitCode::Differences
         }
     })
@@ -91,7 +91,7 @@ fn in_background(folder: &Path, output: &OutputArgs, screen: &Screen) -> Result<
     let line = line.unwrap_or_default();
     let word = fsure_ram::word(&folder, &user_dirs::runtime()?);
     if let Some(word) = word {
-        screen.note(&format!("the last time it was {word}"));
+        screen.note(&format!("last time: {word}"));
     }
     let Ok(pinned) = serde_json::from_str(&line) else { return Err(refused(&line, &folder)) };
     if output.json {
@@ -144,8 +144,11 @@ fn refused(line: &str, folder: &Path) -> Error {
             hint: error["hint"].as_str().map(str::to_owned),
         },
         None => Error::FailedPrecondition {
-            message: format!("{} was let go of before it was in memory", folder.display()),
-            hint: Some("somebody asked for that, or killed who was to hold it".to_owned()),
+            message: format!("{} was unpinned before it was in memory", folder.display()),
+            hint: Some(
+                "another process ran 'fsure ram unpin' or killed the process that pins it"
+                    .to_owned(),
+            ),
         },
     }
 }

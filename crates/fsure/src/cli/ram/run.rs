@@ -95,7 +95,7 @@ pub(crate) struct KeepArgs {
     /// The folder for notes of what each run takes
     #[arg(long)]
     runtime: Option<PathBuf>,
-    /// The first process of the command's name spaces
+    /// The first process of the command's namespaces
     first: i32,
     /// Both sides of each folder
     sides: Vec<i32>,

@@ -151,7 +151,7 @@ fn name_of(folder: &FolderIo) -> String {
 }
 
 fn row(hot: &Hot, counts: &IoCounts, programs: usize, advice: &str, name: String) -> Vec<String> {
-    // What a source cannot tell is not zero.
+    // A figure that a source cannot report is not zero.
     let reported =
         |text: String| if hot.source == TraceSource::Ebpf { text } else { "?".to_owned() };
     vec![
@@ -188,14 +188,14 @@ fn table(rows: &[Vec<String>]) -> String {
 fn closing(hot: &Hot) -> String {
     let mut text = format!("Watched for {:.1} s by {}.", hot.seconds, hot.source.name());
     if let Some(why) = &hot.fell_back {
-        text += &format!(" eBPF is not to be had: {}.", safe(why));
+        text += &format!(" eBPF is not available: {}.", safe(why));
     }
     text += &format!(" Not seen: {}.", safe(&hot.blind.join("; ")));
     for (what, times) in &hot.lost {
         text += &format!(" LOST: {} {what}.", count(*times));
     }
     if hot.ended_by.is_some() {
-        text += " It was ended early.";
+        text += " The run was ended early.";
     }
     text + "\n"
 }
@@ -203,7 +203,9 @@ fn closing(hot: &Hot) -> String {
 /// Returns the advice on what to do, folder by folder.
 pub fn advice_text(hot: &Hot) -> String {
     if hot.source != TraceSource::Ebpf {
-        return "No advice: without times nobody knows what memory would save.\n".to_owned()
+        return "No advice: fsure cannot compute what memory would save, because fanotify reports \
+                no times. Run it as root with '--source ebpf'.\n"
+            .to_owned()
             + &closing(hot);
     }
     let mut text: String = hot.advised.iter().map(paragraph).collect();

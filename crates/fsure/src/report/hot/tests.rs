@@ -72,7 +72,7 @@ fn a_figure_that_a_source_lacks_is_not_zero() {
     let log = text.lines().find(|line| line.contains("log")).unwrap();
     let cells: Vec<_> = log.split_whitespace().collect();
     assert_eq!(cells, ["?", "?", "?", "?", "?", "?", "200", "1", "log"]);
-    assert!(text.contains("by fanotify. eBPF is not to be had: refused."), "{text}");
+    assert!(text.contains("by fanotify. eBPF is not available: refused."), "{text}");
     assert!(advice_text(&hot).starts_with("No advice"));
     let line: serde_json::Value = serde_json::from_str(&folder_lines(&hot, By::Saved)[0]).unwrap();
     for field in ["fsync_ms", "bytes_written", "bytes_read", "fsyncs", "advice"] {

@@ -124,8 +124,8 @@ fn attend(
         Some(why) => format!("a background flush failed ({why}), and their fsync fails"),
     };
     warn(&format!(
-        "asked to end, and what the command has left behind still runs: {}. From now on {state}. \
-         A second signal ends this; what they call without it fails",
+        "fsure was asked to end, but processes of the command still run: {}. From now on {state}. \
+         A second signal ends fsure; after that their flushes fail",
         left_behind(&shared.place())
     ));
     listener.wait_unless(|| relay.times() > seen);
@@ -161,7 +161,7 @@ fn is_shown() -> io::Result<()> {
     if shown == Path::new(&std::process::id().to_string()) {
         return Ok(());
     }
-    let why = "needs the /proc of this namespace: 'mount -t proc proc /proc'";
+    let why = "needs the /proc of this namespace: run 'mount -t proc proc /proc'";
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }
 
@@ -171,7 +171,7 @@ fn is_outermost() -> io::Result<()> {
     if std::env::var_os(PAGE).is_none() {
         return Ok(());
     }
-    let why = "is run by 'fsure defer' already: name its file systems there, by '--dir'";
+    let why = "it already runs under 'fsure defer': name the file systems there, with '--dir'";
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }
 
@@ -182,7 +182,7 @@ fn open(folders: &[PathBuf]) -> io::Result<Vec<Storage>> {
     for folder in folders {
         let one = Storage::open(folder)?;
         if storage.iter().all(|other| other.device != one.device) {
-            // Where it cannot be written to, nothing waits for a flush.
+            // If it cannot be written to, nothing waits for a flush.
             let _ = one.disturb(folder);
             storage.push(one);
         }

@@ -62,7 +62,10 @@ fn filter(architecture: u32) -> Vec<sock_filter> {
 /// returned, once the command was started.
 pub(super) fn prepare(command: &mut Command) -> io::Result<UnixDatagram> {
     let architecture = ARCHITECTURE.ok_or_else(|| {
-        io::Error::new(io::ErrorKind::Unsupported, "no filter for this kind of processor")
+        io::Error::new(
+            io::ErrorKind::Unsupported,
+            "there is no seccomp filter for this kind of processor",
+        )
     })?;
     let (parent_end, child_end) = UnixDatagram::pair()?;
     let filter = filter(architecture);
@@ -145,7 +148,7 @@ fn receive(socket: &UnixDatagram) -> io::Result<OwnedFd> {
         }
         let header = libc::CMSG_FIRSTHDR(&raw const message);
         if header.is_null() || (*header).cmsg_type != libc::SCM_RIGHTS {
-            return Err(io::Error::other("no listener came from the command"));
+            return Err(io::Error::other("the command sent no seccomp listener"));
         }
         Ok(OwnedFd::from_raw_fd(libc::CMSG_DATA(header).cast::<RawFd>().read_unaligned()))
     }
@@ -249,7 +252,7 @@ fn of_call(listener: &OwnedFd, asked: &seccomp_notif, shared: &Shared) -> FlushA
     if !link.is_ok_and(|link| link.st_mode & 0o600 != 0) {
         return FlushAnswer::Real;
     }
-    // What another file system would have to ask its server for holds up no process.
+    // A file system that would have to ask its server must not hold up a process.
     let flags = AtFlags::STATX_DONT_SYNC;
     let Ok(stat) = rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE) else {
         return FlushAnswer::Real;

@@ -74,11 +74,14 @@ fn prepare(home: &Path) -> io::Result<PathBuf> {
     // A loader parts its list there, and puts other things in the place of a '$'.
     let parts = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b':' | b'$');
     if home.as_os_str().as_bytes().iter().any(parts) {
-        return Err(refused("no loader takes such a name".to_owned()));
+        return Err(refused("the dynamic loader cannot load a file of that name".to_owned()));
     }
     for folder in home.ancestors() {
         if !is_changed_by_this_user_alone(&std::fs::symlink_metadata(folder)?, user()) {
-            return Err(refused(format!("others can change what is in {}", folder.display())));
+            return Err(refused(format!(
+                "other users can change the content of {}",
+                folder.display()
+            )));
         }
     }
     if rustix::fs::statvfs(&home)?.f_flag.contains(StatVfsMountFlags::NOEXEC) {
@@ -180,9 +183,12 @@ mod tests {
         // As /tmp: what is there stays its owner's, and its name does not.
         std::fs::set_permissions(&open, Permissions::from_mode(0o1777)).unwrap();
         let error = prepare(&open.join("fsure")).unwrap_err();
-        assert!(error.to_string().contains("others can change what is in"), "{error}");
+        assert!(error.to_string().contains("other users can change the content of"), "{error}");
         let spaced = prepare(&folder.path().join("a b")).unwrap_err();
-        assert!(spaced.to_string().contains("no loader takes such a name"), "{spaced}");
+        assert!(
+            spaced.to_string().contains("the dynamic loader cannot load a file of that name"),
+            "{spaced}"
+        );
         let meta = std::fs::metadata(folder.path()).unwrap();
         assert!(
             is_changed_by_this_user_alone(&meta, user())

@@ -44,7 +44,7 @@ pub(in crate::host::linux) fn require_unused(place: &Path) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
     }
     if std::fs::read_dir(place)?.next().is_some() {
-        let why = "there are files in it, which nobody would see: name an empty folder";
+        let why = "there are files in it, which the mount would hide: name an empty folder";
         return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, why));
     }
     Ok(())

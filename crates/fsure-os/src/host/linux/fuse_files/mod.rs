@@ -24,8 +24,9 @@ pub(super) use global_mount::{Public, require_unused};
 use namespace::{Space, enter};
 use view::FuseView;
 
-const REMEDY: &str = "a front needs /dev/fuse, and root, or user name spaces and a /dev/fuse that \
-                      this user may open (chmod 666 /dev/fuse), or fusermount3 (package fuse3)";
+const REMEDY: &str = "a simulated folder needs /dev/fuse, and one of: root; user namespaces and a \
+                      /dev/fuse that this user can open (chmod 666 /dev/fuse); or fusermount3 \
+                      (package fuse3)";
 
 pub(crate) struct ServedFs {
     place: PathBuf,

@@ -1,4 +1,4 @@
-//! A mount that only some processes see. A child makes the name spaces and
+//! A mount that only some processes see. A child makes the namespaces and
 //! mounts in them, because a process with threads cannot change its user name
 //! space; the descriptors that it hands over keep them. Between fork and end it
 //! makes system calls and nothing else: another thread may hold any lock.
@@ -44,7 +44,7 @@ struct MountRequest {
 
 /// Steps at which the child can fail, as text.
 const STEPS: [&str; 5] = [
-    "enter name spaces of its own",
+    "enter its own namespaces",
     "map its user into them",
     "open /dev/fuse",
     "mount there",
@@ -87,7 +87,7 @@ impl Space {
         self.user.is_none()
     }
 
-    /// The name spaces to be entered, in this order.
+    /// The namespaces to be entered, in this order.
     pub(super) fn spaces(&self) -> [Option<RawFd>; 2] {
         [self.user.as_ref().map(OwnedFd::as_raw_fd), Some(self.mounts.as_raw_fd())]
     }
@@ -121,7 +121,7 @@ impl MountRequest {
     }
 }
 
-/// Runs in the child: makes the name spaces, mounts in them, and hands the descriptors to
+/// Runs in the child: makes the namespaces, mounts in them, and hands the descriptors to
 /// the parent. An error has the index of its step.
 fn make(plan: &MountRequest, parent: &OwnedFd) -> Result<(), (u8, Errno)> {
     let at = |step: u8| move |errno: Errno| (step, errno);
@@ -198,7 +198,7 @@ pub(super) fn receive(child: &OwnedFd) -> io::Result<Vec<OwnedFd>> {
     Ok(descriptors)
 }
 
-/// Enters name spaces. Makes system calls only.
+/// Enters namespaces. Makes system calls only.
 pub(super) fn enter(spaces: [Option<RawFd>; 2]) -> io::Result<()> {
     for (space, kind) in spaces.into_iter().zip([LinkNameSpaceType::User, LinkNameSpaceType::Mount])
     {
@@ -214,7 +214,7 @@ pub(super) fn enter(spaces: [Option<RawFd>; 2]) -> io::Result<()> {
 }
 
 /// Has the right to mount outlive the start of a program whose user is not root:
-/// it is [`crate::process_tree`], which makes name spaces and lets go of the right.
+/// it is [`crate::process_tree`], which makes namespaces and drops the right.
 fn keep_right() -> io::Result<()> {
     let mut rights = capabilities(None)?;
     rights.inheritable |= CapabilitySet::SYS_ADMIN;

@@ -63,7 +63,7 @@ const NEEDED: [(&str, &str); 2] = [("hot_exit", "sys_exit"), ("hot_enter", "sys_
 const OTHERS: [(&[&str], &str, &str); 4] = [
     (&["hot_complete", "hot_complete_old"], "io_uring_complete", "io_uring"),
     (&["hot_submit"], "io_uring_submit_req", "io_uring"),
-    (&["hot_miss"], "mm_filemap_add_to_page_cache", "what had to be fetched from the device"),
+    (&["hot_miss"], "mm_filemap_add_to_page_cache", "what was read from the device"),
     (&["hot_dirty"], "writeback_dirty_folio", "stores through mappings"),
 ];
 
@@ -91,10 +91,11 @@ impl Kernel {
     /// for in all others.
     fn with_map_sizes(below: &[PathBuf], sizes: &[(&str, u32)]) -> io::Result<Self> {
         if cfg!(not(all(target_endian = "little", target_pointer_width = "64"))) {
-            return Err(refused("fsure's programs for the kernel are for 64 bits, little-endian"));
+            return Err(refused("fsure's eBPF programs need a 64-bit, little-endian kernel"));
         }
-        let types = Btf::from_sys_fs()
-            .map_err(|error| refused(&format!("the kernel does not tell its types: {error}")))?;
+        let types = Btf::from_sys_fs().map_err(|error| {
+            refused(&format!("the kernel does not describe its types (BTF): {error}"))
+        })?;
         let mut programs = load(&types, sizes)?;
         let mut blind = vec![
             "an msync, and a sync of all file systems at once".to_owned(),
@@ -104,7 +105,9 @@ impl Kernel {
             "misses of threads of the kernel".to_owned(),
         ];
         if own_process().is_none() {
-            blind.push("which process is fsure itself, so that its own counts, too".to_owned());
+            blind.push(
+                "which process is fsure itself, so that its own operations count too".to_owned(),
+            );
         }
         for (program, point) in NEEDED {
             attach(&mut programs, program, point, &types).map_err(|error| kernel_error(&error))?;
@@ -292,12 +295,12 @@ fn kernel_error(error: &(dyn Error + 'static)) -> io::Error {
     let mut cause = Some(error);
     while let Some(this) = cause {
         if let Some(io) = this.downcast_ref::<io::Error>() {
-            let words = format!("the kernel refuses fsure's programs: {io}");
+            let words = format!("the kernel refuses fsure's eBPF programs: {io}");
             return io::Error::new(io.kind(), words);
         }
         cause = this.source();
     }
-    io::Error::other(format!("the kernel refuses fsure's programs: {error}"))
+    io::Error::other(format!("the kernel refuses fsure's eBPF programs: {error}"))
 }
 
 #[cfg(test)]

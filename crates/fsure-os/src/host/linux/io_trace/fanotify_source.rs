@@ -78,17 +78,17 @@ enum Marked {
 impl Notify {
     pub(super) fn begin(below: &[PathBuf]) -> io::Result<Self> {
         let mut blind: Vec<_> = [
-            "how many bytes, and how long: fanotify tells neither",
+            "how many bytes, and how long: fanotify reports neither",
             "fsync",
             "stores through mappings",
             "io_uring and libaio, for the most part",
-            "how often: events that are alike are merged, so counts are the least there was",
+            "how often: the kernel merges equal events, so the counts are minimums",
         ]
         .map(str::to_owned)
         .to_vec();
         let (reported, is_of_all) = (HashMap::new(), below.is_empty());
         if !is_of_all {
-            blind.push("folders that are deleted by now".to_owned());
+            blind.push("folders that were deleted in the meantime".to_owned());
         }
         match FanotifyGroup::new(libc::FAN_REPORT_DFID_NAME | libc::FAN_UNLIMITED_QUEUE) {
             Ok(group) => {
@@ -98,8 +98,8 @@ impl Notify {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 let group = FanotifyGroup::new(libc::FAN_REPORT_DFID_NAME)?;
                 let marked = Marked::Folders(mark_folders(&group, below, &mut blind)?);
-                blind.push("who does it".to_owned());
-                blind.push("folders that were made meanwhile".to_owned());
+                blind.push("which process does it".to_owned());
+                blind.push("folders that were made in the meantime".to_owned());
                 Ok(Self { group, marked, reported, overflows: 0, blind, is_of_all })
             }
             Err(error) => Err(error),

@@ -159,7 +159,7 @@ impl Attached {
         let no_barrier = self.mounts()?.iter().find_map(MountInfo::no_barrier);
         if let Some(option) = no_barrier.filter(|_| self.no_barrier.is_none()) {
             let node = self.node.display();
-            let words = format!("another process mounted {node} anew with {option}");
+            let words = format!("another process mounted {node} again with {option}");
             self.disturbs_flushes.get_or_insert(words);
         }
         Ok(())
@@ -310,7 +310,7 @@ fn is_write_back(number: u32) -> Result<(), LoopError> {
     match setting.trim_end() {
         "write back" => Ok(()),
         setting => Err(LoopError::Disturbed(format!(
-            "{} says '{setting}', with which the kernel sends no flush",
+            "{} says '{setting}', so the kernel sends no flush",
             file.display()
         ))),
     }

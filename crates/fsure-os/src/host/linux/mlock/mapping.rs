@@ -14,13 +14,13 @@ const READ_CHUNK_BYTES: usize = 64 << 20;
 /// The reason why a file is not held.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
-    #[error("there is no more memory for it")]
+    #[error("there is not enough memory for it")]
     TooMuch,
     #[error("vm.max_map_count allows no more files")]
     Mappings,
-    #[error("RLIMIT_MEMLOCK allows no more")]
+    #[error("RLIMIT_MEMLOCK does not allow more")]
     Limit,
-    #[error("it cannot be read into memory, all of it")]
+    #[error("it cannot be read into memory in full")]
     Unreadable,
     #[error("it is over")]
     Over,
@@ -143,7 +143,7 @@ mod tests {
         let page = rustix::param::page_size() as u64;
         let file = tempfile::tempfile().unwrap();
         file.set_len(page).unwrap();
-        // Behind its end there is nothing to be had, as in a block that is bad.
+        // A read behind its end fails, as one in a bad block does.
         let file = OwnedFd::from(file);
         let mapped = Mapping::new(&file, 2 * page, &|| false);
         assert!(matches!(mapped, Err(Trouble::Unreadable)), "{mapped:?}");

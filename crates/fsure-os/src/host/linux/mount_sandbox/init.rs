@@ -1,4 +1,4 @@
-//! The first process of the name spaces. It is a copy of one of fsure's threads, so
+//! The first process of the namespaces. It is a copy of one of fsure's threads, so
 //! that another may have held any lock when it was made: it makes system calls on
 //! what was prepared before, and nothing else. It cannot become another program,
 //! since where no user is root that would end its right to mount.
@@ -31,7 +31,7 @@ const NOT_FOUND: u8 = 127;
 
 /// Steps at which the first process can fail, as text.
 const STEPS: [&str; 7] = [
-    "enter name spaces of its own",
+    "enter its own namespaces",
     "map its user into them",
     "cover the folder with memory",
     "hand the memory over",
@@ -188,7 +188,7 @@ pub(super) fn start(plan: &SandboxPlan, words: &OwnedFd, not_its: &[RawFd]) -> i
 fn refused(errno: Errno) -> io::Error {
     let why = match errno {
         Errno::PERM | Errno::NOSPC | Errno::USERS => {
-            "needs root, or user name spaces, which this system does not allow \
+            "needs root, or user namespaces, which this system does not allow \
              (user.max_user_namespaces, kernel.unprivileged_userns_clone, \
              kernel.apparmor_restrict_unprivileged_userns)"
         }
@@ -197,7 +197,7 @@ fn refused(errno: Errno) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
-/// A copy of this thread, in new name spaces; `None` in the copy.
+/// A copy of this thread, in new namespaces; `None` in the copy.
 pub(in crate::host::linux) fn copy(flags: i32) -> Result<Option<Pid>, Errno> {
     let flags = libc::c_long::from(flags | libc::SIGCHLD);
     // SAFETY: as `fork`, without what a library does at one: the copy makes system

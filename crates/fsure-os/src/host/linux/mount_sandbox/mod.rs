@@ -1,4 +1,4 @@
-//! A command in name spaces of its own. See [`crate::mount_sandbox`].
+//! A command in namespaces of its own. See [`crate::mount_sandbox`].
 
 mod init;
 
@@ -284,7 +284,7 @@ pub(crate) fn knows_one_user() -> bool {
     !own.is_ok_and(|own| own.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
-/// The descriptor that reports the end of all processes in the name spaces.
+/// The descriptor that reports the end of all processes in the namespaces.
 #[derive(Debug)]
 pub(crate) struct Alive(OwnedFd);
 

@@ -55,8 +55,8 @@ fn attached(node: &Path, name: &Path) -> io::Result<Option<(u64, u64)>> {
         Err(_) => Err(io::Error::new(
             error.kind(),
             format!(
-                "{} is made of {}, and whether that is in it cannot be told ({error}): detach it \
-                 ('losetup -d') or make its node",
+                "{} is made of {}, and fsure cannot see if that file is in it ({error}): detach it \
+                 ('losetup -d') or make its device node",
                 node.display(),
                 name.display(),
             ),

@@ -248,11 +248,11 @@ fn unprivileged(errno: Errno) -> io::Error {
     match errno {
         Errno::PERM => io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "needs root (CAP_SYS_ADMIN), to mount where everybody sees it",
+            "needs root (CAP_SYS_ADMIN) to mount for all processes",
         ),
         Errno::NOSYS => io::Error::new(
             io::ErrorKind::Unsupported,
-            "this kernel cannot mount at one stroke: Linux 5.2 or newer can",
+            "this kernel cannot mount atomically: that needs Linux 5.2 or later",
         ),
         other => other.into(),
     }

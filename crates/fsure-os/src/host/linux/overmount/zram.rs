@@ -22,10 +22,7 @@ const LABEL: std::ops::Range<usize> = 108..120;
 pub fn can_make_xfs() -> io::Result<()> {
     let no = |why: &str| Err(io::Error::new(ErrorKind::Unsupported, why));
     if !rustix::process::geteuid().is_root() {
-        return Err(io::Error::new(
-            ErrorKind::PermissionDenied,
-            "needs root, to add a zram device",
-        ));
+        return Err(io::Error::new(ErrorKind::PermissionDenied, "needs root to add a zram device"));
     }
     if !Path::new(CONTROL).exists() {
         return no("the kernel has no zram, or its module is not loaded: 'modprobe zram'");
@@ -33,7 +30,7 @@ pub fn can_make_xfs() -> io::Result<()> {
     let mut version = Command::new("mkfs.xfs");
     version.arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if version.status().is_err() {
-        return no("mkfs.xfs is not there: install xfsprogs");
+        return no("mkfs.xfs is missing: install xfsprogs");
     }
     // Loads the module, where it is one.
     match fsopen("xfs", FsOpenFlags::FSOPEN_CLOEXEC) {
@@ -91,7 +88,7 @@ pub fn remove_zram(number: u32, label: &str) -> io::Result<()> {
         other => other?,
     };
     if !is_own && !is_untouched(number) {
-        let why = format!("{} is another's by now", node(number).display());
+        let why = format!("{} now belongs to another process", node(number).display());
         return Err(io::Error::new(ErrorKind::AlreadyExists, why));
     }
     std::fs::write(format!("{CONTROL}/hot_remove"), number.to_string())
