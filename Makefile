@@ -1,5 +1,5 @@
 # Everything is done by cargo; .ci/run is the whole check.
-.PHONY: bench campaign check test
+.PHONY: bench campaign check docs session test
 
 check:
 	.ci/run
@@ -22,3 +22,12 @@ campaign:
 # machine. BENCH=--million for the rows over 10^6 files, --quick for a trial.
 bench:
 	python3 bench/run.py $(BENCH)
+
+# The documents as a site in target/book. `cargo install mdbook --locked` brings mdbook.
+docs:
+	mdbook build
+
+# Pictures of the terminal for the documents, in docs/images, with the command as it is now.
+session:
+	cargo build --release --locked
+	python3 docs/cast/record.py --path target/release

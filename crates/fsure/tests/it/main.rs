@@ -8,10 +8,16 @@ mod json_schema_files;
 mod json_schema_memory;
 mod json_schema_storage;
 mod licences;
+mod links;
 mod message_literals;
 mod messages;
-mod readme;
 mod report_page;
+#[cfg(target_os = "linux")]
+mod session_fit;
+#[cfg(target_os = "linux")]
+mod session_page;
+#[cfg(target_os = "linux")]
+mod sessions;
 mod structure;
 mod support_selftest;
 mod tidy;
