@@ -93,7 +93,7 @@ pub enum Error {
     RecordInUse {
         /// The catalog's file.
         catalog: PathBuf,
-        /// What that process says about itself.
+        /// The words of that process about itself.
         holder: String,
     },
     /// A file of results cannot be understood.

@@ -365,14 +365,21 @@ fn a_first_line_names_the_command_and_progress_is_passed_over() {
     assert!(matches!(read.content, ResultContent::Checked(_)));
 }
 
+/// The first line names `ram` and `powercut` only, of which the page shows a part.
 #[test]
-fn a_program_that_defer_ran_may_print_between_the_lines() {
-    let text = "{\"type\":\"start\",\"command\":\"defer\"}\nhello\n{\"a\":1}\n\n\
-                {\"type\":\"summary\",\"command\":\"defer\",\"deferred\":7}\n";
-    let ResultContent::Deferred(run) = read_any(text.as_bytes()).unwrap().content else {
-        panic!("not deferred")
-    };
-    assert_eq!(run.summary.unwrap().deferred, 7);
+fn a_command_that_is_not_shown_is_named() {
+    for (command, line, expected) in [
+        ("ram", r#"{"type":"finding","about":"swap"}"#, "ram doctor"),
+        ("ram", r#"{"type":"disk","name":"fast"}"#, "ram disk"),
+        ("ram", r#"{"type":"summary","command":"ram disk list"}"#, "ram disk list"),
+        ("ram", r#"{"type":"pinned","path":"/a"}"#, "ram pin"),
+        ("powercut", r#"{"type":"run","run":"r"}"#, "powercut write"),
+        ("powercut", r#"{"type":"listening","address":"a"}"#, "powercut witness"),
+    ] {
+        let text = format!("{{\"type\":\"start\",\"command\":\"{command}\"}}\n{line}\n");
+        let expected = format!("it is a report of 'fsure {expected}'");
+        assert!(why(text.as_bytes()).starts_with(&expected), "{}", why(text.as_bytes()));
+    }
 }
 
 #[test]

@@ -36,7 +36,7 @@ const CONFLICT: &str = "its sidecar and the record give different content for th
 
 const FOREIGN_FILE: &str = "a file of this name exists that fsure did not make";
 
-/// What an `update` decides about the carriers that it writes.
+/// Decisions of an `update` about the carriers that it writes.
 #[derive(Clone, Copy)]
 pub(super) struct SidecarRules<'a> {
     /// Findings that the user accepts.

@@ -75,18 +75,7 @@ pub fn update(
         return Ok(offline_outcome(offline, common.allowed, "update"));
     }
     let (place, unknown_paths) = &require_parts(place, &open, &mut catalog, monitor)?;
-    if !is_recorded_root(&open, &catalog) && !options.only_completes {
-        let consequence = "it is treated as a copy, and every file is read";
-        warn_of_other_root(&open, &catalog, consequence, monitor);
-        let (volume, inode) = root_identity(place, &open, common.access.is_dry_run);
-        catalog.bind_root(volume, inode)?;
-    }
-    let settings = settings(Some(catalog.settings()), options);
-    if !options.only_completes {
-        catalog.set_settings(settings)?;
-        let before = catalog.options();
-        catalog.set_options(choices(before, options))?;
-    }
+    let settings = apply_choices(place, &open, &mut catalog, options, monitor)?;
     let rules = UpdateRules {
         full: options.full,
         digests: settings.digests,
@@ -134,6 +123,29 @@ fn read_only(place: &RootLocation) -> Error {
         why: "it is read-only".to_owned(),
         hint: "'--catalog FILE' keeps the record in another place".to_owned(),
     }
+}
+
+/// Records which root this is and what it keeps to from now on. Returns its settings.
+fn apply_choices(
+    place: &RootLocation,
+    open: &OpenRoot,
+    catalog: &mut Catalog,
+    options: &UpdateOptions,
+    monitor: &dyn ScanMonitor,
+) -> Result<RootSettings> {
+    if !is_recorded_root(open, catalog) && !options.only_completes {
+        let consequence = "it is treated as a copy, and every file is read";
+        warn_of_other_root(open, catalog, consequence, monitor);
+        let (volume, inode) = root_identity(place, open, options.common.access.is_dry_run);
+        catalog.bind_root(volume, inode)?;
+    }
+    let settings = settings(Some(catalog.settings()), options);
+    if !options.only_completes {
+        catalog.set_settings(settings)?;
+        let before = catalog.options();
+        catalog.set_options(choices(before, options))?;
+    }
+    Ok(settings)
 }
 
 /// Removes a new catalog after a failed run.

@@ -118,7 +118,7 @@ pub struct ScanPlan {
     pub root: Arc<Root>,
     /// The parts of the root to judge.
     pub scopes: Scopes,
-    /// What to leave out, and the borders; it is walked scope by scope.
+    /// Patterns of what is left out, and the borders; it is walked scope by scope.
     pub walk: WalkOptions,
     /// Purpose of the run.
     pub purpose: Purpose,

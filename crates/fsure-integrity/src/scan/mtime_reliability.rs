@@ -54,7 +54,7 @@ pub(super) struct MtimeReliability {
     redated: RedatedCount,
     /// True if the count goes on where an update that was cut off came to.
     is_update: bool,
-    /// What updates of the scope that were cut off had counted when this run began.
+    /// Count of earlier updates of the scope that were cut off, when this run began.
     carried: u64,
     /// True if the count was kept for the case that this run is cut off.
     has_kept: bool,

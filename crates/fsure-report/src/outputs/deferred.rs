@@ -1,4 +1,4 @@
-//! The output of `defer`: one line behind what the program printed itself.
+//! The output of `defer`.
 
 use std::io::BufRead;
 

@@ -34,7 +34,7 @@ pub(crate) struct GenerationRow {
     pub(crate) time: String,
     /// The command.
     pub(crate) command: String,
-    /// What changed.
+    /// Changes.
     pub(crate) changes: ChangeCounts,
     /// Key that it is signed with.
     pub(crate) signed_with: Option<String>,
@@ -82,7 +82,7 @@ pub(crate) struct DamageRow {
     pub(crate) path: String,
     /// Its bytes in base64, if they are not valid UTF-8.
     pub(crate) path_bytes: Option<String>,
-    /// What is known.
+    /// Verdict, and since when.
     pub(crate) known: KnownDamage,
 }
 

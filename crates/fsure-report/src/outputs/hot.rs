@@ -29,7 +29,7 @@ pub(crate) struct HotFolder {
     pub(crate) path: String,
     /// Its bytes in base64, if they are not valid UTF-8.
     pub(crate) path_bytes: Option<String>,
-    /// What was done in it directly.
+    /// Figures of what was done in it directly.
     #[serde(flatten)]
     pub(crate) own: HotFigures,
     /// Names of the programs.

@@ -134,7 +134,6 @@ impl Reader {
             }
             "generation" | "verification" | "known-damage" => Self::History,
             "method" if has("acked") => Self::PowerCut,
-            "run" | "asked" => Self::PowerCut,
             "summary" => Self::of_summary(value),
             kind => return Err(line.refused(&unknown(kind))),
         })
@@ -167,8 +166,9 @@ pub fn read_any(input: impl BufRead) -> Result<AnyResult, ReadError> {
     let first = lines.peek()?.map(Reader::of_line).transpose();
     let named = lines.common.start.as_ref().map(|start| start.command.clone());
     let reader = match (named, first) {
-        // A header tells more than the command does.
+        // A header tells more than the command does, and so does a line that names another.
         (_, Ok(Some(Reader::Measured))) => Reader::Measured,
+        (_, Err(error @ ReadError::OtherCommand(_))) => return Err(error),
         (Some(command), first) if !command.is_empty() => match Reader::of_command(&command) {
             Some(Reader::Measured) => return Err(nothing_measured(first)),
             Some(reader) => reader,

@@ -66,16 +66,22 @@ pub(crate) struct DriveCuts {
     pub(crate) lost: u64,
 }
 
-/// Reads the lines of a check. Those of the writer and the witness say nothing of the result.
+/// Reads the lines of a check. Those of the writer and the witness say nothing of a result.
 pub(super) fn read(lines: &mut OutputLines<impl BufRead>) -> Result<PowerCut, ReadError> {
     let mut run = PowerCut::default();
     while let Some(line) = lines.take()? {
         match line.kind() {
             "method" => run.methods.push(line.read()?),
             "summary" => run.summary = Some(line.read()?),
-            "run" | "asked" | "writer" | "silence" | "cutting" | "written" | "listening" => {}
+            "run" | "cutting" | "written" => return Err(other("powercut write")),
+            "listening" | "writer" | "silence" | "asked" => return Err(other("powercut witness")),
             _ => lines.pass_over(),
         }
     }
     Ok(run)
+}
+
+/// The error of the two other roles of a test.
+fn other(command: &str) -> ReadError {
+    ReadError::OtherCommand(command.to_owned())
 }

@@ -28,7 +28,7 @@ pub(crate) struct RamFolder {
     pub(crate) path: String,
     /// Its bytes in base64, if they are not valid UTF-8.
     pub(crate) path_bytes: Option<String>,
-    /// What is wrong, in words.
+    /// Faults, in words.
     pub(crate) wrong: Vec<String>,
     /// Maximum age of a change that a crash loses, as agreed, in milliseconds.
     pub(crate) max_loss_ms: Option<u64>,
@@ -52,7 +52,7 @@ pub(crate) struct RamFolder {
     pub(crate) unsettled: Vec<String>,
     /// Names that differ between memory and disk.
     pub(crate) differences: Vec<RamDifference>,
-    /// What `recover` did.
+    /// Result of `recover`.
     pub(crate) what: Option<String>,
 }
 
@@ -95,8 +95,17 @@ pub(super) fn read(lines: &mut OutputLines<impl BufRead>) -> Result<RamRun, Read
                 let kind = line.kind().to_owned();
                 run.done.push((kind, line.read()?));
             }
+            "finding" => return Err(other("ram doctor")),
+            "disk" | "created" | "destroyed" => return Err(other("ram disk")),
+            "pinned" | "unpinned" => return Err(other("ram pin")),
+            "plan" => return Err(other("ram bind --dry-run")),
             _ => lines.pass_over(),
         }
     }
     Ok(run)
+}
+
+/// The error of a command that reports something else than folders.
+fn other(command: &str) -> ReadError {
+    ReadError::OtherCommand(command.to_owned())
 }

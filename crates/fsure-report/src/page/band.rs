@@ -10,7 +10,7 @@ use super::words::number;
 pub(super) struct Band {
     grade: Grade,
     grade_word: &'static str,
-    /// What was asked, if that is one thing.
+    /// Command and root of the result that the sentence is of.
     asked: String,
     sentence: String,
     notes: Vec<String>,

@@ -61,7 +61,7 @@ pub fn page(results: &[Named], is_anonymous: bool) -> Result<Report, minijinja::
     // Escaping follows from the name's end.
     environment.add_template("page.html", TEMPLATE)?;
     let style = format!("{COLORS}{STYLE}{LAYOUT}");
-    let html = environment.get_template("page.html")?.render(minijinja::context! {
+    let mut html = environment.get_template("page.html")?.render(minijinja::context! {
         made_here => Value::from_safe_string(MADE_HERE.to_owned()),
         style_hash => hash(&style),
         script_hash => hash(SCRIPT),
@@ -71,6 +71,7 @@ pub fn page(results: &[Named], is_anonymous: bool) -> Result<Report, minijinja::
         band => Serde(band),
         sections => Serde(sections),
     })?;
+    html.push('\n');
     Ok(Report { html, charts: charts.into_files() })
 }
 

@@ -43,11 +43,11 @@ pub(super) struct Section {
     pub(super) grade_word: &'static str,
     /// The result in a sentence.
     pub(super) sentence: String,
-    /// What else there is to know of it at first sight.
+    /// Sentences on what else there is to know at first sight.
     pub(super) notes: Vec<String>,
     /// The figure that matters most, and what it is of.
     pub(super) key: Option<(String, String)>,
-    /// Who, when, what.
+    /// Facts: who, when, what.
     pub(super) facts: Vec<(String, String)>,
     /// The rest, in order.
     pub(super) pieces: Vec<Piece>,
@@ -162,6 +162,11 @@ impl Cell {
     /// A path, which may be broken anywhere.
     pub(super) fn path(text: impl Into<String>) -> Self {
         Self { text: text.into(), class: "path", ..Self::default() }
+    }
+
+    /// Sentences, which get some room even in a narrow window.
+    pub(super) fn sentences(text: impl Into<String>) -> Self {
+        Self { text: text.into(), class: "wide", ..Self::default() }
     }
 
     /// A date, which is not broken.

@@ -169,8 +169,7 @@ pub(super) enum OptionAdvice {
     Command(&'static str, &'static str),
 }
 
-/// Options of other programs, with advice. It is only given where the line it leads to is
-/// understood.
+/// Options of other programs, with advice. The first is given whose line is understood.
 pub(super) const FOREIGN_OPTIONS: &[(&[&str], OptionAdvice)] = &[
     (&["--ignore", "--skip", "--exclude-dir", "--filter", "--omit"], OptionAdvice::Is("--exclude")),
     (&["--hash", "--algorithm", "--algo", "--checksum", "--digests"], OptionAdvice::Is("--digest")),
@@ -188,6 +187,7 @@ pub(super) const FOREIGN_OPTIONS: &[(&[&str], OptionAdvice)] = &[
     (&["--no-color", "--no-colour", "--nocolor"], OptionAdvice::Is("--color=never")),
     (&["--colour"], OptionAdvice::Is("--color")),
     (&["--duration", "--time", "--runtime"], OptionAdvice::Is("--for")),
+    (&["--duration", "--time", "--runtime"], OptionAdvice::Is("--budget")),
     (&["--rehash", "--always", "--paranoid", "--deep"], OptionAdvice::Is("--full")),
     (&["--out", "--outfile"], OptionAdvice::Is("--output")),
     (&["--older-than", "--age"], OptionAdvice::Is("--max-age")),
@@ -200,6 +200,7 @@ pub(super) const FOREIGN_OPTIONS: &[(&[&str], OptionAdvice)] = &[
         OptionAdvice::NotNeeded("other file systems are left out anyway"),
     ),
     (&["--progress", "-P"], OptionAdvice::NotNeeded("progress is shown on a terminal anyway")),
+    (&["--version", "-V"], OptionAdvice::Command("to see the version of fsure", "--version")),
     (
         &["--fix", "--repair", "--heal"],
         OptionAdvice::Command("to see what can be repaired", "heal"),

@@ -59,7 +59,7 @@ impl HelpArgs {
     /// Returns the text of the topic that is asked for; `None` if it is not a topic.
     pub(super) fn topic(&self) -> Option<String> {
         let [word] = &self.words[..] else { return None };
-        TOPICS.iter().find(|(name, _)| name == word).map(|(_, text)| text())
+        TOPICS.iter().find(|topic| topic.name == word).map(|topic| (topic.text)())
     }
 
     /// Returns the command line that prints the help of the command that is asked for.
@@ -88,7 +88,7 @@ impl TypedValueParser for HelpWords {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let commands = COMMAND_GROUPS.iter().flat_map(|(_, names)| names.iter().copied());
-        let words = commands.chain(TOPICS.iter().map(|(name, _)| *name));
+        let words = commands.chain(TOPICS.iter().map(|topic| topic.name));
         Some(Box::new(words.map(PossibleValue::new)))
     }
 }
@@ -248,8 +248,8 @@ mod tests {
     #[test]
     fn a_topic_is_a_text_and_a_command_is_a_command_line() {
         let help = |words: &[&str]| HelpArgs { words: words.iter().map(|w| (*w).into()).collect() };
-        for (topic, _) in TOPICS {
-            assert!(help(&[topic]).topic().is_some(), "{topic}");
+        for topic in TOPICS {
+            assert!(help(&[topic.name]).topic().is_some(), "{}", topic.name);
         }
         assert!(help(&["update"]).topic().is_none() && help(&[]).topic().is_none());
         assert_eq!(help(&["ram", "bind"]).command_line(), ["fsure", "ram", "bind", "--help"]);

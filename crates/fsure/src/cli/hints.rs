@@ -77,10 +77,12 @@ impl<'a> Typed<'a> {
         }
         let begin = || words.split(' ').map(OsString::from);
         let lead = || leading.map(OsStr::to_owned).into_iter();
+        let overrides =
+            |arg: &OsStr| OVERRIDES.iter().any(|option| arg.to_string_lossy().starts_with(option));
         let options = || self.options.iter().map(|option| (*option).clone());
         let is_path = |arg: &&OsString| !arg.to_string_lossy().starts_with('-');
-        let all: Vec<_> =
-            options().chain(begin()).chain(lead()).chain(self.rest.iter().cloned()).collect();
+        let rest = self.rest.iter().filter(|arg| !overrides(arg)).cloned();
+        let all: Vec<_> = options().chain(begin()).chain(lead()).chain(rest).collect();
         let paths: Vec<_> =
             begin().chain(lead()).chain(self.rest.iter().filter(is_path).cloned()).collect();
         let alone: Vec<_> = begin().collect();
@@ -141,23 +143,28 @@ fn top_level_advice(
         let words = behind.line(next.get_name(), Some(typed.word));
         return (vec![], vec![Tip { purpose: "the command comes first".to_owned(), words }]);
     }
+    let asks_for_help = typed.rest.first().is_some_and(|next| next == "--help");
     match nearest(&typed.above, word).filter(|_| !is_there) {
         Some(name) => (vec![], vec![typed.tip("did you mean", &name)]),
+        None if asks_for_help => (vec![], vec![typed.tip("the commands there are", "help")]),
         None => (vec![], path_tips(typed)),
     }
 }
 
-/// Returns lines for a word that is one of fsure's commands only with another one before it.
+/// Returns lines for a word that is not one of the commands below another one.
 fn nested_advice(typed: &Typed<'_>, word: &str) -> Vec<Tip> {
     let above = typed.path.join(" ");
-    let name = nearest(&typed.above, word);
-    vec![match (word, name) {
-        (_, Some(name)) => typed.tip("did you mean", &format!("{above} {name}")),
-        ("list" | "ls" | "show", None) if above == "ram" => {
-            typed.tip("to see the folders in RAM", "ram status")
-        }
-        _ => typed.tip("the commands there are", &format!("help {above}")),
-    }]
+    if let Some(name) = nearest(&typed.above, word) {
+        return vec![typed.tip("did you mean", &format!("{above} {name}"))];
+    }
+    let known = FOREIGN_COMMANDS.iter().filter(|known| known.words.contains(&word));
+    let lines = known.flat_map(|known| known.lines);
+    let here = lines.filter(|(_, line)| line.starts_with(&format!("{above} ")));
+    let mut tips: Vec<_> = here.map(|(purpose, line)| typed.tip(purpose, line)).collect();
+    if tips.is_empty() {
+        tips.push(typed.tip("the commands there are", &format!("help {above}")));
+    }
+    tips
 }
 
 /// Returns the command whose name or alias a misspelt word probably means.
@@ -192,9 +199,9 @@ fn unknown_option(mut error: Error, args: &[OsString], exists: &dyn Fn(&OsStr) -
         error.remove(ContextKind::SuggestedArg);
     }
     let words = args.get(1..).unwrap_or_default();
-    let known = FOREIGN_OPTIONS.iter().find(|(names, _)| names.contains(&&*name(&wrong)));
-    let advice = known.and_then(|(_, advice)| option_advice(*advice, &name(&wrong), words));
-    match advice {
+    let known = FOREIGN_OPTIONS.iter().filter(|(names, _)| names.contains(&&*name(&wrong)));
+    let mut known = known.filter_map(|(_, advice)| option_advice(*advice, &name(&wrong), words));
+    match known.next().or_else(|| moved_advice(&wrong, words)) {
         Some(advice) => with_advice(error, &[advice]),
         // Only a file of that name can be meant as a value.
         None if exists(OsStr::new(&wrong)) => error,
@@ -211,6 +218,15 @@ fn without_advice_on_values(mut error: Error) -> Error {
         }
     }
     error
+}
+
+/// Returns a sentence for an option in front of its command; `None` if it is not one.
+fn moved_advice(wrong: &str, words: &[OsString]) -> Option<String> {
+    let at = words.iter().position(|word| word.to_str() == Some(wrong))?;
+    let words = [&words[..at], &words[at + 1..], &words[at..=at]].concat();
+    let is_harmless = !OVERRIDES.iter().any(|option| wrong.starts_with(option));
+    let purpose = "it is an option of a command".to_owned();
+    (is_harmless && is_understood(&words)).then(|| sentence(Tip { purpose, words }))
 }
 
 /// Returns a sentence for an option that other programs have; `None` if no line with it
@@ -333,8 +349,12 @@ mod tests {
             ("fsure verdicts", &["fsure help verdicts"]),
             ("fsure bind /srv", &["fsure ram bind /srv"]),
             ("fsure ram bnid /srv", &["fsure ram bind /srv"]),
-            ("fsure ram list", &["fsure ram status"]),
+            ("fsure ram list", &["fsure help ram"]),
+            ("fsure ram mount a", &["fsure ram bind --plan a"]),
+            ("fsure dance --help", &["fsure help"]),
             ("fsure ram help", &["fsure help ram"]),
+            ("fsure rm p --accept-all", &["fsure update p"]),
+            ("fsure hael p --from c --yes", &["fsure heal p --from c"]),
         ] {
             assert_eq!(lines(typed, &[]), expected, "{typed}");
         }
@@ -360,6 +380,10 @@ mod tests {
             ("fsure verify p --fix", "fsure heal p"),
             ("fsure verify p --no-color", "fsure verify p --color=never"),
             ("fsure update p --hash sha256", "fsure update p --digest sha256"),
+            ("fsure hot --time 5s", "fsure hot --for 5s"),
+            ("fsure speed --time 5s", "fsure speed --budget 5s"),
+            ("fsure verify --version", "fsure --version"),
+            ("fsure --full update p", "fsure update p --full"),
         ] {
             assert_eq!(lines(typed, &[]), [expected], "{typed}");
         }

@@ -3,12 +3,18 @@
 use fsure_core::ExitCode;
 use fsure_integrity::model::Verdict;
 
-/// The name of a topic, and its text.
-pub(super) type Topic = (&'static str, fn() -> String);
+/// A topic of the help.
+pub(super) struct Topic {
+    pub(super) name: &'static str,
+    pub(super) text: fn() -> String,
+}
 
 /// All topics.
-pub(super) const TOPICS: &[Topic] =
-    &[("exit-codes", exit_codes), ("verdicts", verdicts), ("patterns", patterns)];
+pub(super) const TOPICS: &[Topic] = &[
+    Topic { name: "exit-codes", text: exit_codes },
+    Topic { name: "verdicts", text: verdicts },
+    Topic { name: "patterns", text: patterns },
+];
 
 /// The exit codes, each with its meaning.
 pub const EXIT_CODES: &[(&str, &str)] = &[
@@ -193,12 +199,12 @@ mod tests {
 
     #[test]
     fn tables_fit_on_a_narrow_terminal() {
-        for (topic, text) in TOPICS {
+        for Topic { name, text } in TOPICS {
             // What is not indented is wrapped by the help.
             let text = text();
             let table = text.lines().filter(|line| line.starts_with("  ") && !line.contains("->"));
             for line in table.filter(|line| !line.starts_with("    ")) {
-                assert!(line.chars().count() <= 88, "{topic}: {line}");
+                assert!(line.chars().count() <= 88, "{name}: {line}");
             }
         }
     }

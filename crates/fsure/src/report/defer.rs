@@ -150,7 +150,7 @@ mod tests {
             "Deferred: 51,234 calls by a preloaded library, 3 waited, 2 passed on to other file \
              systems.\n\
              Flushed: 41 times, the longest 22.4 ms; largest lag 524 ms of 1.0 s.\n\
-             All of it is on the medium.\n"
+             All of it is durable.\n"
         );
         let late = Deferred { largest_lag: 2 * SECOND, ..done() };
         assert!(text(&late, SECOND).contains("BOUND EXCEEDED"));

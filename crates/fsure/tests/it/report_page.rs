@@ -29,7 +29,7 @@ fn the_page_shows_everything_and_names_stay_text() {
     let run = report(&all(), &page);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let html = std::fs::read_to_string(&page).unwrap();
-    assert_eq!(html.matches("<svg ").count(), 12);
+    assert_eq!(html.matches("<svg ").count(), 13);
     assert_eq!(html.matches("<script").count(), 1);
     assert_eq!(html.matches("data-verdict=").count(), 44);
     for part in [

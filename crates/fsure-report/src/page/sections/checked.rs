@@ -103,7 +103,7 @@ fn graded(grade: Grade, reasons: impl IntoIterator<Item = Reason>) -> Vec<(Grade
     reasons.map(|(_, sentence)| (grade, sentence)).collect()
 }
 
-/// What is wrong with the data or its record, the gravest first.
+/// Faults of the data or its record, the gravest first.
 fn wrong(totals: &OutputTotals) -> Vec<(Grade, String)> {
     let (damaged, known) = (totals.sum(&DAMAGE), totals.known_damage);
     let (record_bad, unreadable) = (totals.of("record-bad"), totals.of("unreadable"));
@@ -121,7 +121,7 @@ fn wrong(totals: &OutputTotals) -> Vec<(Grade, String)> {
     )
 }
 
-/// What needs a look, the gravest first.
+/// Results that need a look, the gravest first.
 fn to_look_at(command: &str, totals: &OutputTotals) -> Vec<(Grade, String)> {
     let differences = totals.sum(&DIFFERENCES);
     let (missing, unread) = (totals.of("missing"), totals.sum(&["denied", "busy"]));
@@ -219,7 +219,7 @@ fn judge_age(draft: &mut Draft, totals: &OutputTotals) {
     }
 }
 
-/// Who, when, what: the facts of a receipt.
+/// Adds the facts of a receipt: who, when, what.
 fn facts(draft: &mut Draft, totals: &OutputTotals, has_start: bool) {
     if !has_start {
         draft.fact("Date", "not in the output: it was made by an older version of fsure");

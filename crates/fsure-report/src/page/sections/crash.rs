@@ -151,7 +151,7 @@ fn losses(run: &CrashRun) -> Option<Piece> {
             Cell::text(format!("{}, {}", cut.n, cut.variant)),
             Cell::number(cut.lost.map_or_else(|| "–".to_owned(), count)),
             Cell::text(syncs.collect::<Vec<_>>().join(", ")),
-            Cell::text(cut.detail.clone().unwrap_or_default()),
+            Cell::sentences(cut.detail.clone().unwrap_or_default()),
         ]);
     }
     table.unless_empty()

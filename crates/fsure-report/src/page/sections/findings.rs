@@ -117,7 +117,7 @@ fn row(found: &FindingRow, with_root: bool) -> Vec<Cell> {
         Cell::path(shown(found, with_root)),
         Cell::number(what).with_key(found.stat.size),
         Cell::date(modified),
-        Cell::text(evidence(found).join("; ")),
+        Cell::sentences(evidence(found).join("; ")),
     ]
 }
 

@@ -71,7 +71,7 @@ fn seconds(rfc3339: &str) -> Option<i64> {
     rfc3339.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second)
 }
 
-/// How much was verified in each period.
+/// Amount that was verified in each period.
 #[derive(Default)]
 struct Coverage {
     pieces: Vec<Piece>,

@@ -71,7 +71,7 @@ fn advice(run: &HotRun) -> Option<Piece> {
             Cell::number(figure(line.saves_s_per_hour)).with_key(line.saves_s_per_hour),
             Cell::number(memory),
             Cell::text(&line.risk),
-            Cell::text(&line.why),
+            Cell::sentences(&line.why),
         ]);
     }
     table.unless_empty()

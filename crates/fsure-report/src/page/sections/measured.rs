@@ -15,6 +15,9 @@ use fsure_measure::results::{
 /// Stands for a figure that there is none of.
 const NO_FIGURE: &str = "–";
 
+/// Value of a fact that a drive does not give.
+const NOT_TOLD: &str = "not told";
+
 /// The section of a result.
 pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     let header = &stored.header;
@@ -102,7 +105,7 @@ pub(super) fn device(stored: &StoredResult) -> Option<String> {
     let disk = layers.iter().rev().find(|layer| layer.layer != "file system")?;
     let fact = |name: &str| {
         let found = disk.facts.iter().find(|(fact, _)| fact == name);
-        found.map(|(_, value)| value.clone()).filter(|value| value != "not told")
+        found.map(|(_, value)| value.clone()).filter(|value| value != NOT_TOLD)
     };
     let words = [fact("vendor"), fact("model")].into_iter().flatten().collect::<Vec<_>>();
     let words = if words.is_empty() { disk.name.clone() } else { words.join(" ") };
@@ -354,7 +357,8 @@ fn profiles(stored: &StoredResult) -> Option<Piece> {
 
 fn stack(stored: &StoredResult) -> Option<Piece> {
     let item = |layer: &LayerLine| {
-        let facts = layer.facts.iter().filter(|(_, value)| value != LEFT_OUT);
+        let facts =
+            layer.facts.iter().filter(|(_, value)| ![LEFT_OUT, NOT_TOLD].contains(&value.as_str()));
         let facts: Vec<_> = facts.map(|(name, value)| format!("{name} {value}")).collect();
         let name = format!("{} {}", layer.layer, layer.name);
         (name, format!("{}: {}", layer.target, facts.join("; ")))

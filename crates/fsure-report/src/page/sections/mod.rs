@@ -57,11 +57,13 @@ pub(super) fn of(named: &Named, charts: &mut Charts) -> Section {
 /// Puts who, when and what before the other facts.
 fn begin(section: &mut Section, start: &StartLine) {
     let roots: Vec<_> = start.roots.iter().map(|root| root.root.as_str()).collect();
-    let asked = format!("fsure {} {}", start.command, roots.join(" "));
-    if section.title.is_empty() || !start.roots.is_empty() {
-        section.title = asked.trim_start_matches("fsure ").trim_end().to_owned();
+    // A section may know more of the command than its first line does: `crash matrix`.
+    let knows_more = roots.is_empty() && section.title.starts_with(&start.command);
+    if !knows_more {
+        section.title = format!("{} {}", start.command, roots.join(" ")).trim_end().to_owned();
     }
-    let mut facts = vec![("Asked".to_owned(), asked.trim_end().to_owned())];
+    let asked = format!("fsure {}", section.title);
+    let mut facts = vec![("Asked".to_owned(), asked)];
     facts.push(("Date".to_owned(), format!("{} UTC", date(&start.time))));
     facts.extend(start.host.clone().map(|host| ("Host".to_owned(), host)));
     facts.push(("Program".to_owned(), format!("fsure {}", start.fsure)));

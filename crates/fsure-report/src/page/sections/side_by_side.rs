@@ -89,7 +89,7 @@ fn names(all: &[&StoredResult]) -> Vec<String> {
     (0..all.len()).map(letter).collect()
 }
 
-/// What each letter stands for.
+/// The result that each letter stands for.
 fn key(names: &[String], all: &[&StoredResult]) -> Vec<(String, String)> {
     let item = |(name, stored): (&String, &&StoredResult)| {
         let header = &stored.header;
