@@ -340,7 +340,8 @@ fn a_command_is_known_by_its_lines_alone() {
         (r#"{"type":"summary","folders":0,"exit_code":0}"#, "ram"),
         (r#"{"type":"synced","path":"/a"}"#, "ram"),
         (r#"{"type":"summary","command":"defer"}"#, "deferred"),
-        (r#"{"type":"generation","generation":1}"#, "history"),
+        (r#"{"type":"generation","command":"update"}"#, "history"),
+        (r#"{"type":"verification","command":"verify"}"#, "history"),
         (r#"{"type":"summary","command":"seal","files":3}"#, "history"),
         (r#"{"type":"method","method":"fsync","acked":3}"#, "power cut"),
         (r#"{"type":"summary","state":"passed","heard_ms":3}"#, "power cut"),
@@ -380,6 +381,16 @@ fn a_command_that_is_not_shown_is_named() {
         let expected = format!("it is a report of 'fsure {expected}'");
         assert!(why(text.as_bytes()).starts_with(&expected), "{}", why(text.as_bytes()));
     }
+}
+
+#[test]
+fn a_program_that_defer_ran_may_print_between_the_lines() {
+    let text = "{\"type\":\"start\",\"command\":\"defer\"}\nhello\n{\"a\":1}\n\n\
+                {\"type\":\"summary\",\"command\":\"defer\",\"deferred\":7}\n";
+    let ResultContent::Deferred(run) = read_any(text.as_bytes()).unwrap().content else {
+        panic!("not deferred")
+    };
+    assert_eq!(run.summary.unwrap().deferred, 7);
 }
 
 #[test]

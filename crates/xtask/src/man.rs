@@ -176,10 +176,17 @@ impl<'a> Page<'a> {
         }
         list(FILES_OF_USER);
         roff.control("SH", ["ENVIRONMENT"]);
-        for (name, meaning) in ENVIRONMENT {
+        let options = self.command.get_arguments().filter(|option| !option.is_hide_set());
+        let options = options.filter_map(|option| Some((option.get_env()?, option.get_long()?)));
+        let options = options.map(|(variable, option)| {
+            (variable.to_string_lossy().into_owned(), format!("the value of '--{option}'"))
+        });
+        let others =
+            ENVIRONMENT.iter().map(|(name, meaning)| (name.to_string(), meaning.to_string()));
+        for (name, meaning) in options.chain(others) {
             roff.control("TP", []);
-            roff.text([bold(*name)]);
-            roff.text([roman(*meaning)]);
+            roff.text([bold(name)]);
+            roff.text([roman(meaning)]);
         }
     }
 
@@ -308,6 +315,14 @@ mod tests {
             }
             assert_eq!(text.matches("\n.TH ").count(), 1, "{name}");
         }
+    }
+
+    #[test]
+    fn a_page_names_the_variables_of_its_options() {
+        let pages = rendered();
+        let verify = &pages.iter().find(|(name, _)| name == "fsure-verify").unwrap().1;
+        let (_, environment) = verify.split_once("\n.SH ENVIRONMENT\n").unwrap();
+        assert!(environment.contains("\\fBFSURE_THREADS\\fR\n"), "{environment}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The output of `defer`.
+//! The output of `defer`: a first and a last line; what the program printed is between them.
 
 use std::io::BufRead;
 

@@ -158,9 +158,13 @@ impl<R: BufRead> OutputLines<R> {
                 Ok(Some(value)) => value,
                 // A kill leaves half a line behind.
                 Ok(None) if self.has_begun || self.common.start.is_some() => return Ok(None),
+                Err(_) if self.is_mixed() => continue,
                 Ok(None) | Err(_) => return Err(text.damaged(NOT_OURS.to_owned())),
             };
             let Some(kind) = value["type"].as_str().map(str::to_owned) else {
+                if self.is_mixed() {
+                    continue;
+                }
                 return Err(text.damaged(NOT_OURS.to_owned()));
             };
             let line = Line { number: text.number, kind, value };
@@ -170,6 +174,12 @@ impl<R: BufRead> OutputLines<R> {
             }
         }
         Ok(None)
+    }
+
+    /// Returns true if the lines of another program are between those of fsure: `defer` runs
+    /// a program that prints to the same place.
+    fn is_mixed(&self) -> bool {
+        self.common.start.as_ref().is_some_and(|start| start.command == "defer")
     }
 
     /// Keeps a line that all commands have, and returns any other.

@@ -114,7 +114,9 @@ impl Reader {
     fn of_line(line: &Line) -> Result<Self, ReadError> {
         let value = line.value();
         let has = |field: &str| !value[field].is_null();
-        if let Some(command) = value["command"].as_str() {
+        // Other lines name the command of a run that they are about.
+        let is_total = matches!(line.kind(), "summary" | "root");
+        if let Some(command) = value["command"].as_str().filter(|_| is_total) {
             let other = || ReadError::OtherCommand(command.to_owned());
             return Self::of_command(command).ok_or_else(other);
         }

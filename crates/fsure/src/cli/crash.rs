@@ -21,7 +21,7 @@ use fsure_simdrive::files::Mode;
 use fsure_simdrive::{Behavior, CutVariant, Latency};
 
 use super::OutputArgs;
-use super::choices::workload;
+use super::choices::built_in;
 use super::crash_matrix;
 use super::crash_serve::ServeArgs;
 use super::screen::progress::step_line;
@@ -48,7 +48,7 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_enum, value_name = "FS", value_delimiter = ',')]
     fs: Vec<System>,
     /// Run this built-in program, and its check; docs/crash.md lists them
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = workload(),
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = built_in(),
           ignore_case = true,
           conflicts_with_all = ["command", "check"])]
     workload: Vec<&'static Workload>,

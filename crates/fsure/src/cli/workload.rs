@@ -11,7 +11,7 @@ use crate::workload::{Ended, Workload};
 use clap::{Args, Subcommand};
 use fsure_core::ExitCode;
 
-use super::choices::workload;
+use super::choices::built_in;
 
 /// Run a workload of `fsure crash`, or check what a cut left of it
 #[derive(Args)]
@@ -25,7 +25,7 @@ enum WorkloadCommand {
     /// Write into an empty folder, and print `ACK n` when all up to n is safe
     Run {
         /// Name of the workload
-        #[arg(value_parser = workload())]
+        #[arg(value_parser = built_in())]
         name: &'static Workload,
         /// Empty folder to write into
         folder: PathBuf,
@@ -33,7 +33,7 @@ enum WorkloadCommand {
     /// Print `LAST n` if all up to n is there; exit with 1 if it is corrupt
     Check {
         /// Name of the workload
-        #[arg(value_parser = workload())]
+        #[arg(value_parser = built_in())]
         name: &'static Workload,
         /// Folder to check
         folder: PathBuf,

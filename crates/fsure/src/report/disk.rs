@@ -29,7 +29,7 @@ pub fn destroyed(done: &DestroyOutcome) -> String {
 pub fn kept(done: &DestroyOutcome) -> Option<String> {
     let by = done.kept_by.first()?;
     let more = number(done.kept_by.len() as u64, "process has", "processes have");
-    Some(format!("{more} it mounted elsewhere and keep its memory in use: {by}"))
+    Some(format!("{more} it mounted elsewhere, so its memory stays in use: {by}"))
 }
 
 /// All of them.
@@ -105,6 +105,6 @@ mod tests {
         );
         let kept_by = vec!["process 7 (sh)".to_owned()];
         let words = kept(&DestroyOutcome { disk, kept_by }).unwrap();
-        assert!(words.starts_with("1 process has it mounted elsewhere still"), "{words}");
+        assert!(words.starts_with("1 process has it mounted elsewhere, so "), "{words}");
     }
 }

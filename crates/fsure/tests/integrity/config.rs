@@ -27,7 +27,7 @@ fn a_mistake_is_named_with_its_file_and_line_and_nothing_is_done() {
         ),
         ("signed_by = 'none'\n", "", "'signed_by' is allowed only in your own"),
         ("", "\ntreads = 4\n", "home/config/fsure/config.toml:2: there is no key 'treads'"),
-        ("", "threads = 0\n", "threads has to be a number from 1 to"),
+        ("", "threads = 0\n", "threads must be a number from 1 to"),
         ("", "exclude = ['[']\n", "in your config.toml"),
     ] {
         of_root(&sample, root);

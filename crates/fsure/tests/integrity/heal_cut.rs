@@ -415,7 +415,7 @@ fn a_journal_is_carried_out_unless_another_process_wrote_meanwhile() {
         assert!(!place.exists(), "{report:?}");
         assert_eq!(tree.read("f") == whole, is_finished, "{report:?}");
         if is_finished {
-            assert!(report.stderr.contains("is finished"), "{report:?}");
+            assert!(report.stderr.contains("is now finished"), "{report:?}");
             assert_eq!((recorded.verify().code, tree.mtime("f")), (0, date));
         } else {
             assert!(tree.read("f") == old, "it was touched");

@@ -112,7 +112,7 @@ fn a_journal_that_is_still_needed_is_not_replaced_by_the_next() {
     assert!(set.tree.read("b") == before);
     let report = set.heal(&DO);
     assert_eq!(report.code, 7, "{report:?}");
-    assert!(report.stderr.contains("is finished"), "{report:?}");
+    assert!(report.stderr.contains("is now finished"), "{report:?}");
     assert_eq!(set.recorded.verify().code, 0);
 }
 
@@ -133,7 +133,7 @@ fn a_file_that_may_not_be_written_to_keeps_its_journal() {
     assert!(set.tree.read("f") == half, "{report:?}");
     assert_eq!(std::fs::read(set.journal()).unwrap(), journal, "{report:?}");
     let report = set.heal(&DO);
-    assert!(report.stderr.contains("is finished"), "{report:?}");
+    assert!(report.stderr.contains("is now finished"), "{report:?}");
     assert!(set.tree.read("f") == content(SIZE, 1));
 }
 

@@ -376,7 +376,7 @@ fn a_run_that_was_cut_off_there_is_completed() {
     if std::fs::hard_link(set.tree.path("dir/f"), &other).is_ok() {
         let report = set.heal(&["--yes"]);
         let reason = remedy(&report, "dir/f")["reason"].as_str().unwrap();
-        assert!(reason.contains("it has 2 names"), "{reason}");
+        assert!(reason.contains("it has 2 hard links"), "{reason}");
         std::fs::remove_file(other).unwrap();
     }
     let report = set.heal(&["--yes"]);

@@ -91,7 +91,8 @@ fn a_list_that_names_no_file_is_not_believed_and_leaves_nothing() {
             let quiet = "--quiet".as_ref();
             let run = fsure(&[call[0].as_ref(), first, call[1].as_ref(), second, quiet]);
             assert_eq!(run.code, 6, "{head:?} {run:?}");
-            let is_explained = run.stderr.contains("no file") || run.stderr.contains("no sense");
+            let is_explained =
+                run.stderr.contains("no file") || run.stderr.contains("cannot be understood");
             assert!(is_explained, "{call:?} {head:?}: {run:?}");
         }
     }

@@ -61,6 +61,8 @@ fn former_names_and_those_of_other_programs_are_understood() {
     ] {
         assert!(is_understood(args), "{args:?}: {}", fsure(args).stderr);
     }
+    let workload = fsure(&["workload", "check", "sqlite", NOWHERE]);
+    assert!(!workload.stderr.contains("possible values"), "{workload:?}");
     let seal = Signable::sealed().seal(&["--force"]);
     assert_eq!(seal.code, 0, "{}", seal.stderr);
 }

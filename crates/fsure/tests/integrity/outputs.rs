@@ -219,8 +219,8 @@ fn standard_output_has_a_name_and_is_never_replaced() {
     let root = OsString::from(sample.tree.root());
     let both = [os("verify"), root, os("--json"), os("--metrics"), os("-")];
     let run = ended(command(&both).spawn().expect("start fsure"));
-    assert_eq!((run.code, run.stdout.lines().count()), (2, 1), "{run:?}");
-    assert!(run.stdout.starts_with("{\"type\":\"error\""), "{run:?}");
+    assert_eq!((run.code, run.stdout.lines().count()), (2, 2), "{run:?}");
+    assert!(run.stdout.contains("\n{\"type\":\"error\""), "{run:?}");
     let run = shell("$F report result -o - --svg -", folder);
     assert_eq!((run.code, &*run.stdout), (2, ""), "{}", run.stderr);
 }

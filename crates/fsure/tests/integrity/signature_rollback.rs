@@ -33,7 +33,7 @@ fn a_rollback_is_detected_here_and_shown_elsewhere() {
     assert_clean(&sample.run("verify", &on_purpose), "an old copy on purpose");
     // Elsewhere fsure does not know, unless the user names it.
     assert_refused(&sample.verify_elsewhere(&["--at-least", "4"]), "at least 4 was requested", "");
-    assert_refused(&sample.verify_elsewhere(&["--head", &head]), "not the one", "");
+    assert_refused(&sample.verify_elsewhere(&["--head", &head]), "not the requested one", "");
     assert_clean(&sample.verify_elsewhere(&["--head", &old_head]), "the one that was meant");
     assert_clean(&sample.verify_elsewhere(&[]), "first contact");
     // From there on it is remembered, at whatever place the new one is seen.
@@ -123,7 +123,11 @@ fn a_signature_is_for_one_root() {
     std::fs::remove_dir_all(sample.tree.root()).expect("take away");
     copy(other.tree.root(), sample.tree.root());
     assert_refused(&sample.verify(), "another record was signed here", "the whole root");
-    assert_refused(&sample.verify_elsewhere(&["--head", &head]), "not the one", "elsewhere");
+    assert_refused(
+        &sample.verify_elsewhere(&["--head", &head]),
+        "not the requested one",
+        "elsewhere",
+    );
     assert_clean(&sample.seal(&["--force"]), "on purpose");
     assert_clean(&sample.verify(), "a new chain");
 }

@@ -151,7 +151,7 @@ fn what_could_hide_names_is_signed_too() {
     std::fs::remove_file(sample.tree.path("evil")).expect("take away");
     assert_clean(&sample.verify(), "as it was");
     forge(&sample.catalog(), "UPDATE root SET cross_file_systems = 1");
-    assert_refused(&sample.verify(), "borders", "other file systems");
+    assert_refused(&sample.verify(), "crosses into other file systems", "other file systems");
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn every_judging_command_checks_the_signer() {
     assert!(run.stderr.contains("checks no signature"), "{}", run.stderr);
     std::fs::remove_dir_all(sample.tree.path(".fsure")).expect("lose the record");
     for (command, more) in judges {
-        assert_refused(&sample.run(command, more), "is not signed", command);
+        assert_refused(&sample.run(command, more), "cannot be signed", command);
     }
     assert_clean(&sample.run("verify", &["--signed-by", "none"]), "by what travelled with it");
 }

@@ -11,6 +11,9 @@ use fsure_core::{count, units};
 /// Verdicts that mean damage, as the exit code counts them.
 const DAMAGE: [&str; 4] = ["rotten", "altered", "damaged-copy", "mismatch"];
 
+/// The exit code of a run that found damage and repaired all of it.
+const HEALED: u8 = 7;
+
 /// Verdicts of differences that no one has to worry about.
 const DIFFERENCES: [&str; 6] = ["modified", "touched", "new", "moved", "reverted", "type-changed"];
 
@@ -60,6 +63,11 @@ impl OutputTotals {
         verdicts.iter().map(|verdict| self.of(verdict)).sum()
     }
 
+    /// Damaged files that are so still: the verdicts are those from before a repair.
+    fn damaged(&self) -> u64 {
+        if self.exit_code == HEALED { 0 } else { self.sum(&DAMAGE).saturating_sub(self.healed) }
+    }
+
     /// All files that the run has looked at.
     fn all(&self) -> u64 {
         self.files.max(self.verdicts.values().sum())
@@ -71,8 +79,11 @@ fn judge(draft: &mut Draft, command: &str, checked: &Checked, totals: &OutputTot
     if !totals.verified.is_empty() {
         return judge_age(draft, totals);
     }
-    draft.key(count(totals.sum(&DAMAGE)), format!("damaged of {}", count_files(totals.all())));
-    let mut reasons = wrong(totals).into_iter().chain(to_look_at(command, totals));
+    draft.key(count(totals.damaged()), format!("damaged of {}", count_files(totals.all())));
+    let healed = totals.healed;
+    let repaired = (healed > 0).then(|| (Grade::Good, format!("{} repaired", files_are(healed))));
+    let reasons = wrong(totals).into_iter().chain(repaired);
+    let mut reasons = reasons.chain(to_look_at(command, totals));
     match reasons.next() {
         Some((grade, sentence)) => draft.verdict(grade, sentence),
         None => draft.verdict(Grade::Good, good(command, totals)),
@@ -105,8 +116,9 @@ fn graded(grade: Grade, reasons: impl IntoIterator<Item = Reason>) -> Vec<(Grade
 
 /// Faults of the data or its record, the gravest first.
 fn wrong(totals: &OutputTotals) -> Vec<(Grade, String)> {
-    let (damaged, known) = (totals.sum(&DAMAGE), totals.known_damage);
-    let (record_bad, unreadable) = (totals.of("record-bad"), totals.of("unreadable"));
+    let (damaged, known) = (totals.damaged(), totals.known_damage);
+    let record_bad = totals.of("record-bad");
+    let unreadable = if totals.exit_code == HEALED { 0 } else { totals.of("unreadable") };
     let untrusted = "The record cannot be trusted: nothing is said of the files";
     graded(
         Grade::Bad,
@@ -157,7 +169,6 @@ fn good(command: &str, totals: &OutputTotals) -> String {
     let are = is_or_are(all);
     match command {
         _ if all == 0 => "There was no file to look at".to_owned(),
-        "heal" if totals.healed > 0 => format!("{} repaired", files_are(totals.healed)),
         "update" => format!("{every} {are} recorded"),
         "status" => format!("{every} {are} as recorded by name, size and date"),
         "scrub" => format!("{every} that {} read {are} as recorded", was_or_were(all)),
@@ -179,9 +190,6 @@ fn notes(draft: &mut Draft, command: &str, checked: &Checked, totals: &OutputTot
         if !parts.is_empty() {
             draft.note(format!("Recorded: {}.", parts.join(", ")));
         }
-    }
-    if totals.healed > 0 && command != "heal" {
-        draft.note(format!("{} repaired.", files_are(totals.healed)));
     }
     if totals.bytes_by_way.get("cached").is_some_and(|bytes| *bytes > 0) && command == "verify" {
         let bytes = units::size(totals.bytes_by_way["cached"]);

@@ -1,7 +1,7 @@
 //! `compare`.
 
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::{number, path};
+use super::super::words::{files_are, number, path};
 use super::Draft;
 use crate::outputs::Compared;
 use fsure_core::units;
@@ -25,7 +25,9 @@ pub(super) fn section(found: &Compared) -> Section {
             draft.verdict(Grade::Good, format!("Both sides are the same: {same}"));
         }
         if totals.known_damage > 0 {
-            let files = number(totals.known_damage, "file", "files");
+            let result = std::mem::take(&mut draft.0.sentence);
+            draft.note(format!("{result}."));
+            let files = files_are(totals.known_damage);
             draft.verdict(Grade::Bad, format!("{files} known to be damaged on one side"));
         }
         let all = number(totals.same + differences, "file", "files");
