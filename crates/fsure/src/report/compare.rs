@@ -30,9 +30,17 @@ pub fn text_summary(found: &Comparison) -> String {
         ("Moved", found.moved),
         ("Unknown", found.unknown),
     ];
+    let shown = rows.iter().filter(|(_, number)| *number > 0);
     let mut text: String =
-        rows.iter().map(|(name, number)| format!("{name:<10}  {:>12}\n", count(*number))).collect();
+        shown.map(|(name, number)| format!("{name:<10}  {:>12}\n", count(*number))).collect();
     text += &format!("Read: {}\n", units::size(found.bytes_read));
+    let differing = &rows[1..];
+    if differing.iter().all(|(_, number)| *number == 0) {
+        text += match found.same {
+            0 => "There was nothing to compare.\n",
+            _ => "Both sides have the same content.\n",
+        };
+    }
     if found.bad_records > 0 {
         let records = number(found.bad_records, "record fails its", "records fail their");
         text += &format!("RECORD BAD: {records} own seal.\n");

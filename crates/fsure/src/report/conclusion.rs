@@ -67,8 +67,8 @@ pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
 /// Says that nothing was written, and what a run that writes would do beyond its report.
 fn dry_run(outcome: &Outcome) -> String {
     let more = match outcome.is_update {
-        true => "the record would be as told above, and recovery data in line with it",
-        false => "it would be noted when these files were verified, and what is wrong with them",
+        true => "update records this, and brings recovery data in line with it",
+        false => "the run also saves when these files were verified, and what is wrong with them",
     };
     format!("Dry run: nothing was written. Without -n, {more}.")
 }
@@ -318,7 +318,7 @@ fn not_looked_at(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     });
     let unknown = (outcome.unknown_paths > 0).then(|| {
         let who = number(outcome.unknown_paths, "path was", "paths were");
-        format!("{who} NOT THERE and not recorded either; which is told above.")
+        format!("{who} NOT THERE and not recorded either; the warnings above name them.")
     });
     left_out.chain(absent).chain(unusable).chain(unknown).collect()
 }

@@ -242,7 +242,7 @@ fn garbage_replays_and_other_tokens_change_nothing() {
     }
     assert!(log() == before, "the log has changed");
     assert_eq!(check(place.home(), &place.disk, &address, &with).1, 5);
-    for (token, words) in [(&other, "another token"), (&short, "too short")] {
+    for (token, words) in [(&other, "if its token differs"), (&short, "too short")] {
         let args =
             ["powercut", "write", place.disk(), "--witness", &address, "--token-file", token];
         let run = fsure_of(place.home(), &args);
@@ -304,7 +304,7 @@ fn what_makes_no_sense_is_refused_with_words() {
     assert_eq!((code, &summary(&lines)["state"]), (5, &"nothing-shown".into()));
     std::fs::create_dir(place.disk.join("fsure-powercut-1")).expect("make a folder");
     let run = write(place.disk(), &["--for", "0.1s"]);
-    assert!(run.code == 2 && run.stderr.contains("was not checked"), "{run:?}");
+    assert!(run.code == 2 && run.stderr.contains("looks like the folder of a run"), "{run:?}");
 }
 
 /// Returns the verdicts of `flush` on cuts in a folder, and its exit code.

@@ -28,7 +28,8 @@ fn only_what_a_writer_has_made_is_removed() {
     let refused = |name: &str| {
         let result = write();
         let is_refused = result.code == 2 && result.stderr.contains(name);
-        assert!(is_refused && result.stderr.contains("was not checked"), "{result:?}");
+        let words = "looks like the folder of a run, but it is not yours";
+        assert!(is_refused && result.stderr.contains(words), "{result:?}");
     };
     let at = |name: &str| place.disk.join(name);
     let name = format!("fsure-powercut-{run}");

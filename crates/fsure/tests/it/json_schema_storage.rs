@@ -95,6 +95,7 @@ fn print_powercut(printed: &mut Printed) {
         lines.push(witness.next().expect("a line of the witness"));
     }
     printed.keep_lines("powercut witness", lines);
+    printed.excuse(&["cutting"], "the writer was over before its time to cut the power");
 }
 
 fn print_hot(printed: &mut Printed) {

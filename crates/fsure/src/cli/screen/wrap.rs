@@ -1,8 +1,10 @@
 //! Lines for a terminal of some width. What is to be copied, a path or a command, is never
 //! broken: a terminal shows it over two lines and copies it as one.
 
-/// Columns that a line goes on at behind its break.
+/// Columns that a line of several columns goes on at behind its break.
 const INDENT: usize = 4;
+/// The same of a sentence: fewer than those before a command, which it must not look like.
+const SENTENCE_INDENT: usize = 2;
 /// Fewer columns than that are not worth breaking for.
 const WIDTH_MIN: usize = 20;
 
@@ -16,7 +18,8 @@ pub(super) fn wrap(line: &str, width: usize) -> String {
         return line.to_owned();
     }
     let indent = line.len() - line.trim_start_matches(' ').len();
-    let next = " ".repeat((indent + INDENT).min(width / 2));
+    let more = if line.trim().contains("  ") { INDENT } else { SENTENCE_INDENT };
+    let next = " ".repeat((indent + more).min(width / 2));
     let (mut text, mut used) = (String::new(), 0);
     for (number, piece) in pieces(line).into_iter().enumerate() {
         let (gap, length) = (piece.gap, columns(piece.text));
@@ -95,7 +98,7 @@ mod tests {
     fn a_sentence_breaks_at_spaces() {
         let line = "1 file is SUSPICIOUS: other content than recorded.";
         assert_eq!(wrap(line, 80), line);
-        let expected = "1 file is SUSPICIOUS: other\n    content than recorded.";
+        let expected = "1 file is SUSPICIOUS: other\n  content than recorded.";
         assert_eq!(wrap(line, 30), expected);
         assert_eq!(wrap(line, 10), line, "too narrow to break for");
     }
