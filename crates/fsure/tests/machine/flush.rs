@@ -157,7 +157,7 @@ fn the_reason_is_reported_if_nothing_can_be_measured() {
         // It is there, and even root makes nothing in it.
         (&["/proc/self"], 5, "cannot make a work folder in /proc/self: "),
         (&["/tmp", "/etc", "/tmp"], 2, "two folders have the name /tmp in the result"),
-        (&["--time", "5"], 2, "a time such as 1s"),
+        (&["--time", "5"], 2, "say 5s"),
         (&["--profile", "oracle"], 2, "etcd"),
         (&["--threads", "0"], 2, "--threads"),
         (&["--quick", "--time", "1s"], 2, "--quick"),
