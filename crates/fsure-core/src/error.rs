@@ -39,6 +39,22 @@ pub enum Error {
         /// The folder that could have a record: that path, or the folder it is in.
         folder: PathBuf,
     },
+    /// The catalog that was named does not exist.
+    #[error("no record of {}: there is no catalog {}", .root.display(), .catalog.display())]
+    NoCatalog {
+        /// The root folder.
+        root: PathBuf,
+        /// The named file.
+        catalog: PathBuf,
+    },
+    /// The path is a link that no root holds. Links are recorded as links, and not followed.
+    #[error("no record of {}, which is a link", .path.display())]
+    LinkNotRecorded {
+        /// The link.
+        path: PathBuf,
+        /// The file that it leads to; `None` if it leads to nothing.
+        target: Option<PathBuf>,
+    },
     /// A path neither exists nor is recorded. It may be on a medium that is not mounted.
     #[error("{} does not exist, and there is no record of it", .path.display())]
     NotThere {
@@ -150,6 +166,8 @@ impl Error {
         match self {
             Self::Usage { .. } | Self::FailedPrecondition { .. } => ExitCode::Usage,
             Self::NoRecord { .. }
+            | Self::NoCatalog { .. }
+            | Self::LinkNotRecorded { .. }
             | Self::NotThere { .. }
             | Self::EmptyRoot { .. }
             | Self::RecordNotWritten { .. }
@@ -173,14 +191,19 @@ impl Error {
                  elsewhere; to record the folder as it is now: fsure update {}",
                 shell_quoted(folder)
             )),
-            Self::NotThere { similar: None, .. } => Some(
-                "if it is on a disk that is not mounted, mount it; nothing was judged".to_owned(),
-            ),
-            Self::NotThere { similar: Some(similar), .. } => Some(format!(
-                "did you mean {}? If it is on a disk that is not mounted, mount it; nothing was \
-                 judged",
-                shell_quoted(similar)
+            Self::NoCatalog { root, catalog } => Some(format!(
+                "if the record is on a disk that is not mounted, mount it; to make a record there: \
+                 fsure update {} --catalog {}",
+                shell_quoted(root),
+                shell_quoted(catalog)
             )),
+            Self::LinkNotRecorded { target: Some(target), .. } => {
+                Some(format!("name the file that it leads to: {}", shell_quoted(target)))
+            }
+            Self::LinkNotRecorded { target: None, .. } => Some(
+                "it leads to nothing: mount the disk that it leads to, or remove it".to_owned(),
+            ),
+            Self::NotThere { path, similar } => Some(not_there_hint(path, similar.as_deref())),
             Self::EmptyRoot { update, .. } => Some(format!(
                 "if a disk should be mounted there, mount it; to make an empty record of it: \
                  {update} --allow-empty"
@@ -238,4 +261,22 @@ impl<T> IoContext<T> for io::Result<T> {
 pub fn timeout_error(timeout: Duration) -> io::Error {
     let why = format!("the storage did not answer for {} s", timeout.as_secs_f64());
     io::Error::new(io::ErrorKind::TimedOut, why)
+}
+/// Returns advice on a path that neither exists nor is recorded.
+fn not_there_hint(path: &Path, similar: Option<&Path>) -> String {
+    let mount = "f it is on a disk that is not mounted, mount it; nothing was judged";
+    match similar {
+        _ if is_pattern(path) => {
+            "fsure takes names, and patterns in '--exclude' only: without the \
+                                  quotes, the shell puts the names in place of the pattern"
+                .to_owned()
+        }
+        None => format!("i{mount}"),
+        Some(similar) => format!("did you mean {}? I{mount}", shell_quoted(similar)),
+    }
+}
+
+/// Returns true if the last part of a path looks like a pattern of a shell.
+fn is_pattern(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains(['*', '?', '[']))
 }

@@ -102,6 +102,11 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
     if !os_path::exists(&asked) {
         return Err(Error::not_there(path.to_owned()));
     }
+    if os_path::is_link(&asked) && !os_path::is_folder(&asked) {
+        let target = os_path::without_links(&asked).context("find", &asked)?;
+        let target = Some(target).filter(|target| *target != asked);
+        return Err(Error::LinkNotRecorded { path: asked, target });
+    }
     if !os_path::is_folder(&asked) {
         let folder = asked.parent().unwrap_or(&asked).to_owned();
         return Err(Error::NoRecord { path: asked, folder });

@@ -128,10 +128,13 @@ pub(super) fn wait<'a>(
 
 /// Refuses a place without a record.
 pub(super) fn require_record(place: &RootLocation) -> Result<()> {
-    if place.is_recorded() {
-        Ok(())
-    } else {
-        Err(Error::NoRecord { path: place.root.clone(), folder: place.root.clone() })
+    let root = place.root.clone();
+    match place.is_recorded() {
+        true => Ok(()),
+        false if place.is_inside() || place.catalog.as_os_str().is_empty() => {
+            Err(Error::NoRecord { path: root.clone(), folder: root })
+        }
+        false => Err(Error::NoCatalog { root, catalog: place.catalog.clone() }),
     }
 }
 

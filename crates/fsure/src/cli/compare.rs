@@ -1,6 +1,6 @@
 //! `fsure compare`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::report::{RootPaths, compare as report, last_word};
 use clap::{Args, ValueHint};
@@ -38,6 +38,12 @@ pub(crate) struct CompareArgs {
     effort: EffortArgs,
 }
 
+/// Returns true if two paths lead to the same place.
+fn is_same(here: &Path, there: &Path) -> bool {
+    let found = |path| fsure_os::path::without_links(path).ok();
+    found(here).is_some_and(|here| Some(here) == found(there))
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
@@ -51,6 +57,9 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
             "compare checks no signature, whatever signed_by in your config.toml says; 'fsure \
              verify' does",
         );
+    }
+    if !output.json && is_same(&args.here, &args.there) {
+        screen.warn("both sides are the same folder or file, so that nothing can differ");
     }
     let task = screen.begin(RootPaths::at(&args.here), false);
     let side = |path: &PathBuf| CompareSide { path: path.clone(), format: args.format };

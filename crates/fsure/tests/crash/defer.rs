@@ -148,8 +148,12 @@ fn a_signal_is_passed_on_and_waited_for() {
         let all = ["--force-unordered", "--", "sh", "-c", script];
         let mut run = command(folder.path(), &all).spawn().unwrap();
         let mut output = std::io::BufReader::new(run.stdout.take().unwrap());
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+        // The first line names the command, and comes before the script is started.
+        for expected in ["{\"type\":\"start\"", "ready"] {
+            let mut line = String::new();
+            std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+            assert!(line.starts_with(expected), "{line}");
+        }
         let id = run.id().to_string();
         assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
         let mut rest = String::new();

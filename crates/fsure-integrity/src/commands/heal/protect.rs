@@ -20,7 +20,7 @@ use crate::commands::open_root::{
 use crate::model::{ProtectOutcome, ScanMonitor};
 use crate::parity;
 use fsure_core::block_hash::BLOCK;
-use fsure_core::{Error, Result};
+use fsure_core::{Error, Result, shell_quoted};
 
 /// Redundancy if none is given, per mille.
 const USUAL: u32 = 50;
@@ -44,7 +44,7 @@ pub fn protect(
     if !place.scope.is_root() {
         return Err(Error::Usage {
             message: format!("recovery data are kept for all of {}", place.root.display()),
-            hint: Some("give the root, or make the folder a root of its own".to_owned()),
+            hint: Some(format!("name that folder: fsure protect {}", shell_quoted(&place.root))),
         });
     }
     let (open, access) = (open_root(place)?, options.common.access);
