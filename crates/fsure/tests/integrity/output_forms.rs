@@ -106,7 +106,7 @@ fn the_first_line_says_what_the_others_are_about() {
 #[test]
 fn progress_and_warnings_can_be_lines_too() {
     let tree = Tree::new();
-    tree.write("root/a", content(6 << 20, 1));
+    tree.write("root/a", content(12 << 20, 1));
     let update = ["update", "root", "--json", "--progress", "json", "--rate", "3MiB/s"];
     let run = fsure_in(tree.root(), &update);
     assert_eq!(run.code, 0, "{run:?}");

@@ -37,6 +37,36 @@ fn kinds(schema: &Value) -> BTreeMap<String, Value> {
     names.map(|name| (name.clone(), schema["$defs"][name].clone())).collect()
 }
 
+/// Kinds of lines that the commands over files print in each run, whatever the machine does
+/// meanwhile. The others depend on time, or on what the machine has.
+const KINDS_OF_FILES: &[&str] = &[
+    "start",
+    "error",
+    "finding",
+    "root",
+    "summary",
+    "age",
+    "age_summary",
+    "remedy",
+    "generation",
+    "verification",
+    "known_damage",
+    "log_summary",
+    "seal_summary",
+    "export_summary",
+    "import_summary",
+    "compared",
+    "compare_summary",
+    "duplicate",
+    "dupes_root",
+    "dupes_summary",
+    "protect_summary",
+    "recover_summary",
+    "list",
+    "list_entry",
+    "list_end",
+];
+
 #[test]
 fn every_line_is_as_the_schema_says() {
     let Some(mut validator) = or_skip(TEST, Validator::start(Path::new(SCHEMA))) else { return };
@@ -59,9 +89,14 @@ fn every_line_is_as_the_schema_says() {
         skip(&format!("{TEST}: the lines {}", kinds.join(", ")), why);
     }
     let excused = |kind: &str| printed.unavailable.iter().any(|(other, _)| *other == kind);
-    let never: Vec<_> =
-        kinds.keys().filter(|kind| !seen.contains_key(*kind) && !excused(kind)).collect();
-    assert!(never.is_empty(), "no command printed these kinds of lines: {never:?}");
+    let never = kinds.keys().filter(|kind| !seen.contains_key(*kind) && !excused(kind));
+    let (of_files, of_storage): (Vec<&String>, Vec<_>) =
+        never.partition(|kind| KINDS_OF_FILES.contains(&kind.as_str()));
+    assert!(of_files.is_empty(), "no command printed these kinds of lines: {of_files:?}");
+    // A writer may be over before its time to cut the power, a drive before its first flush.
+    for kind in of_storage {
+        skip(&format!("{TEST}: the lines {kind}"), "no command had a reason to print one");
+    }
     let known = printed.unavailable.iter().all(|(kind, _)| kinds.contains_key(*kind));
     assert!(known, "an excuse for a kind that is none: {:?}", printed.unavailable);
     assert_faults_are_refused(&mut validator, &seen, &kinds);

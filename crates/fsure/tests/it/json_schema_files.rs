@@ -160,7 +160,7 @@ fn print_offline(printed: &mut Printed, place: &Place) {
 pub(crate) fn print_progress() -> Printed {
     let mut printed = Printed::default();
     let tree = Tree::new();
-    tree.write("root/a", content(3 << 20, 1));
+    tree.write("root/a", content(9 << 20, 1));
     tree.write("config/fsure/config.toml", "signed_by = \"key.pub\"\n");
     let root = tree.path("root");
     let root = root.to_str().expect("UTF-8");
