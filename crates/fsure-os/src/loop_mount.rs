@@ -45,6 +45,10 @@ const NOT_THE_IMAGE: [&str; 9] = [
 /// disturbs each.
 const MOUNTS_MAX: u32 = 5;
 
+/// The words of mount(8) for EBUSY. A new image in a new folder is neither: btrfs has not let go
+/// of what the loop device held before, or another process uses the device.
+const BUSY: &str = "already mounted or mount point busy";
+
 /// A file system that can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileSystem {
@@ -333,7 +337,11 @@ impl LoopMount {
         let words = words(&output);
         let name = format!("mount: {}: ", stand.place.display());
         let words = words.strip_prefix(&name).unwrap_or(&words).to_owned();
-        if is_the_image(output.status.code(), &String::from_utf8_lossy(&output.stderr)) {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        if stderr.contains(BUSY) {
+            return Err(MountError::Disturbed(format!("its loop device is in use: {words}")));
+        }
+        if is_the_image(output.status.code(), &stderr) {
             // The image is not at fault where another process has written to it.
             stand.device().check(Reliance::Content)?;
             return Err(MountError::Unmountable(words));

@@ -103,8 +103,7 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
         return Err(Error::not_there(path.to_owned()));
     }
     if os_path::is_link(&asked) && !os_path::is_folder(&asked) {
-        let target = os_path::without_links(&asked).context("find", &asked)?;
-        let target = Some(target).filter(|target| *target != asked);
+        let target = os_path::without_links(&asked).ok().filter(|target| *target != asked);
         return Err(Error::LinkNotRecorded { path: asked, target });
     }
     if !os_path::is_folder(&asked) {

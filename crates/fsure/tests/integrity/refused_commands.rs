@@ -130,7 +130,13 @@ fn a_refused_command_leaves_nothing() {
         ("fsure recover photos --from gone.backup", "", 0),
         ("fsure recover . --catalog gone.db", "no row of it can be proved sound", 6),
         ("fsure import gone.sha256 --root photos", "gone.sha256", 5),
-        ("fsure verify . --catalog gone.db", "no record of", 5),
+        ("fsure verify . --catalog gone.db", "there is no catalog", 5),
+        ("fsure verify 'photos/*.raw'", "the shell puts the names in place of the pattern", 5),
+        (
+            "ln -s notes.txt /tmp/x.$$ && fsure verify /tmp/x.$$; c=$?; rm /tmp/x.$$; exit $c",
+            "it leads to nothing",
+            5,
+        ),
     ];
     let others = others.map(|(line, why, code)| (line.to_owned(), why, code));
     for (line, why, code) in by_mistake.into_iter().chain(others) {

@@ -227,11 +227,12 @@ fn open_replicas(
     if options.replicas.is_empty() && !has_parity && !is_cut_off {
         return Err(Error::FailedPrecondition {
             message: "there is nothing to heal from: no '--from' and no recovery data".to_owned(),
-            hint: Some(
-                "'--from REPLICA' names a copy of PATH; 'fsure protect' makes recovery data, \
-                 before anything is damaged"
-                    .to_owned(),
-            ),
+            hint: Some(format!(
+                "name a copy of the folder: {} --from COPY. To need none the next time, make \
+                 recovery data before anything is damaged: {}",
+                place.command("heal"),
+                place.command("protect")
+            )),
         });
     }
     let scope = &place.scope;
