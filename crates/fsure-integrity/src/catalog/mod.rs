@@ -65,7 +65,7 @@ pub use root_row::{FileSystem, MADE_BY, RootSettings};
 pub use row::{PAGE_ROWS, Row, StoredMetadata, StoredRow};
 pub use scrub_queue::{DueFile, DueTotals, ScrubQueue};
 pub use store::Catalog;
-pub use temp_copy::{rehearsal, temporary_copy};
+pub use temp_copy::{open_unchanged, rehearsal, temporary_copy};
 pub use tombstones::forget_tombstones;
 pub use verified_paths::VerificationDates;
 pub use verified_ranges::{VerifiedRange, VerifiedRanges, add_part};

@@ -52,14 +52,21 @@ pub fn temporary_copy(of: &Path) -> Result<Catalog> {
     Catalog::on(connection, Path::new(NAMELESS), None)
 }
 
+/// Opens a catalog to read it, for a run that must not change it: to open one itself would take
+/// back what a run that was cut off has left half written.
+pub fn open_unchanged(of: &Path) -> Result<Catalog> {
+    match exists(&with_suffix(of, JOURNAL)) {
+        true => rehearsal(of),
+        false => Catalog::open(of, None),
+    }
+}
+
 /// Makes a copy of a whole catalog of which nothing stays, to be written in its place: what
 /// refuses to open the catalog for writing refuses this.
 pub fn rehearsal(of: &Path) -> Result<Catalog> {
     if !exists(&with_suffix(of, JOURNAL)) {
         return copy_of(of, of);
     }
-    // To open the catalog itself would take back what a run that was cut off has left half
-    // written, and so change it.
     let folder = unnamed_file::folder();
     let scratch =
         Scratch::create(&folder, None).context("make a copy of the record in", &folder)?;

@@ -17,7 +17,7 @@ use super::{Options, RecordAccess, verify_sidecars};
 use crate::catalog::{
     Audit, Catalog, OWN_CATALOG, PageStart, RECOVERED, ReadSeek, Recovered, RootLocation,
     RootSettings, Row, Sources, StoredRow, check_pages, drop_unproven_blocks, is_recorded,
-    rehearsal,
+    open_unchanged,
 };
 use crate::model::{Changes, Generation, ScanMonitor, Verdict};
 use crate::scan::{Purpose, are_proven};
@@ -169,9 +169,8 @@ fn damage(place: &RootLocation, is_dry_run: bool) -> Result<Option<String>> {
         return Ok(Some("it is gone".to_owned()));
     }
     let look = || -> Result<Option<String>> {
-        // To open it would carry the journal out.
-        let mut catalog = match is_dry_run && os_path::exists(&journal(&place.catalog)) {
-            true => rehearsal(&place.catalog)?,
+        let mut catalog = match is_dry_run {
+            true => open_unchanged(&place.catalog)?,
             false => Catalog::open(&place.catalog, None)?,
         };
         let audit = Audit::of(&mut catalog)?;

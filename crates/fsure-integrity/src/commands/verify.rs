@@ -9,7 +9,7 @@ use super::open_root::{
     require_parts, require_trusted_record, warn_interrupted_heal, warn_of_other_root,
 };
 use super::{Options, RecordAccess, sync_sidecars, verify_sidecars};
-use crate::catalog::{Catalog, RootLocation};
+use crate::catalog::{Catalog, RootLocation, open_unchanged};
 use crate::model::{Outcome, ScanMonitor};
 use crate::scan::{Purpose, scan};
 use fsure_core::{Error, Result};
@@ -68,7 +68,7 @@ pub(super) fn open_catalog(
             Ok(copy) => Ok((copy, true)),
             Err(Error::RecordNotWritten { why, .. }) => {
                 cannot_write(&why);
-                Ok((Catalog::open(&place.catalog, None)?, false))
+                Ok((open_unchanged(&place.catalog)?, false))
             }
             Err(error) => Err(error),
         };

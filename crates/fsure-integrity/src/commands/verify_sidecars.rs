@@ -9,7 +9,7 @@ use fsure_os::Kind;
 use fsure_os::file_attributes::{HAS_ATTRIBUTES, Node};
 use fsure_os::physical_order::LocateFiles;
 
-use super::open_root::{OpenRoot, open_root, plan};
+use super::open_root::{OpenRoot, open_root, plan, require_parts};
 use super::sidecar_io::{ProblemReporter, read_folder_file};
 use super::{Options, list_records};
 use crate::catalog::{Catalog, OWN_CATALOG, OWN_FOLDER, RootLocation, RootSettings, StoredRow};
@@ -44,6 +44,8 @@ pub(super) fn verify(
         return Ok(None);
     }
     catalog.commit()?;
+    let (place, unknown_paths) = require_parts(place, &open, &mut catalog, monitor)?;
+    plan.scopes = place.scopes();
     plan.is_list = true;
     // They are in the folder: it is there, and each missing file is reported.
     plan.allowed = Allowed::ALL;
@@ -51,6 +53,7 @@ pub(super) fn verify(
     plan.is_dry_run = false;
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
     outcome.carriers = carriers;
+    outcome.unknown_paths = unknown_paths;
     Ok(Some(outcome))
 }
 

@@ -132,6 +132,7 @@ pub(super) fn first_items(
         Err(error) => {
             return (vec![ListingItem::Step(WalkEvent::Unseen(scope.clone(), error))], None);
         }
+        Ok(stat) if options.borders.is_own_scope(scope, &stat) => return (Vec::new(), None),
         Ok(stat) => stat,
     };
     let (patterns, left_out) = patterns_at(root, options, stat.kind);

@@ -48,6 +48,12 @@ impl WalkBounds {
         is_carrier(name) && may_be_carrier() || self.own.iter().any(|own| own.equals(folder, name))
     }
 
+    /// Returns true if a path that a walk is to begin at belongs to fsure itself.
+    pub(super) fn is_own_scope(&self, scope: &RelPath, stat: &Stat) -> bool {
+        is_carrier(scope.name()) && stat.kind == Kind::File
+            || self.own.iter().any(|own| scope.is_within(own))
+    }
+
     /// Says why the tree ends at a name in a folder on `device`, if it does.
     pub(super) fn stops_at(
         &self,

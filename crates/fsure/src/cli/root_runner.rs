@@ -187,9 +187,7 @@ impl MetricsArgs {
             hint: Some("write the metrics to a file: '--metrics FILE'".to_owned()),
         })
     }
-}
 
-impl MetricsArgs {
     /// Refuses metrics of a selection: they would pass for those of the whole root.
     fn refuse_with_list(&self, args: &RootArgs) -> Result<()> {
         match (&self.metrics, &args.listed) {
@@ -526,9 +524,32 @@ fn below(place: &RootLocation, listed: &[PathBuf]) -> Result<Vec<RelPath>> {
             message: format!("{} is not below {}", path.display(), place.root.display()),
             hint: Some("with '--catalog FILE', PATH is the root folder of all paths".to_owned()),
         });
-        Ok(RelPath::from_bytes(fsure_os::path::bytes(rest?)))
+        let scope = RelPath::from_bytes(fsure_os::path::bytes(rest?));
+        refuse_inner_root(place, path)?;
+        Ok(scope)
     };
     listed.iter().map(below).collect()
+}
+
+/// Refuses a path below another root: what is in that has its record there.
+fn refuse_inner_root(place: &RootLocation, path: &Path) -> Result<()> {
+    // One that is gone may be recorded all the same.
+    let Ok(inner) = locate(path, None) else { return Ok(()) };
+    let is_outer = inner.root == place.root || !inner.root.starts_with(&place.root);
+    if is_outer || !inner.is_recorded() {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: format!(
+            "{} is in {}, which has a record of its own",
+            path.display(),
+            inner.root.display()
+        ),
+        hint: Some(format!(
+            "leave it out of the list; it is judged by itself: {}",
+            inner.command("verify")
+        )),
+    })
 }
 
 /// The roots that hold the listed paths, each with those that it holds.

@@ -289,8 +289,10 @@ fn a_transaction_that_was_cut_off_is_left_to_the_next_run() {
         fs::copy(from, to).expect("copy");
     }
     drop(connection);
-    for command in ["update", "verify", "scrub", "recover"] {
-        let dry = sample.dry(command, &[]);
+    let heal = ("heal", &["--from", "own@"][..]);
+    let others = ["update", "verify", "scrub", "recover"].map(|command| (command, &[][..]));
+    for (command, more) in others.into_iter().chain([heal]) {
+        let dry = sample.dry(command, more);
         assert_eq!(dry.code, 0, "{command}: {}{}", dry.stdout, dry.stderr);
     }
     assert_eq!(sample.run("verify", &[]).code, 0);

@@ -215,6 +215,49 @@ fn with_a_record_elsewhere_path_is_the_root() {
 }
 
 #[test]
+fn a_path_that_nothing_knows_is_never_passed_over_without_a_catalog() {
+    let (tree, recorded) = tree();
+    let path = tree.root().to_str().expect("UTF-8");
+    assert_eq!(fsure(&["update", "-q", path, "--layout", "folder"]).code, 0);
+    fs::remove_dir_all(recorded.catalog.parent().expect("a folder")).expect("lose the record");
+    let verify = ["verify", path, "--catalog", "/nonexistent/c.db"];
+    let list = |names: &[&str]| names.iter().map(|name| format!("{path}/{name}\n")).collect();
+    let list = |names: &[&str]| -> String { list(names) };
+    let all = json(tree.root(), &verify, list(&["a", "b"]));
+    assert_eq!((all.code, all.count("ok")), (0, 2), "{all:?}");
+    let some = json(tree.root(), &verify, list(&["a", "typo"]));
+    assert_eq!((some.code, some.count("ok")), (5, 1), "{some:?}");
+    for none in [&["typo"][..], &["typo", "another"]] {
+        let run = listed(tree.root(), &verify, list(none));
+        assert_eq!(run.code, 5, "{run:?}");
+        assert!(run.stderr.contains("does not exist"), "{run:?}");
+    }
+}
+
+#[test]
+fn files_of_fsure_and_of_an_inner_root_are_not_recorded_from_a_list() {
+    let tree = Tree::new();
+    for name in ["root/a", "root/inner/x"] {
+        tree.write(name, name);
+    }
+    let inner = tree.path("root/inner");
+    assert_eq!(fsure(&["update", "-q", inner.to_str().expect("UTF-8")]).code, 0);
+    let update = ["update", "root", "--catalog", "root/c.db"];
+    let mut list = String::from("root/a\nroot/c.db\nroot/c.db.lock\nroot/c.db.backup\n");
+    assert_eq!(listed(tree.root(), &update, "root/a\n").code, 0);
+    let run = listed(tree.root(), &update, &list);
+    assert_eq!(run.code, 0, "{run:?}");
+    let verify = ["verify", "root", "--catalog", "root/c.db", "--all", "--json"];
+    let run = Report::new(crate::support::fsure_in(tree.root(), &verify));
+    let files: Vec<_> = run.path_verdicts().into_iter().filter(|(p, _)| p != "inner").collect();
+    assert_eq!(files, path_verdicts(&[("a", "ok"), ("x", "ok")]), "{run:?}");
+    list += "root/inner/x\n";
+    let run = listed(tree.root(), &update, &list);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(run.stderr.contains("which has a record of its own"), "{run:?}");
+}
+
+#[test]
 fn a_signature_is_checked_for_a_list_too() {
     let sample = Signable::sealed();
     let key = sample.own.path("mine.pub");

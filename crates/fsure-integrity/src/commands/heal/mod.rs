@@ -31,7 +31,7 @@ use super::open_root::{
     OpenRoot, check_signature, detect_offline, is_surely_the_root, keep_backup, offline_outcome,
     open_root, plan, require_scope, require_trusted_record, warn_of_other_root,
 };
-use crate::catalog::{Catalog, RootLocation, StoredRow, refuse_irregular_parity};
+use crate::catalog::{Catalog, RootLocation, StoredRow, open_unchanged, refuse_irregular_parity};
 use crate::model::{
     Allowed, EntryKind, Finding, HealSummary, Outcome, ScanMonitor, StopReason, Verification,
 };
@@ -181,8 +181,11 @@ fn open_catalog(
     monitor: &dyn ScanMonitor,
 ) -> Result<Catalog> {
     if !options.does {
-        warn_of_refusal(place, monitor);
-        return Catalog::open(&place.catalog, None);
+        return match is_free(place, monitor) {
+            true => open_unchanged(&place.catalog),
+            // The journal is that of the process at work, and SQLite leaves it alone.
+            false => Catalog::open(&place.catalog, None),
+        };
     }
     let catalog = open_to_write(place, options.common.access, monitor)?;
     if catalog.is_read_only() {
@@ -195,14 +198,16 @@ fn open_catalog(
     Ok(catalog)
 }
 
-/// Warns if a run that heals could not begin now.
-fn warn_of_refusal(place: &RootLocation, monitor: &dyn ScanMonitor) {
+/// Returns true if a run that heals could begin now, and warns if it could not.
+fn is_free(place: &RootLocation, monitor: &dyn ScanMonitor) -> bool {
     let in_use = |holder: &str| {
         Err(Error::RecordInUse { catalog: place.catalog.clone(), holder: holder.to_owned() })
     };
-    if let Err(error) = Catalog::await_unlocked(&place.catalog, in_use) {
+    let free = Catalog::await_unlocked(&place.catalog, in_use);
+    if let Err(error) = &free {
         monitor.warn(&format!("with '--yes' nothing could be healed now: {error}"));
     }
+    free.is_ok()
 }
 
 fn open_parity(
