@@ -235,9 +235,11 @@ impl Error {
                 io::ErrorKind::ReadOnlyFilesystem => {
                     Some("it is mounted read-only: choose another place".to_owned())
                 }
-                io::ErrorKind::PermissionDenied => {
-                    Some("choose a place that you may write to, or run it as its owner".to_owned())
-                }
+                io::ErrorKind::PermissionDenied => Some(
+                    "choose a place that you may write to, or run it as its owner or as root, \
+                         with sudo"
+                        .to_owned(),
+                ),
                 _ => None,
             },
             Self::Interrupted(_) => None,

@@ -86,6 +86,12 @@ fn refusal(path: &Path, found: FileKind, wanted: FileKind, away: &Path) -> Error
     let is_record = path.ends_with(OWN_CATALOG) || path.ends_with(OWN_FOLDER);
     let hint = if found == FileKind::Link && is_record {
         "'--catalog FILE' names a record kept elsewhere".to_owned()
+    } else if found == FileKind::Folder && wanted == FileKind::File && !is_record {
+        format!(
+            "'--catalog' takes the name of a file, such as {}; without it, the record of a folder \
+             is in the folder",
+            shell_quoted(&os_path::with_suffix(path, ".fsure.db"))
+        )
     } else {
         let (path, away) = (shell_quoted(path), shell_quoted(&os_path::with_suffix(away, ".away")));
         format!("'mv {path} {away}' puts it out of the way")

@@ -48,6 +48,7 @@ pub fn compare(
             ..Default::default()
         },
         waiting: MoveCandidates::new()?,
+        read_since_ns: [here.read_since_ns, there.read_since_ns],
         wanted,
         only_files: here.is_list || there.is_list,
         of_nothing: of_nothing(wanted),
@@ -91,6 +92,9 @@ struct Merge<'a> {
     found: Comparison,
     /// Entries that are on one side only, until all names are known.
     waiting: MoveCandidates,
+    /// Time from which on a file of each side was read for this comparison; `None` if none of
+    /// its entries is a record of fsure.
+    read_since_ns: [Option<i64>; 2],
     wanted: Algorithm,
     /// True if one side is a list, which has nothing but files.
     only_files: bool,
@@ -181,13 +185,28 @@ impl Merge<'_> {
         let difference = match mine.kind {
             _ if !is_plain || is_resized => Difference::Different,
             EntryKind::File => match here.digests.agree(&there.digests) {
-                Some(true) => return self.found.same += 1,
-                Some(false) => Difference::Different,
+                Some(agree) => {
+                    self.count_unread(here, there);
+                    if agree {
+                        return self.found.same += 1;
+                    }
+                    Difference::Different
+                }
                 None => Difference::Unknown,
             },
             _ => return self.found.same += 1,
         };
         self.report(difference, here.path.clone(), None, mine.kind);
+    }
+
+    /// Counts the sides of a compared file on which its record stands for its content.
+    fn count_unread(&mut self, here: &Record, there: &Record) {
+        let is_unread = |record: &Record, since: Option<i64>| {
+            u64::from(since.is_some_and(|since| record.hashed_ns < since))
+        };
+        let [here_since, there_since] = self.read_since_ns;
+        self.found.recorded_here += is_unread(here, here_since);
+        self.found.recorded_there += is_unread(there, there_since);
     }
 
     /// Reports the entries that are on one side only: each is under another name on the

@@ -125,6 +125,9 @@ pub(super) struct OpenedSide {
     /// current state.
     pub(super) unread: BTreeSet<RelPath>,
     pub(super) bytes_read: u64,
+    /// Time from which on a file was read for this comparison; `None` if none of the entries is
+    /// a record of fsure.
+    pub(super) read_since_ns: Option<i64>,
     /// Rows of its record that are damaged or lost.
     pub(super) faults: u64,
     /// Files that are known to be damaged, by the verdict of the run that last read them.
@@ -146,6 +149,7 @@ impl OpenedSide {
             scope,
             unread: BTreeSet::new(),
             bytes_read: 0,
+            read_since_ns: None,
             faults: 0,
             known_damage: VerdictCounts::default(),
             is_list: false,
@@ -164,7 +168,8 @@ impl OpenedSide {
         let mut add = |_, known: KnownDamage| known_damage.add(known.verdict);
         catalog.findings().each_damage(&place.scope, &mut add)?;
         warn_of_known_damage(&place, &known_damage, monitor);
-        Ok(Self { faults, known_damage, ..Self::of(catalog, place.scope) })
+        let read_since_ns = Some(i64::MAX);
+        Ok(Self { faults, known_damage, read_since_ns, ..Self::of(catalog, place.scope) })
     }
 
     /// Reads a tree as it is now, whatever was recorded of it before.
@@ -176,6 +181,7 @@ impl OpenedSide {
     ) -> Result<Self> {
         let open = open_root(place)?;
         let digests = AlgorithmSet::of(&[wanted]);
+        let read_since_ns = Some(options.clock.now_ns());
         let looked = look(place, &open, digests, false, options, monitor)?;
         let start = place.scope.below().0.len();
         let within =
@@ -183,7 +189,8 @@ impl OpenedSide {
         let unread = looked.unread.into_iter().map(within).collect();
         let (bytes_read, faults) = (looked.bytes_read, looked.bad_records);
         let opened = Self::of(looked.catalog, place.scope.clone());
-        Ok(Self { unread, bytes_read, faults, known_damage: looked.known_damage, ..opened })
+        let known_damage = looked.known_damage;
+        Ok(Self { unread, bytes_read, read_since_ns, faults, known_damage, ..opened })
     }
 
     /// Reads a list. Its names are spelled as on the other side, if that is open.

@@ -9,8 +9,9 @@ use fsure_os::Kind;
 use fsure_os::path as os_path;
 
 use super::list_catalog::broken_rules;
+use super::list_folder::ListFolder;
 use super::list_records::{self, ListProblem, ListProblems, named, record};
-use super::open_root::{OpenRoot, keep_backup, lock, open_root, root_identity};
+use super::open_root::{OpenRoot, is_empty, keep_backup, lock, open_root, root_identity};
 use super::{Options, RecordAccess, dry_run};
 use crate::catalog::{Audit, Catalog, OWN_FOLDER, RootLocation, RootSettings, Row, StoredRow};
 use crate::manifest::{ManifestEntry, ManifestFormat, ManifestSource, ProblemKind};
@@ -47,6 +48,9 @@ pub struct Imported {
     pub unread: u64,
     /// Files that were to be read and are not there.
     pub missing: u64,
+    /// True if the folder has files, and none of those that were recorded is there: most likely
+    /// the list is about another folder.
+    pub is_elsewhere: bool,
     /// True if nothing was recorded because that was asked for.
     pub is_dry_run: bool,
 }
@@ -63,6 +67,7 @@ impl Imported {
             Self { unread: 1.., .. } => ExitCode::Unread,
             Self { unusable: 1.., .. } => ExitCode::Incomplete,
             Self { missing: 1.., .. } => ExitCode::Differences,
+            Self { is_elsewhere: true, .. } => ExitCode::Differences,
             _ => ExitCode::Clean,
         }
     }
@@ -100,7 +105,10 @@ pub fn import(
     } else {
         import.take_all(source, monitor)?;
     }
-    let imported = Imported { is_dry_run: options.access.is_dry_run, ..import.imported };
+    let Imported { recorded, absent, known, .. } = import.imported;
+    let is_elsewhere = absent > 0 && absent == recorded && known == 0 && !is_empty(place, &open)?;
+    let imported =
+        Imported { is_elsewhere, is_dry_run: options.access.is_dry_run, ..import.imported };
     let changes = Changes { new: imported.recorded, ..Changes::default() };
     catalog.history_mut().note_changes(&mut None, options.clock.now_s(), "import", changes)?;
     catalog.commit()?;
@@ -132,12 +140,18 @@ pub(super) struct Import<'a> {
 impl Import<'_> {
     /// Records all entries of the list.
     fn take_all(&mut self, source: &ManifestSource, monitor: &dyn ScanMonitor) -> Result<()> {
-        let troubles = list_records::read(source, monitor, true, &mut |listed| match monitor
-            .stop_requested()
-        {
-            Some(code) => Err(Error::Interrupted(code)),
-            None => self.take(listed),
+        let mut folder = ListFolder::default();
+        let troubles = list_records::read(source, monitor, true, &mut |listed| {
+            folder.add(&listed.path);
+            match monitor.stop_requested() {
+                Some(code) => Err(Error::Interrupted(code)),
+                None => self.take(listed),
+            }
         })?;
+        let command = |list: &str, above: &str| format!("fsure import {list} --root {above}");
+        if let Some(warning) = folder.warning(self.place, self.open, source, &command) {
+            monitor.warn(&warning);
+        }
         let ListProblems { malformed, unusable } = troubles;
         self.imported.unusable = unusable;
         let broken = broken_rules(self.place, self.open, source, monitor)?;

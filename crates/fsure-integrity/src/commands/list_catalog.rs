@@ -3,6 +3,7 @@
 
 use fsure_os::filesystem_id::Volume;
 
+use super::list_folder::ListFolder;
 use super::list_records::{self, ListProblem, ListProblems, ResolvedEntry, named, record};
 use super::open_root::OpenRoot;
 use crate::catalog::{Catalog, RootLocation, RootSettings, StoredRow};
@@ -20,6 +21,8 @@ pub(super) struct ListCatalog {
     pub(super) catalog: Catalog,
     /// Number of its entries.
     pub(super) entries: u64,
+    /// The folder that all its names begin with.
+    pub(super) folder: ListFolder,
     pub(super) troubles: ListProblems,
 }
 
@@ -51,8 +54,10 @@ pub(super) fn expected_where(
     // kept by a program that, like fsure, takes an edit for an edit.
     let keeps_date = source.format == ManifestFormat::Cshatag;
     let (mut entries, mut name_mismatches) = (0, 0_u64);
+    let mut folder = ListFolder::default();
     let mut troubles = list_records::read(source, monitor, true, &mut |listed| {
         entries += 1;
+        folder.add(&listed.path);
         let named = find(&listed)?;
         if named.written.is_none() {
             put(&mut catalog, source, marked(0, named, listed, file_system, keeps_date))
@@ -87,7 +92,7 @@ pub(super) fn expected_where(
     troubles.malformed +=
         list_records::require_all_manifests(source, &scope, &mut catalog, monitor)?;
     catalog.commit()?;
-    Ok(ListCatalog { catalog, entries, troubles })
+    Ok(ListCatalog { catalog, entries, folder, troubles })
 }
 
 /// The record of an entry, with what else is known of it in `verified_s`.

@@ -12,11 +12,14 @@ use crate::manifest::{
 };
 use crate::model::{Entry, EntryKind, FileSystemId, Record, ScanMonitor, UNDATED};
 use crate::scan::LISTED_SIZE;
-use fsure_core::{Error, RelPath, Result};
+use fsure_core::{Error, RelPath, Result, count};
 
 /// Number of problems that are reported one by one: a file that is not a list can have
 /// a billion lines, each with a problem.
 const PROBLEMS_REPORTED_MAX: u64 = 1_000;
+
+/// The same while not one line was understood: most likely the file is not a list at all.
+const PROBLEMS_OF_NO_LIST_MAX: u64 = 10;
 
 /// Numbers of problems that were found while reading a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,13 +58,14 @@ pub(super) fn read(
     each: &mut dyn FnMut(ManifestEntry) -> Result<std::result::Result<(), ListProblem>>,
 ) -> Result<ListProblems> {
     let mut troubles = ListProblems::default();
-    let mut reported = 0;
+    let (mut found, mut reported, mut has_entry) = (0, 0, false);
     let mut take = |file: &Path, item| {
         let (line, trouble, reason) = match item {
             ManifestItem::Problem(_) if !is_first_time => return Ok(()),
             ManifestItem::Problem(problem) => (problem.line, problem.trouble, problem.reason),
             ManifestItem::Listed(listed) => {
                 let line = listed.line;
+                has_entry = true;
                 match each(listed)? {
                     Ok(()) => return Ok(()),
                     Err(refusal) => (line, refusal.trouble, refusal.reason),
@@ -70,19 +74,17 @@ pub(super) fn read(
         };
         troubles.malformed += u64::from(trouble == ProblemKind::Malformed);
         troubles.unusable += u64::from(trouble == ProblemKind::Unsupported);
-        reported += 1;
-        if reported <= PROBLEMS_REPORTED_MAX {
+        found += 1;
+        if reported < if has_entry { PROBLEMS_REPORTED_MAX } else { PROBLEMS_OF_NO_LIST_MAX } {
+            reported += 1;
             let place = if line > 0 { format!(":{line}") } else { String::new() };
             monitor.warn(&format!("{}{place}: {reason}", file.display()));
         }
         Ok(())
     };
     each_item(source, monitor, &mut take)?;
-    if reported > PROBLEMS_REPORTED_MAX {
-        monitor.warn(&format!(
-            "... and {} more problems with the list",
-            reported - PROBLEMS_REPORTED_MAX
-        ));
+    if found > reported {
+        monitor.warn(&format!("... and {} more problems with the list", count(found - reported)));
     }
     Ok(troubles)
 }

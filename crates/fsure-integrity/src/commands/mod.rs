@@ -14,6 +14,7 @@ mod heal;
 mod import;
 mod import_crc32;
 mod list_catalog;
+mod list_folder;
 mod list_records;
 mod log;
 mod open_root;

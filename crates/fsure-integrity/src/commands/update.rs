@@ -10,7 +10,7 @@ use super::heal::refresh;
 use super::open_root::{
     OpenRoot, detect_offline, is_empty, is_recorded_root, keep_backup, lock, offline_outcome,
     open_root, plan, reject_interrupted_heal, require_parts, require_record, root_identity,
-    warn_interrupted_heal, warn_of_other_root,
+    warn_interrupted_heal, warn_of_other_root, warn_of_unknown,
 };
 use super::sync_sidecars::{self, SidecarRules};
 use super::{Options, dry_run, verify_sidecars};
@@ -75,6 +75,9 @@ pub fn update(
         return Ok(offline_outcome(offline, common.allowed, "update"));
     }
     let (place, unknown_paths) = &require_parts(place, &open, &mut catalog, monitor)?;
+    if let Accept::Within(accepted) = &options.accept {
+        warn_of_unknown(accepted, place, &open, &mut catalog, monitor)?;
+    }
     let settings = apply_choices(place, &open, &mut catalog, options, monitor)?;
     let rules = UpdateRules {
         full: options.full,

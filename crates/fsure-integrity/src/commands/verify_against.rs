@@ -14,7 +14,7 @@ use crate::catalog::{Catalog, PageStart, RootLocation};
 use crate::manifest::ManifestSource;
 use crate::model::{Allowed, Outcome, ScanMonitor, Scopes};
 use crate::scan::{Purpose, scan};
-use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, RelPath, Result};
+use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, RelPath, Result, count};
 
 /// Reads and judges every file of a list. `place` is a folder without a catalog.
 pub fn verify_against(
@@ -27,8 +27,12 @@ pub fn verify_against(
     // Names are relative to the folder that was named, whatever it belongs to.
     let whole = RootLocation { scope: RelPath::root(), ..place.clone() };
     let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
-    let ListCatalog { mut catalog, entries, troubles } =
+    let ListCatalog { mut catalog, entries, folder, troubles } =
         expected(&whole, &open, source, digests, monitor)?;
+    let command = |list: &str, above: &str| format!("fsure verify {above} --against {list}");
+    if let Some(warning) = folder.warning(&whole, &open, source, &command) {
+        monitor.warn(&warning);
+    }
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, false)?;
     plan.is_list = true;
     // A user who names a list wants each missing file reported.
@@ -47,7 +51,14 @@ pub fn verify_against(
     outcome.unusable_entries = troubles.unusable;
     if troubles.malformed > 0 {
         let lines = if troubles.malformed == 1 { "line" } else { "lines" };
-        let why = format!("{} {lines} of it cannot be understood", troubles.malformed);
+        let number = count(troubles.malformed);
+        let why = match entries {
+            0 => format!(
+                "not one of its lines can be understood ({number} {lines}): it is not a list of \
+                 checksums of a known format"
+            ),
+            _ => format!("{number} {lines} of it cannot be understood"),
+        };
         outcome.record_untrusted.get_or_insert(why);
     } else if entries == 0 && troubles.unusable == 0 {
         outcome.record_untrusted.get_or_insert("it names no file".to_owned());

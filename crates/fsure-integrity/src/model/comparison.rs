@@ -68,6 +68,10 @@ pub struct Comparison {
     /// Files that are known to be damaged by the records of both, by the verdict of the
     /// run that last read them.
     pub known_damage: VerdictCounts,
+    /// Compared files of the first tree that were not read: their records stand for them.
+    pub recorded_here: u64,
+    /// Compared files of the second tree that were not read.
+    pub recorded_there: u64,
     /// Bytes of files that were read for the comparison.
     pub bytes_read: u64,
 }

@@ -53,6 +53,8 @@ pub(crate) struct ComparedTotals {
     pub(crate) malformed: u64,
     pub(crate) unusable: u64,
     pub(crate) known_damage: u64,
+    pub(crate) recorded_here: u64,
+    pub(crate) recorded_there: u64,
     pub(crate) bytes_read: u64,
     pub(crate) exit_code: u8,
 }

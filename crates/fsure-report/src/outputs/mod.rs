@@ -44,29 +44,29 @@ pub struct AnyResult {
 /// Content of an output.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ResultContent {
-    /// Of `speed` or `flush`.
+    /// Output of `speed` or `flush`.
     Measured(Box<StoredResult>),
-    /// Of `verify`, `update`, `scrub`, `status` or `heal`.
+    /// Output of `verify`, `update`, `scrub`, `status` or `heal`.
     Checked(Box<Checked>),
-    /// Of `compare`.
+    /// Output of `compare`.
     Compared(Box<Compared>),
-    /// Of `dupes`.
+    /// Output of `dupes`.
     Duplicates(Box<Duplicates>),
-    /// Of `crash`.
+    /// Output of `crash`.
     Crash(Box<CrashRun>),
-    /// Of `hot`.
+    /// Output of `hot`.
     Hot(Box<HotRun>),
-    /// Of `ram status`, `ram sync` and their relatives.
+    /// Output of `ram status`, `ram sync` and the like.
     Ram(Box<RamRun>),
-    /// Of `defer`.
+    /// Output of `defer`.
     Deferred(Box<Deferred>),
-    /// Of `log` or `seal`.
+    /// Output of `log` or `seal`.
     History(Box<History>),
-    /// Of `powercut check`.
+    /// Output of `powercut check`.
     PowerCut(Box<PowerCut>),
-    /// Of `recover`.
+    /// Output of `recover`.
     Recovered(Box<Recovered>),
-    /// Of `protect`.
+    /// Output of `protect`.
     Protected(Box<Protected>),
 }
 

@@ -78,15 +78,12 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
             if output.json {
                 screen.print(&report::json_summary(&found, code.number()));
             } else if !output.quiet {
-                screen.print(&report::text_summary(&found));
+                screen.print(&report::text_summary(&found, &args.here, &args.there));
                 screen.print(&last_word::exit_code(code));
             }
             code
         }
-        Err(error) => {
-            screen.error(&error);
-            error.exit_code()
-        }
+        Err(error) => screen.failed(&error),
     };
     screen.end(code)
 }

@@ -175,10 +175,7 @@ fn time(text: &str) -> std::result::Result<Duration, String> {
 /// Runs the command.
 pub(crate) fn run(args: &CrashArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.patient_screen();
-    let code = try_it(args, output, &screen).unwrap_or_else(|error| {
-        screen.error(&error);
-        error.exit_code()
-    });
+    let code = try_it(args, output, &screen).unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
 }
 

@@ -55,10 +55,7 @@ fn time(text: &str) -> std::result::Result<Duration, String> {
 pub(crate) fn run(args: &DeferArgs, output: &OutputArgs) -> ExitCode {
     // Signals are for the command: this process ends with it.
     let screen = output.screen_on(Arc::default(), false, &[]);
-    let code = run_on(args, output, &screen).unwrap_or_else(|error| {
-        screen.error(&error);
-        error.exit_code()
-    });
+    let code = run_on(args, output, &screen).unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
 }
 

@@ -12,9 +12,9 @@ use clap::{Arg, ArgMatches, Command};
 
 /// Parses a command line, with the environment for what it does not say.
 pub(super) fn parse(command: Command, line: &[OsString]) -> Result<ArgMatches, Error> {
-    let command = heed(command, true);
-    let parsed = command.clone().try_get_matches_from(line);
-    parsed.map_err(|error| name_variable(error, command, line))
+    let mut command = heed(command, true);
+    let parsed = command.try_get_matches_from_mut(line);
+    parsed.map_err(|error| name_variable(error, &command, line))
 }
 
 /// Returns a command whose options heed no variable: the user has not called it.
@@ -37,7 +37,7 @@ fn value_of(arg: &Arg) -> Option<OsString> {
 }
 
 /// Adds to an error the name of the variable that it comes from.
-fn name_variable(mut error: Error, mut command: Command, line: &[OsString]) -> Error {
+fn name_variable(mut error: Error, command: &Command, line: &[OsString]) -> Error {
     if !matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation) {
         return error;
     }
@@ -45,8 +45,7 @@ fn name_variable(mut error: Error, mut command: Command, line: &[OsString]) -> E
         return error;
     };
     let shown = shown.clone();
-    command.build();
-    let mut called = &command;
+    let mut called = command;
     for word in line.iter().skip(1) {
         called = called.find_subcommand(word).unwrap_or(called);
     }

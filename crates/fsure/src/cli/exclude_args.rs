@@ -1,6 +1,6 @@
 //! Options for patterns of what a run leaves out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use fsure_core::{Error, Monitor, Result, read_input};
@@ -24,9 +24,28 @@ pub(crate) struct ExcludeArgs {
 }
 
 impl ExcludeArgs {
-    /// The patterns that were typed.
-    pub(crate) fn of_command_line(&self) -> &[String] {
-        &self.exclude
+    /// Refuses a pattern that the shell replaced by the names of files: only the first of them is
+    /// a pattern then, and the others are among `paths`.
+    pub(crate) fn refuse_expanded(&self, paths: &[PathBuf]) -> Result<()> {
+        for excluded in self.exclude.iter().map(Path::new).filter(|path| path.exists()) {
+            // A pattern has no effect on a file that is named: such a line makes no sense.
+            let is_beside = |path: &&PathBuf| {
+                path.parent() == excluded.parent() && *path != excluded && path.is_file()
+            };
+            let Some(taken) = paths.iter().find(is_beside) else { continue };
+            let pattern = excluded.extension().filter(|end| taken.extension() == Some(end));
+            let pattern = pattern.map_or("*".into(), |end| format!("*.{}", end.display()));
+            return Err(Error::Usage {
+                message: format!(
+                    "the shell has put the names of files in place of a pattern: {} is to be left \
+                     out, and {} beside it would be looked at",
+                    excluded.display(),
+                    taken.display()
+                ),
+                hint: Some(format!("put the pattern in quotes: --exclude '{pattern}'")),
+            });
+        }
+        Ok(())
     }
 
     /// The patterns of the files, and then those of the command line, which count before them.

@@ -52,10 +52,7 @@ pub(crate) fn run(args: &ExportArgs, output: &OutputArgs) -> ExitCode {
             args.report(&exported, output, &screen);
             screen.end(exported.exit_code())
         }
-        Err(error) => {
-            screen.error(&error);
-            error.exit_code()
-        }
+        Err(error) => screen.failed(&error),
     }
 }
 

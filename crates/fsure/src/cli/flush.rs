@@ -60,10 +60,7 @@ fn time(text: &str) -> std::result::Result<Duration, String> {
 /// Runs the command.
 pub(crate) fn run(args: &FlushArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.patient_screen();
-    let code = measure(args, output, &screen).unwrap_or_else(|error| {
-        screen.error(&error);
-        error.exit_code()
-    });
+    let code = measure(args, output, &screen).unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
 }
 

@@ -73,17 +73,11 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, HIDDEN);
     let options = match args.options(output, &screen) {
         Ok(options) => options,
-        Err(error) => {
-            screen.error(&error);
-            return error.exit_code();
-        }
+        Err(error) => return screen.failed(&error),
     };
     let first = match locate(&args.path, args.catalog.as_deref()) {
         Ok(place) => place,
-        Err(error) => {
-            screen.error(&error);
-            return error.exit_code();
-        }
+        Err(error) => return screen.failed(&error),
     };
     screen.starts_on(std::slice::from_ref(&first));
     let (mut code, mut outcomes, mut ends) = (ExitCode::Clean, Vec::new(), Vec::new());

@@ -272,31 +272,6 @@ fn with_advice(mut error: Error, sentences: &[String]) -> Error {
     error
 }
 
-/// Returns the error with other advice if a shell seems to have put names in place of a pattern:
-/// the first was taken for the pattern, and the others for paths.
-pub(super) fn unquoted_pattern(error: fsure_core::Error, patterns: &[String]) -> fsure_core::Error {
-    let (fsure_core::Error::NoRecord { path, .. } | fsure_core::Error::NotThere { path, .. }) =
-        &error
-    else {
-        return error;
-    };
-    let is_expanded = |pattern: &&Path| {
-        pattern.extension().is_some_and(|end| path.extension() == Some(end))
-            && fsure_os::path::exists(pattern)
-    };
-    let Some(pattern) = patterns.iter().map(Path::new).find(is_expanded) else { return error };
-    let end = pattern.extension().unwrap_or_default();
-    let whole = format!("*.{}", end.to_string_lossy());
-    fsure_core::Error::Reported {
-        message: error.to_string(),
-        hint: Some(format!(
-            "a shell puts names in place of a pattern without quotes; with quotes: --exclude {}",
-            shell_quoted(Path::new(&whole))
-        )),
-        code: error.exit_code(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

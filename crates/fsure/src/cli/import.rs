@@ -54,10 +54,7 @@ pub(crate) fn run(args: &ImportArgs, output: &OutputArgs) -> ExitCode {
             }
             screen.end(imported.exit_code())
         }
-        Err(error) => {
-            screen.error(&error);
-            error.exit_code()
-        }
+        Err(error) => screen.failed(&error),
     }
 }
 

@@ -47,10 +47,7 @@ pub(crate) fn run(args: &LogArgs, output: &OutputArgs) -> ExitCode {
             }
             screen.end(code)
         }
-        Err(error) => {
-            screen.error(&error);
-            error.exit_code()
-        }
+        Err(error) => screen.failed(&error),
     }
 }
 

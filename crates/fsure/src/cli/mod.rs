@@ -127,6 +127,10 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 /// second signal.
 const LONG_WAIT: Duration = Duration::from_secs(120);
 
+/// Commands whose JSON does not begin with a line that names the command: the results of
+/// measurements begin with a line of their own, and a page has none.
+const WITHOUT_START_LINE: [&str; 3] = ["speed", "flush", "report"];
+
 /// The number of the signal that asks to stop, once there is one.
 static STOP: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 /// Time limit for the run to end after a signal, if it is not [`LAST_WAIT`].
@@ -184,19 +188,9 @@ fn run() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return end_of_parsing(&error),
     };
-    match user_dirs::config() {
-        Ok(user) => cli.output.set_user(user),
-        Err(error) => {
-            cli.output.screen(false, &[]).error(&error);
-            return error.exit_code();
-        }
-    }
-    if let Some(name) = name_in_json(&cli.command) {
-        cli.output.set_command(name.to_owned());
-    }
-    if let Err(error) = cli.output.prepare() {
-        cli.output.screen(false, &[]).error(&error);
-        return error.exit_code();
+    let user = user_dirs::config();
+    if let Err(error) = user.and_then(|user| cli.output.prepare(user)) {
+        return cli.output.screen(false, &[]).failed(&error);
     }
     match &cli.command {
         Command::Update(args) => update::run(args, &cli.output),
@@ -224,38 +218,15 @@ fn run() -> ExitCode {
     }
 }
 
-/// Returns the name of a command whose lines of JSON begin with one that names it. The results
-/// of measurements begin with a line of their own, and internal commands print none.
-fn name_in_json(command: &Command) -> Option<&'static str> {
-    Some(match command {
-        Command::Update(_) => "update",
-        Command::Verify(_) => "verify",
-        Command::Status(_) => "status",
-        Command::Scrub(_) => "scrub",
-        Command::Seal(_) => "seal",
-        Command::Log(_) => "log",
-        Command::Export(_) => "export",
-        Command::Import(_) => "import",
-        Command::Compare(_) => "compare",
-        Command::Dupes(_) => "dupes",
-        Command::Heal(_) => "heal",
-        Command::Protect(_) => "protect",
-        Command::Recover(_) => "recover",
-        Command::Powercut(_) => "powercut",
-        Command::Crash(_) => "crash",
-        Command::Defer(_) => "defer",
-        Command::Ram(_) => "ram",
-        Command::Hot(_) => "hot",
-        _ => return None,
-    })
-}
-
 /// Parses a command line; an error has advice on what to type.
 fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let exists = |path: &OsStr| fsure_os::path::exists(Path::new(path));
     let matches = environment::parse(command(), args);
     let matches = matches.map_err(|error| hints::advise(error, args, &exists))?;
-    Cli::from_arg_matches(&matches)
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    let name = matches.subcommand_name().filter(|name| !WITHOUT_START_LINE.contains(name));
+    cli.output.set_command(name.map(str::to_owned));
+    Ok(cli)
 }
 
 /// Prints what the parser has to say, help or an error.

@@ -39,7 +39,7 @@ pub(super) struct OutputArgs {
         env = "FSURE_PROGRESS",
         hide_env = true
     )]
-    progress: Option<ProgressForm>,
+    progress: Option<ProgressMode>,
     /// Count by verdict, or show all counts, zeros included [default: short]
     #[arg(
         long,
@@ -49,7 +49,7 @@ pub(super) struct OutputArgs {
         env = "FSURE_SUMMARY",
         hide_env = true
     )]
-    summary: Option<SummaryChoice>,
+    summary: Option<SummaryForm>,
     /// Colour the verdicts [default: auto]
     #[arg(
         long,
@@ -59,7 +59,7 @@ pub(super) struct OutputArgs {
         env = "FSURE_COLOR",
         hide_env = true
     )]
-    color: Option<When>,
+    color: Option<Color>,
     /// The user's own defaults for all of the command line.
     #[arg(skip)]
     pub(super) user: UserConfig,
@@ -71,43 +71,16 @@ pub(super) struct OutputArgs {
     json_output: Mutex<Option<Box<dyn Write + Send>>>,
 }
 
-/// A setting for coloured output.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum When {
-    Auto,
-    Always,
-    Never,
-}
-
-/// A form of the progress.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ProgressForm {
-    Auto,
-    Never,
-    Json,
-}
-
-/// A form of the counts.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SummaryChoice {
-    Short,
-    Full,
-}
-
 impl OutputArgs {
-    /// Sets the user's own defaults.
-    pub(super) fn set_user(&mut self, user: UserConfig) {
-        self.user = user;
-    }
-
     /// Sets the name of the command for its first line of JSON.
-    pub(super) fn set_command(&mut self, command: String) {
-        self.command = Some(command);
+    pub(super) fn set_command(&mut self, command: Option<String>) {
+        self.command = command;
     }
 
-    /// Opens the descriptor for lines of JSON, if one is given, and refuses what makes no
-    /// sense together.
-    pub(super) fn prepare(&mut self) -> Result<()> {
+    /// Takes the user's own defaults, opens the descriptor for lines of JSON if one is given,
+    /// and refuses options that exclude each other.
+    pub(super) fn prepare(&mut self, user: UserConfig) -> Result<()> {
+        self.user = user;
         if let Some(number) = self.json_fd {
             self.json = true;
             // The descriptor that is open already, whatever is behind it.
@@ -115,7 +88,7 @@ impl OutputArgs {
             let output = open_output(Path::new(&path), &NullMonitor)?;
             self.json_output = Mutex::new(Some(Box::new(output)));
         }
-        if self.progress == Some(ProgressForm::Json) && !self.json {
+        if self.progress == Some(ProgressMode::Json) && !self.json {
             return Err(Error::Usage {
                 message: "'--progress json' adds lines to those of JSON, and none were asked for"
                     .to_owned(),
@@ -144,24 +117,13 @@ impl OutputArgs {
         all: bool,
         hide: &'static [Verdict],
     ) -> Screen {
-        let color = self.color.or_else(|| When::from_str(self.user.color.as_ref()?, false).ok());
+        let color = self.color.or_else(|| Color::from_str(self.user.color.as_ref()?, false).ok());
         let settings = ScreenSettings {
             json: self.json,
             quiet: self.quiet,
-            progress: match self.progress {
-                None | Some(ProgressForm::Auto) => ProgressMode::Auto,
-                Some(ProgressForm::Never) => ProgressMode::Never,
-                Some(ProgressForm::Json) => ProgressMode::Json,
-            },
-            summary: match self.summary {
-                None | Some(SummaryChoice::Short) => SummaryForm::Short,
-                Some(SummaryChoice::Full) => SummaryForm::Full,
-            },
-            color: match color {
-                None | Some(When::Auto) => Color::Auto,
-                Some(When::Always) => Color::Always,
-                Some(When::Never) => Color::Never,
-            },
+            progress: self.progress.unwrap_or(ProgressMode::Auto),
+            summary: self.summary.unwrap_or_default(),
+            color: color.unwrap_or(Color::Auto),
             all,
             hide,
         };

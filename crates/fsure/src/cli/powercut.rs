@@ -166,10 +166,7 @@ pub(crate) fn run(args: &PowercutArgs, output: &OutputArgs) -> ExitCode {
         Role::Check(args) => check(args, &reported),
     };
     drop(reported);
-    let code = done.unwrap_or_else(|error| {
-        screen.error(&error);
-        error.exit_code()
-    });
+    let code = done.unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
 }
 

@@ -59,10 +59,7 @@ pub(crate) fn run(args: &ProtectArgs, output: &OutputArgs) -> ExitCode {
             }
             done.exit_code()
         }
-        Err(error) => {
-            screen.error(&error);
-            error.exit_code()
-        }
+        Err(error) => screen.failed(&error),
     };
     screen.end(code)
 }

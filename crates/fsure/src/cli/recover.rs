@@ -41,10 +41,7 @@ pub(crate) fn run(args: &RecoverArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
     let place = match args.place() {
         Ok(place) => place,
-        Err(error) => {
-            screen.error(&error);
-            return error.exit_code();
-        }
+        Err(error) => return screen.failed(&error),
     };
     let options = RecoverOptions {
         from: args.from.clone(),
@@ -65,10 +62,7 @@ pub(crate) fn run(args: &RecoverArgs, output: &OutputArgs) -> ExitCode {
             }
             screen.end(recovery.exit_code())
         }
-        Err(error) => {
-            screen.error(&error);
-            screen.end(error.exit_code())
-        }
+        Err(error) => screen.end(screen.failed(&error)),
     }
 }
 

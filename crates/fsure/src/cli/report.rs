@@ -43,10 +43,7 @@ pub(crate) fn run(args: &ReportArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
     match args.run(output, &screen) {
         Ok(()) => screen.end(ExitCode::Clean),
-        Err(error) => {
-            screen.error(&error);
-            error.exit_code()
-        }
+        Err(error) => screen.failed(&error),
     }
 }
 

@@ -27,7 +27,6 @@ use super::OutputArgs;
 use super::access_args::AllowedArgs;
 use super::exclude_args::ExcludeArgs;
 use super::headings::{HOW_TO_READ, OUTPUT, RECORD, WHAT_TO_READ};
-use super::hints::unquoted_pattern;
 use super::screen::{Screen, VerdictList};
 
 /// Paths, and how to walk them.
@@ -125,6 +124,7 @@ impl RootArgs {
         user: &UserConfig,
         monitor: &dyn Monitor,
     ) -> Result<Options> {
+        self.exclude.refuse_expanded(&self.paths)?;
         Ok(Options {
             access,
             effort,
@@ -222,8 +222,7 @@ impl RootRunner<'_> {
         let screen = self.screen;
         let refused = self.metrics.refuse_with_json(self.output.json);
         if let Err(error) = refused.and_then(|()| self.metrics.refuse_with_list(self.args)) {
-            screen.error(&error);
-            return screen.end(error.exit_code());
+            return screen.end(screen.failed(&error));
         }
         let found = find(self.args).and_then(|places| {
             check(&places)?;
@@ -281,10 +280,7 @@ impl RootRunner<'_> {
     fn end_lists(&self) -> ExitCode {
         match self.screen.end_lists() {
             Ok(()) => ExitCode::Clean,
-            Err(error) => {
-                self.screen.error(&error);
-                error.exit_code()
-            }
+            Err(error) => self.screen.failed(&error),
         }
     }
 
@@ -392,10 +388,7 @@ impl RootRunner<'_> {
         };
         match written {
             Ok(()) => ExitCode::Clean,
-            Err(error) => {
-                self.screen.error(&error);
-                error.exit_code()
-            }
+            Err(error) => self.screen.failed(&error),
         }
     }
 }
@@ -505,8 +498,7 @@ pub(crate) fn find(args: &RootArgs) -> Result<Vec<RootLocation>> {
         true => locate_folder(path),
         false => locate(path, args.catalog.as_deref()),
     };
-    let places = paths.iter().map(find).collect::<Result<Vec<_>>>();
-    let places = places.map_err(|error| unquoted_pattern(error, args.exclude.of_command_line()))?;
+    let places = paths.iter().map(find).collect::<Result<Vec<_>>>()?;
     match (&args.listed, places.first()) {
         (None, _) => Ok(places),
         (Some(listed), Some(place)) if args.catalog.is_some() => {

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::report::json::{self, StartRoot};
 use crate::report::{RootPaths, text};
+use clap::ValueEnum;
 use fsure_core::safe;
 use fsure_core::{Clock, Error, ExitCode, Result};
 use fsure_integrity::catalog::RootLocation;
@@ -33,24 +34,24 @@ use wrap::wrap;
 const REPORT_LINES: u64 = 16;
 
 /// A setting for the colour of the verdict's word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
     Auto,
-    /// Always.
+    /// Whatever the output is.
     Always,
-    /// Never.
+    /// On no output.
     Never,
 }
 
 /// A setting for the progress of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProgressMode {
     /// A line that is drawn over and over on a terminal, else a line a minute.
     Auto,
-    /// None.
+    /// No line.
     Never,
-    /// Lines among those of JSON, and warnings there, too.
+    /// Lines of JSON among those of `--json`, with warnings.
     Json,
 }
 
@@ -278,6 +279,12 @@ impl Screen {
         if self.settings.json {
             self.put(&json::error_line(error));
         }
+    }
+
+    /// Reports what ended the run, as [`Self::error`] does, and returns its exit code.
+    pub(crate) fn failed(&self, error: &Error) -> ExitCode {
+        self.error(error);
+        error.exit_code()
     }
 
     /// Writes out what is left. After an error, a reader lacks results that it wanted.

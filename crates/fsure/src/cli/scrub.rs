@@ -86,10 +86,7 @@ pub(crate) fn run(args: &ScrubArgs, output: &OutputArgs) -> ExitCode {
     });
     let common = match common {
         Ok(common) => common,
-        Err(error) => {
-            screen.error(&error);
-            return error.exit_code();
-        }
+        Err(error) => return screen.failed(&error),
     };
     let job = |place: &RootLocation, roots: usize, monitor: &dyn ScanMonitor| {
         let budget = match args.budget.unwrap_or(Budget::All) {

@@ -45,10 +45,7 @@ pub(crate) fn run(args: &SealArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
     match args.run(output, &screen) {
         Ok(()) => screen.end(ExitCode::Clean),
-        Err(error) => {
-            screen.error(&error);
-            error.exit_code()
-        }
+        Err(error) => screen.failed(&error),
     }
 }
 

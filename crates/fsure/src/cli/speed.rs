@@ -109,10 +109,7 @@ pub(crate) fn run(args: &SpeedArgs, output: &OutputArgs) -> ExitCode {
         Some(Sub::Compare(files)) => compare(files, output, &screen),
         None => measure(args, output, &screen),
     };
-    let code = done.unwrap_or_else(|error| {
-        screen.error(&error);
-        error.exit_code()
-    });
+    let code = done.unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
 }
 

@@ -51,10 +51,7 @@ pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
     let read = options.and_then(|options| Ok((options, args.list.paths(&screen)?)));
     let (options, listed) = match read {
         Ok(read) => read,
-        Err(error) => {
-            screen.error(&error);
-            return error.exit_code();
-        }
+        Err(error) => return screen.failed(&error),
     };
     let job = |place: &RootLocation, _, monitor: &dyn ScanMonitor| status(place, &options, monitor);
     let (command, metrics) = ("status", &MetricsArgs::NONE);
@@ -66,10 +63,7 @@ pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
 fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCode {
     let mut places = match find(&args.roots) {
         Ok(places) => VecDeque::from(places),
-        Err(error) => {
-            screen.error(&error);
-            return error.exit_code();
-        }
+        Err(error) => return screen.failed(&error),
     };
     screen.starts_on(places.make_contiguous());
     let asked_roots = asked_roots(places.make_contiguous());

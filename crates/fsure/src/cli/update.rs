@@ -98,10 +98,7 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
     let read = common.and_then(|common| Ok((common, args.list.paths(&screen)?)));
     let (common, listed) = match read {
         Ok(read) => read,
-        Err(error) => {
-            screen.error(&error);
-            return error.exit_code();
-        }
+        Err(error) => return screen.failed(&error),
     };
     let roots = args.roots.with_listed(listed).or_those_that_hold(&args.accept);
     let job = |place: &RootLocation, _, monitor: &dyn ScanMonitor| {

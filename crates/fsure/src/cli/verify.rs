@@ -66,10 +66,7 @@ pub(crate) fn run(args: &VerifyArgs, output: &OutputArgs) -> ExitCode {
     let read = options.and_then(|options| Ok((options, args.list.paths(&screen)?)));
     let (options, listed) = match read {
         Ok(read) => read,
-        Err(error) => {
-            screen.error(&error);
-            return error.exit_code();
-        }
+        Err(error) => return screen.failed(&error),
     };
     if let Some(list) = &args.against {
         return against(args, list, &options, output, &screen);
@@ -96,10 +93,7 @@ fn against(
 ) -> ExitCode {
     let source = match ManifestSource::open(list, args.format, screen) {
         Ok(source) => source,
-        Err(error) => {
-            screen.error(&error);
-            return error.exit_code();
-        }
+        Err(error) => return screen.failed(&error),
     };
     let job = |place: &RootLocation, _, monitor: &dyn ScanMonitor| {
         verify_against(place, &source, options, monitor)

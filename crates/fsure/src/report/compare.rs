@@ -1,11 +1,14 @@
 //! Two trees side by side, for a person and for a program.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::json::line;
 use super::number;
 use fsure_core::count;
 use fsure_core::json_path_and_bytes;
+use fsure_core::shell_quoted;
 use fsure_core::units;
 use fsure_integrity::model::{ComparedPath, Comparison, EntryKind};
 
@@ -21,7 +24,10 @@ pub fn text_line(compared: &ComparedPath) -> String {
 }
 
 /// Returns the result of a comparison for the user.
-pub fn text_summary(found: &Comparison) -> String {
+///
+/// `here` and `there` are the folders; files whose records stood for them are read by the
+/// command that it advises.
+pub fn text_summary(found: &Comparison, here: &Path, there: &Path) -> String {
     let rows = [
         ("Same", found.same),
         ("Different", found.different),
@@ -41,6 +47,7 @@ pub fn text_summary(found: &Comparison) -> String {
             _ => "Both sides have the same content.\n",
         };
     }
+    text += &unread(found, here, there);
     if found.bad_records > 0 {
         let records = number(found.bad_records, "record fails its", "records fail their");
         text += &format!("RECORD BAD: {records} own seal.\n");
@@ -54,6 +61,30 @@ pub fn text_summary(found: &Comparison) -> String {
         }
     }
     text
+}
+
+/// Says how many files were not read, and how to read them: a record does not show that the
+/// content of its file rotted since.
+fn unread(found: &Comparison, here: &Path, there: &Path) -> String {
+    let sides = [(found.recorded_here, here, "here"), (found.recorded_there, there, "there")];
+    let sides: Vec<_> = sides.into_iter().filter(|(files, ..)| *files > 0).collect();
+    let counts =
+        sides.iter().map(|(files, _, side)| format!("{} {side}", number(*files, "file", "files")));
+    let counts = counts.collect::<Vec<_>>().join(" and ");
+    let mut folders: Vec<_> = sides
+        .iter()
+        .filter(|(_, path, _)| path.is_dir())
+        .map(|(_, path, _)| shell_quoted(path))
+        .collect();
+    folders.dedup();
+    match folders.join(" ").as_str() {
+        _ if sides.is_empty() => String::new(),
+        "" => format!("Not read, the record stands for the content: {counts}.\n"),
+        folders => format!(
+            "Not read, the record stands for the content: {counts}. To read them, too:\n    fsure \
+             verify {folders}\n"
+        ),
+    }
 }
 
 /// One path that is not the same, for a program; no line end.
@@ -81,6 +112,8 @@ pub fn json_summary(found: &Comparison, exit_code: u8) -> String {
         malformed: found.malformed,
         unusable: found.unusable,
         known_damage: found.known_damage.total(),
+        recorded_here: found.recorded_here,
+        recorded_there: found.recorded_there,
         bytes_read: found.bytes_read,
         exit_code,
     })
@@ -114,6 +147,8 @@ struct ComparisonSummary {
     malformed: u64,
     unusable: u64,
     known_damage: u64,
+    recorded_here: u64,
+    recorded_there: u64,
     bytes_read: u64,
     exit_code: u8,
 }

@@ -124,10 +124,12 @@ fn damage(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     });
     let is_dated = |verdict: Verdict| verdict.is_suspicious() && verdict != Verdict::Mismatch;
     let suspicious = subject(outcome, is_dated).map(|(who, is)| {
+        let first = outcome.to_accept.verdict(is_dated);
         format!(
             "{who} {is} SUSPICIOUS: other content than recorded, and no date that explains it. \
-             Put back good copies. Only if the content is known to be right, {}",
-            record_it(paths, outcome.to_accept.verdict(is_dated), is == "are")
+             {} if the content is known to be right, {}",
+            put_back(paths, outcome),
+            record_it(paths, first, is == "are")
         )
     });
     let flaky = subject(outcome, |verdict| verdict == Verdict::Flaky).map(|(who, is)| {
@@ -144,11 +146,21 @@ fn damage(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         };
         format!(
             "{who} DAMAGED when last read as recorded, and nothing shows that {it} put right. \
-             Restore good copies with their dates. Only if the content is known to be right, {}",
+             {} if the content is known to be right, {}",
+            put_back(paths, outcome),
             record_it(paths, outcome.to_accept.known_damage.as_ref(), open > 1)
         )
     });
     mismatch.into_iter().chain(suspicious).chain(flaky).chain(known).collect()
+}
+
+/// Says how good copies come back. A heal has just tried it.
+fn put_back(paths: &RootPaths, outcome: &Outcome) -> String {
+    if outcome.healing.is_some() {
+        return "Put back good copies. Only".to_owned();
+    }
+    let command = format!("{} --from COPY", paths.command("heal"));
+    with_command("Put back what is good, from the folder of a copy", &command) + "\nOnly"
 }
 
 fn unread(outcome: &Outcome) -> Option<String> {

@@ -25,10 +25,7 @@ struct MovedFolder {
     to: RelPath,
     /// The line of the first, which stands if it remains the only one.
     line: String,
-    files: u64,
-    bytes: u64,
-    folders: u64,
-    links: u64,
+    counts: FoldedCounts,
 }
 
 #[derive(Debug)]
@@ -36,11 +33,18 @@ struct MissingFolder {
     path: RelPath,
     cure: Option<HealStatus>,
     line: String,
+    counts: FoldedCounts,
+    origins: BTreeSet<HealSource>,
+}
+
+/// Numbers of the names that are folded into one line.
+#[derive(Debug, Default)]
+struct FoldedCounts {
     files: u64,
+    /// Size of the files.
     bytes: u64,
     folders: u64,
     links: u64,
-    origins: BTreeSet<HealSource>,
 }
 
 /// A line, and whether it is about something that is gone and nothing more.
@@ -75,13 +79,13 @@ impl Folding {
         if let Some(moved) = &mut self.moved
             && (&moved.to, &moved.from) == (&to, &from)
         {
-            moved.add(finding);
+            moved.counts.add(finding.kind, finding.size());
             return Vec::new();
         }
         let ready = self.end_of_moved(paths);
-        let mut moved = MovedFolder { from, to, line, files: 0, bytes: 0, folders: 0, links: 0 };
-        moved.add(finding);
-        self.moved = Some(moved);
+        let mut counts = FoldedCounts::default();
+        counts.add(finding.kind, finding.size());
+        self.moved = Some(MovedFolder { from, to, line, counts });
         ready
     }
 
@@ -146,10 +150,7 @@ impl Folding {
                 path: line.path.clone(),
                 cure: line.cure,
                 line: line.line,
-                files: 0,
-                bytes: 0,
-                folders: 0,
-                links: 0,
+                counts: FoldedCounts::default(),
                 origins: BTreeSet::new(),
             }),
             None => ready.push(line.line),
@@ -172,46 +173,34 @@ fn moved_folder(finding: &Finding) -> Option<(RelPath, RelPath)> {
     let from = finding.moved_from.as_ref()?;
     let is_plain =
         finding.verdict == Verdict::Moved && finding.reason.is_none() && !finding.is_flagged();
-    let (mut to, mut from) = (finding.path.as_bytes(), from.as_bytes());
+    let (mut to, mut from) = (finding.path.clone(), from.clone());
     let mut is_below = finding.kind == EntryKind::Folder;
-    while let (Some((to_folder, to_name)), Some((from_folder, from_name))) =
-        (cut_name(to), cut_name(from))
+    while let (Some(to_folder), Some(from_folder)) = (to.parent(), from.parent())
+        && to.name() == from.name()
     {
-        if to_name != from_name {
-            break;
-        }
         (to, from, is_below) = (to_folder, from_folder, true);
     }
-    (is_plain && is_below).then(|| (RelPath::from_bytes(to), RelPath::from_bytes(from)))
+    (is_plain && is_below).then_some((to, from))
 }
 
-/// Cuts a path into its folder and its name; `None` of the root.
-fn cut_name(path: &[u8]) -> Option<(&[u8], &[u8])> {
-    if path.is_empty() {
-        return None;
-    }
-    match path.iter().rposition(|byte| *byte == b'/') {
-        Some(slash) => Some((&path[..slash], &path[slash + 1..])),
-        None => Some((b"", path)),
-    }
-}
-
-impl MovedFolder {
-    fn add(&mut self, finding: &Finding) {
-        match finding.kind {
+impl FoldedCounts {
+    fn add(&mut self, kind: EntryKind, size: u64) {
+        match kind {
             EntryKind::Folder => self.folders += 1,
             EntryKind::Link => self.links += 1,
             _ => {
                 self.files += 1;
-                self.bytes = self.bytes.saturating_add(finding.size());
+                self.bytes = self.bytes.saturating_add(size);
             }
         }
     }
 
-    fn described(self, paths: &RootPaths) -> String {
-        if self.files + self.folders + self.links == 1 {
-            return self.line;
-        }
+    fn total(&self) -> u64 {
+        self.files + self.folders + self.links
+    }
+
+    /// `2 files of 3.0 MiB, 1 folder`; empty if there are none.
+    fn described(&self) -> String {
         let files =
             || format!("{} of {}", number(self.files, "file", "files"), units::size(self.bytes));
         let parts = [
@@ -219,23 +208,24 @@ impl MovedFolder {
             (self.folders > 0).then(|| number(self.folders, "folder", "folders")),
             (self.links > 0).then(|| number(self.links, "link", "links")),
         ];
-        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl MovedFolder {
+    fn described(self, paths: &RootPaths) -> String {
+        if self.counts.total() == 1 {
+            return self.line;
+        }
         let (to, from) = (paths.shown(&self.to), paths.shown(&self.from));
-        let verdict = Verdict::Moved.name();
-        format!("{verdict:<12} {to}  {}\n    recorded below {from}", parts.join(", "))
+        let (verdict, counts) = (Verdict::Moved.name(), self.counts.described());
+        format!("{verdict:<12} {to}  {counts}\n    recorded below {from}")
     }
 }
 
 impl MissingFolder {
     fn add(&mut self, line: &FoldedLine<'_>) {
-        match line.kind {
-            EntryKind::Folder => self.folders += 1,
-            EntryKind::Link => self.links += 1,
-            _ => {
-                self.files += 1;
-                self.bytes = self.bytes.saturating_add(line.size);
-            }
-        }
+        self.counts.add(line.kind, line.size);
         // That a folder is as it is recorded says nothing of what was in it.
         let origins = line.origins.iter().filter(|origin| ***origin != HealSource::Record);
         self.origins.extend(origins.map(|origin| (*origin).clone()));
@@ -243,16 +233,7 @@ impl MissingFolder {
 
     /// Its own line, with what is folded into it behind the first part.
     fn described(&self) -> String {
-        let files = |files: u64| {
-            format!("{} of {}", number(files, "file", "files"), units::size(self.bytes))
-        };
-        let parts = [
-            (self.files > 0).then(|| files(self.files)),
-            (self.folders > 0).then(|| number(self.folders, "folder", "folders")),
-            (self.links > 0).then(|| number(self.links, "link", "links")),
-        ];
-        let parts: Vec<_> = parts.into_iter().flatten().collect();
-        if parts.is_empty() {
+        if self.counts.total() == 0 {
             return self.line.clone();
         }
         let (first, rest) = match self.line.split_once('\n') {
@@ -264,7 +245,7 @@ impl MissingFolder {
             .iter()
             .map(|it| format!("\n    below it {}", super::heal::from(it)))
             .collect();
-        format!("{first}, and all below it: {}{rest}{below}", parts.join(", "))
+        format!("{first}, and all below it: {}{rest}{below}", self.counts.described())
     }
 }
 

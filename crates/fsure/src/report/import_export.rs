@@ -77,6 +77,9 @@ pub fn imported(paths: &RootPaths, done: &Imported) -> String {
             text += &format!("\n{} {what}.", number(count, "line", "lines"));
         }
     }
+    if done.is_elsewhere {
+        text += "\nNOT ONE of these files is here: is this the folder that the list is about?";
+    }
     if done.is_dry_run {
         return text + "\nDry run: nothing was written; without -n this would record the files.";
     }

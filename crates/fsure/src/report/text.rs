@@ -6,6 +6,7 @@
 //! Names are always escaped, in a pipe too: a text report ends up on a
 //! terminal sooner or later. Programs read the JSON.
 
+use clap::ValueEnum;
 use jiff::tz::TimeZone;
 
 use super::byte_ranges::ranges;
@@ -25,12 +26,12 @@ pub fn finding_line(paths: &RootPaths, finding: &Finding) -> String {
 }
 
 /// The form of the block of counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum SummaryForm {
-    /// A line for each verdict that something has.
+    /// A line for each verdict that at least one file has.
     #[default]
     Short,
-    /// All rows of icj under its names, zeros included.
+    /// A line for each count, zeros included, in the form of the program icj.
     Full,
 }
 
@@ -453,6 +454,10 @@ mod tests {
         (denied.kind, denied.found, denied.recorded) = (EntryKind::Folder, None, None);
         outcome.add(denied);
         outcome.grave_omitted = 2_000;
+        check_exact_summary(&outcome);
+    }
+
+    fn check_exact_summary(outcome: &Outcome) {
         let grave = "
 To look at:
 rotten       rot  24.0 MiB, 2024-05-01 12:00:00
@@ -462,7 +467,9 @@ denied       shut  folder
 ";
         let end = "
 1 file is SUSPICIOUS: other content than recorded, and no date that explains it. \
-Put back good copies. Only if the content is known to be right, record it:
+Put back what is good, from the folder of a copy:
+    fsure heal . --from COPY
+Only if the content is known to be right, record it:
     fsure update . --accept rot
 1 folder could NOT BE READ in full (1 denied: run again as a user who may read it).
 ";
@@ -477,7 +484,7 @@ verify /r
     special      1 FIFO, socket or device
 ";
         let shown = |form, repeats| {
-            summary_in(&RootPaths::in_root(), "verify", &outcome, form, repeats, &TimeZone::UTC)
+            summary_in(&RootPaths::in_root(), "verify", outcome, form, repeats, &TimeZone::UTC)
         };
         assert_eq!(shown(SummaryForm::Short, false), format!("{short}{read}{end}"));
         let full = "\

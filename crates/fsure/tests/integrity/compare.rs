@@ -314,3 +314,31 @@ fn what_could_not_be_read_is_not_the_same() {
         assert_eq!(number(&report, "same"), 7, "recorded: {is_recorded}, {report:?}");
     }
 }
+
+#[test]
+fn a_record_that_stands_for_a_file_is_counted_and_the_command_that_reads_it_named() {
+    let (here, there) = (Tree::new(), Tree::new());
+    fill(&here);
+    fill(&there);
+    Recorded::inside(here.root()).record();
+    let both_read = compare(&there.root().join("dir"), &there.root().join("dir"), &[]);
+    assert_eq!((number(&both_read, "recorded_here"), number(&both_read, "recorded_there")), (0, 0));
+
+    let report = compare(here.root(), there.root(), &[]);
+    assert_eq!(report.code, 0, "{report:?}");
+    assert_eq!((number(&report, "recorded_here"), number(&report, "recorded_there")), (5, 0));
+    let text = fsure(&["compare".as_ref(), here.root().as_os_str(), there.root().as_os_str()]);
+    let advice = format!("    fsure verify {}\n", here.root().display());
+    let said = "Not read, the record stands for the content: 5 files here. To read them, too:\n";
+    assert!(text.stdout.contains(&(said.to_owned() + &advice)), "{text:?}");
+
+    // By the records alone, the files of both sides are unread; a list is no record of fsure.
+    Recorded::inside(there.root()).record();
+    let records = compare(here.root(), there.root(), &["--records"]);
+    assert_eq!((number(&records, "recorded_here"), number(&records, "recorded_there")), (5, 5));
+    let list = there.root().join("list.b3");
+    let digest = blake3::hash(&content(3000, 1)).to_hex();
+    fs::write(&list, format!("{digest}  a\n")).expect("write");
+    let listed = compare(here.root(), &list, &[]);
+    assert_eq!((number(&listed, "recorded_here"), number(&listed, "recorded_there")), (1, 0));
+}

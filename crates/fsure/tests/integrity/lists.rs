@@ -92,7 +92,7 @@ fn a_list_that_names_no_file_is_not_believed_and_leaves_nothing() {
             let run = fsure(&[call[0].as_ref(), first, call[1].as_ref(), second, quiet]);
             assert_eq!(run.code, 6, "{head:?} {run:?}");
             let is_explained =
-                run.stderr.contains("no file") || run.stderr.contains("cannot be understood");
+                run.stderr.contains("no file") || run.stderr.contains("can be understood");
             assert!(is_explained, "{call:?} {head:?}: {run:?}");
         }
     }
@@ -293,9 +293,10 @@ fn a_list_may_come_through_a_pipe() {
     }
     let run = fed(list.as_bytes(), &["compare".as_ref(), "-".as_ref(), root], beside.root());
     assert!(run.code == 1 && run.stdout.contains("Same                   2"), "{run:?}");
-    // Relative to the working folder, unless another one is named.
+    // Relative to the working folder, unless another one is named. This is the wrong one.
     let run = fed(list.as_bytes(), &["import".as_ref(), "-".as_ref()], &tree.path("sub"));
-    assert!(run.code == 0 && tree.path("sub/.fsure").exists(), "{run:?}");
+    assert!(run.code == 1 && tree.path("sub/.fsure").exists(), "{run:?}");
+    assert!(run.stdout.contains("NOT ONE of these files is here"), "{run:?}");
     std::fs::remove_dir_all(tree.path("sub/.fsure")).expect("remove");
     let args: Vec<&OsStr> = vec!["import".as_ref(), "-".as_ref(), "--root".as_ref(), root];
     let run = fed(list.as_bytes(), &args, beside.root());
@@ -362,4 +363,40 @@ fn a_deep_name_costs_by_its_length() {
         let most = short.max(Duration::from_millis(20)) * 20;
         assert!(long < most, "{command:?}: {short:?}, and {long:?} for 8 times the length");
     }
+}
+
+/// The names of a list that was made in the folder above.
+#[test]
+fn a_list_of_the_folder_above_is_recognised_and_the_advice_works() {
+    let (tree, beside) = sample();
+    let name = tree.root().file_name().expect("a name").to_str().expect("text").to_owned();
+    let files = FILES.map(|(file, content)| (format!("{name}/{file}"), content));
+    let list = beside.write("sums", sums(&files.each_ref().map(|(name, text)| (&**name, *text))));
+    let report = against(&tree, &list);
+    assert_eq!(report.code, 1, "{report:?}");
+    let advice = format!("fsure verify {}", tree.root().parent().expect("a folder").display());
+    let advice = format!("{advice} --against {}", list.display());
+    assert!(report.stderr.contains(&advice), "{report:?}");
+    // A list of another folder, and one whose folder is there.
+    let other = beside.write("other", sums(&[("gone/a", "one"), ("gone/b", "two")]));
+    assert!(against(&tree, &other).stderr.contains("there is no such folder"));
+    let sub = beside.write("sub", sums(&[("sub/b", "three")]));
+    assert!(!against(&tree, &sub).stderr.contains("every name"));
+
+    let imported = import(&other, tree.root());
+    assert_eq!(imported.code, 1, "nothing of it is here: {imported:?}");
+    assert!(imported.stderr.contains("there is no such folder"), "{imported:?}");
+}
+
+#[test]
+fn a_file_that_is_no_list_has_few_warnings_and_a_list_with_faults_has_all() {
+    let (tree, beside) = sample();
+    let garbage = beside.write("photo", "no digest\n".repeat(500));
+    let report = against(&tree, &garbage);
+    assert_eq!(report.code, 6, "{report:?}");
+    assert_eq!(report.stderr.matches("warning: ").count(), 11, "{report:?}");
+    assert!(report.stderr.contains("... and 490 more problems"), "{report:?}");
+    let faulty = beside.write("faulty", sums(&FILES) + &"no digest\n".repeat(500));
+    let report = against(&tree, &faulty);
+    assert_eq!(report.stderr.matches("warning: ").count(), 500, "{report:?}");
 }

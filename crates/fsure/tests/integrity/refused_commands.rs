@@ -189,3 +189,52 @@ fn a_hint_is_a_command_that_works_as_printed() {
     assert_eq!(recovered.code, 7, "{recovers}: {}", recovered.text);
     assert_eq!(recorded.verify().code, 0);
 }
+
+#[test]
+fn an_accepted_path_that_is_nowhere_is_named() {
+    let tree = photos();
+    assert_eq!(typed(tree.root(), "fsure update photos").code, 0);
+    let result = typed(tree.root(), "fsure update photos --accept photos/2026/b.raw");
+    assert_eq!(result.code, 0, "{}", result.text);
+    assert!(result.text.contains("warning: --accept: "), "{}", result.text);
+    fs::remove_file(tree.root().join("photos/2026/a.raw")).expect("remove");
+    // It is recorded, if not there.
+    let result = typed(tree.root(), "fsure update photos --accept photos/2026/a.raw");
+    assert!(!result.text.contains("warning: --accept"), "{}", result.text);
+}
+
+#[test]
+fn a_pattern_that_the_shell_replaced_is_refused() {
+    let tree = photos();
+    assert_eq!(typed(tree.root(), "fsure update photos").code, 0);
+    for name in ["x.tmp", "y.tmp"] {
+        tree.write(format!("photos/{name}"), "leave me out");
+    }
+    let before = all_below(tree.root());
+    for (folder, line) in [
+        ("", "fsure update photos --exclude photos/*.tmp"),
+        ("photos", "fsure update --exclude *.tmp"),
+        ("photos", "fsure verify --exclude *"),
+    ] {
+        let result = typed(&tree.root().join(folder), line);
+        assert_eq!(result.code, 2, "{line}: {}", result.text);
+        assert!(result.text.contains("put the pattern in quotes: --exclude '*"), "{}", result.text);
+    }
+    assert!(all_below(tree.root()) == before, "something was written");
+    let quoted = "fsure update photos --exclude '*.tmp'";
+    assert_eq!(typed(tree.root(), quoted).code, 0);
+    // One file that is not beside the pattern is no expansion.
+    fs::create_dir(tree.root().join("w")).expect("make a folder");
+    let one = "cd w && touch '*.tmp' && fsure update ../photos/2026/a.raw --exclude '*.tmp'";
+    assert_eq!(typed(tree.root(), one).code, 0);
+}
+
+#[test]
+fn a_folder_for_a_catalog_is_refused_and_stays_where_it_is() {
+    let tree = photos();
+    assert_eq!(typed(tree.root(), "fsure update photos").code, 0);
+    let result = typed(tree.root(), "fsure verify photos --catalog photos");
+    assert_eq!(result.code, 2, "{}", result.text);
+    assert!(result.text.contains("'--catalog' takes the name of a file"), "{}", result.text);
+    assert!(!result.text.contains("mv "), "no advice to move the data: {}", result.text);
+}

@@ -32,6 +32,12 @@ pub(super) fn section(found: &Compared) -> Section {
         }
         let all = number(totals.same + differences, "file", "files");
         draft.key(fsure_core::count(differences), format!("differences in {all}"));
+        for (files, side) in [(totals.recorded_here, "here"), (totals.recorded_there, "there")] {
+            if files > 0 {
+                let files = number(files, "file", "files");
+                draft.note(format!("{files} {side} not read: the record stands for the content."));
+            }
+        }
         if totals.bytes_read > 0 {
             draft.fact("Read", units::size(totals.bytes_read));
         }
@@ -50,6 +56,8 @@ pub(super) fn section(found: &Compared) -> Section {
             ("Lines that make no sense", totals.malformed),
             ("Lines that cannot be used", totals.unusable),
             ("Known to be damaged", totals.known_damage),
+            ("Not read here", totals.recorded_here),
+            ("Not read there", totals.recorded_there),
         ]);
     }
     draft.done()

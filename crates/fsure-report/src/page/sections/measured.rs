@@ -15,6 +15,9 @@ use fsure_measure::results::{
 /// Stands for a figure that there is none of.
 const NO_FIGURE: &str = "–";
 
+/// The grade of a flush of which nothing shows that it reaches a drive.
+const NOT_MEASURED: &str = "not measured";
+
 /// Value of a fact that a drive does not give.
 const NOT_TOLD: &str = "not told";
 
@@ -59,6 +62,11 @@ pub(super) fn lines<'a, T: 'a>(
     of: impl Fn(&'a ResultLine) -> Option<&'a T> + 'a,
 ) -> impl Iterator<Item = &'a T> + 'a {
     stored.lines.iter().filter_map(of)
+}
+
+/// Returns true if nothing shows that the flushes of a result reach a drive.
+pub(super) fn is_unproved(stored: &StoredResult) -> bool {
+    lines(stored, verdict).any(|claim| claim.grade == NOT_MEASURED)
 }
 
 fn verdict(line: &ResultLine) -> Option<&Claim> {
@@ -151,8 +159,11 @@ fn judge_flush(draft: &mut Draft, stored: &StoredResult) {
         let [median, p99] = [method.p50_us, method.p99_us].map(microseconds);
         draft.key(p99.clone(), format!("99 % of {} take less", method.name));
         let name = &method.name;
-        let sentence =
-            format!("A durable write with {name} takes {median}; 99 % take less than {p99}");
+        let takes = format!("takes {median}; 99 % take less than {p99}");
+        let sentence = match is_unproved(stored) {
+            true => format!("It was not measured if {name} reaches a drive; it {takes}"),
+            false => format!("A durable write with {name} {takes}"),
+        };
         conclude(draft, stored, grade, sentence);
     }
     for claim in claims {
@@ -175,7 +186,7 @@ fn conclude(draft: &mut Draft, stored: &StoredResult, grade: Grade, sentence: St
 fn grade(word: &str) -> Grade {
     match word {
         "ok" => Grade::Good,
-        "suspicious" => Grade::Warn,
+        "suspicious" | NOT_MEASURED => Grade::Warn,
         "bad" => Grade::Bad,
         _ => Grade::Plain,
     }

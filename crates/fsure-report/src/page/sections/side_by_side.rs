@@ -5,7 +5,7 @@ use super::super::Named;
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::marks::{etcd, sqlite};
-use super::measured::{database_flush, device, lines, method, rung};
+use super::measured::{database_flush, device, is_unproved, lines, method, rung};
 use crate::chart::{Bar, comparison, figure, microseconds};
 use crate::outputs::ResultContent;
 use fsure_measure::results::{Measurement, ResultLine, StoredResult};
@@ -98,6 +98,9 @@ fn key(names: &[String], all: &[&StoredResult]) -> Vec<(String, String)> {
         words.extend(device(stored));
         words.push(header.machine.host.clone());
         words.push(super::date(&header.started));
+        if is_unproved(stored) {
+            words.push("NOT MEASURED if its flushes reach a drive".to_owned());
+        }
         words.retain(|word| !word.is_empty() && word != crate::anonymous::LEFT_OUT);
         (name.clone(), words.join(", "))
     };

@@ -165,10 +165,7 @@ fn ask_each(
         let one = match request(&registry, &program, &folder, what, &call) {
             Ok(answer) => show(&folder, &answer),
             // The others are not to wait for this one.
-            Err(error) => {
-                screen.error(&error);
-                error.exit_code()
-            }
+            Err(error) => screen.failed(&error),
         };
         code = code.worse(one);
     }
