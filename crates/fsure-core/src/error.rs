@@ -55,9 +55,11 @@ pub enum Error {
         /// The file that it leads to; `None` if it leads to nothing.
         target: Option<PathBuf>,
     },
-    /// A path neither exists nor is recorded. It may be on a medium that is not mounted.
-    #[error("{} does not exist, and there is no record of it", .path.display())]
+    /// A path does not exist. It may be on a medium that is not mounted.
+    #[error("{}", not_there(.path, *.is_recorded))]
     NotThere {
+        /// True if the user named a record of it.
+        is_recorded: bool,
         /// The requested path.
         path: PathBuf,
         /// A path that exists and is probably meant.
@@ -130,10 +132,10 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
-    /// A request to another process of fsure failed.
+    /// Another error, such as one that another process of fsure answers a request with.
     #[error("{message}")]
     Reported {
-        /// The error message of that process.
+        /// The error message.
         message: String,
         /// Advice on what to do now.
         hint: Option<String>,
@@ -158,7 +160,25 @@ impl Error {
     /// The error for a path that neither exists nor is recorded.
     pub fn not_there(path: PathBuf) -> Self {
         let similar = similar_path(&path);
-        Self::NotThere { path, similar }
+        Self::NotThere { path, similar, is_recorded: false }
+    }
+
+    /// The error for a root that does not exist and has its record elsewhere.
+    pub fn root_not_there(path: PathBuf) -> Self {
+        let similar = similar_path(&path);
+        Self::NotThere { path, similar, is_recorded: true }
+    }
+
+    /// The error for a record in a place where the user may not write, or that is read-only.
+    pub fn record_not_writable(catalog: &Path, why: &impl std::fmt::Display) -> Self {
+        Self::RecordNotWritten {
+            catalog: catalog.to_owned(),
+            why: why.to_string(),
+            hint: "run it as the owner of the folder or as root, with sudo, and mount what is \
+                   mounted read-only so that it can be written; '--catalog FILE' begins another \
+                   record, in a place of your choice"
+                .to_owned(),
+        }
     }
 
     /// The exit code this error deserves.
@@ -203,7 +223,7 @@ impl Error {
             Self::LinkNotRecorded { target: None, .. } => Some(
                 "it leads to nothing: mount the disk that it leads to, or remove it".to_owned(),
             ),
-            Self::NotThere { path, similar } => Some(not_there_hint(path, similar.as_deref())),
+            Self::NotThere { path, similar, .. } => Some(not_there_hint(path, similar.as_deref())),
             Self::EmptyRoot { update, .. } => Some(format!(
                 "if a disk should be mounted there, mount it; to make an empty record of it: \
                  {update} --allow-empty"
@@ -265,6 +285,14 @@ pub fn timeout_error(timeout: Duration) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, why)
 }
 /// Returns advice on a path that neither exists nor is recorded.
+fn not_there(path: &Path, is_recorded: bool) -> String {
+    let path = path.display();
+    match is_recorded {
+        true => format!("{path} does not exist, so that nothing was compared with its record"),
+        false => format!("{path} does not exist, and there is no record of it"),
+    }
+}
+
 fn not_there_hint(path: &Path, similar: Option<&Path>) -> String {
     let mount = "f it is on a disk that is not mounted, mount it; nothing was judged";
     match similar {

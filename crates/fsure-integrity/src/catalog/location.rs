@@ -78,6 +78,9 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
     let asked = os_path::resolve(path).context("find", path)?;
     if let Some(catalog) = catalog {
         let catalog = os_path::without_links(catalog).context("find", catalog)?;
+        if !os_path::exists(&asked) && is_recorded(&catalog) {
+            return Err(Error::root_not_there(path.to_owned()));
+        }
         return folder_at(
             path,
             asked,

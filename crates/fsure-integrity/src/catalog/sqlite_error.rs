@@ -207,11 +207,7 @@ pub(super) fn foreign(file: &Path) -> Error {
 
 /// The record cannot be written where it is.
 pub(super) fn not_written(file: &Path, why: &impl std::fmt::Display) -> Error {
-    not_written_because(
-        file,
-        &why.to_string(),
-        "'--catalog FILE' keeps the record in another place",
-    )
+    Error::record_not_writable(file, why)
 }
 
 fn not_written_because(file: &Path, why: &str, hint: &str) -> Error {

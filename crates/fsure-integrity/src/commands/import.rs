@@ -84,6 +84,9 @@ pub fn import(
     if list_records::first(source, monitor)?.is_none() {
         return nothing(source, monitor);
     }
+    if !place.is_recorded() && !is_empty(place, &open)? {
+        refuse_other_folder(place, &open, source, monitor)?;
+    }
     let mut catalog = open_or_create(place, &open, options.access, monitor)?;
     let audit = Audit::of(&mut catalog)?;
     if !audit.is_clean() {
@@ -114,6 +117,38 @@ pub fn import(
     catalog.commit()?;
     keep_backup(place, &mut catalog, &options.backup_folders, monitor)?;
     Ok(imported)
+}
+
+/// Refuses to begin a record with a list of which not one file is there, although the folder has
+/// others: the record of a wrong folder would be found by every later command below it.
+fn refuse_other_folder(
+    place: &RootLocation,
+    open: &OpenRoot,
+    source: &ManifestSource,
+    monitor: &dyn ScanMonitor,
+) -> Result<()> {
+    let mut folder = ListFolder::default();
+    let is_here = list_records::any(source, monitor, &mut |listed| {
+        folder.add(&listed.path);
+        named(&open.root, &place.scope, listed).there.is_some()
+    })?;
+    if is_here {
+        return Ok(());
+    }
+    let command = |list: &str, above: &str| format!("fsure import {list} --root {above}");
+    let hint = folder.warning(place, open, source, &command).unwrap_or_else(|| {
+        "'--root DIR' names the folder that the list is about; in an empty folder, a list is \
+         recorded as it is"
+            .to_owned()
+    });
+    Err(Error::FailedPrecondition {
+        message: format!(
+            "not one file of {} is in {}: nothing was recorded",
+            source.label().display(),
+            place.root.display()
+        ),
+        hint: Some(hint),
+    })
 }
 
 /// Reports the problems of a list that has no entry. No record is made for it: a list that
@@ -283,11 +318,8 @@ fn open_or_create(
     }
     let own_folder = place.root.join(OWN_FOLDER);
     if place.is_inside() && !os_path::exists(&own_folder) {
-        os_path::make_lasting_folder(&own_folder).map_err(|error| Error::RecordNotWritten {
-            catalog: place.catalog.clone(),
-            why: error.to_string(),
-            hint: "'--catalog FILE' keeps the record in another place".to_owned(),
-        })?;
+        os_path::make_lasting_folder(&own_folder)
+            .map_err(|error| Error::record_not_writable(&place.catalog, &error))?;
     }
     let lock = lock(&place.catalog, access, monitor)?;
     if !place.is_recorded() {

@@ -108,18 +108,36 @@ pub(super) fn first(
     monitor: &dyn ScanMonitor,
 ) -> Result<Option<ManifestEntry>> {
     let mut found = None;
+    any(source, monitor, &mut |listed| {
+        found = Some(listed.clone());
+        true
+    })?;
+    Ok(found)
+}
+
+/// Reads a list up to the first entry for which `is_wanted` returns true, and returns true if there
+/// is one. Problems with the list are not reported.
+pub(super) fn any(
+    source: &ManifestSource,
+    monitor: &dyn ScanMonitor,
+    is_wanted: &mut dyn FnMut(&ManifestEntry) -> bool,
+) -> Result<bool> {
+    let mut is_found = false;
     let read = each_item(source, monitor, &mut |_, item| match item {
-        ManifestItem::Listed(listed) => {
-            found = Some(listed);
+        ManifestItem::Listed(listed) if is_wanted(&listed) => {
+            is_found = true;
             // Which ends the reading.
             Err(Error::Internal(String::new()))
         }
-        ManifestItem::Problem(_) => Ok(()),
+        _ => match monitor.stop_requested() {
+            Some(code) => Err(Error::Interrupted(code)),
+            None => Ok(()),
+        },
     });
-    if found.is_none() {
+    if !is_found {
         read?;
     }
-    Ok(found)
+    Ok(is_found)
 }
 
 /// The path that an entry of a list stands for, and the stat of what is there.

@@ -324,7 +324,7 @@ pub(super) fn warn_of_other_root(
     let recorded = describe(&catalog.root_identity().0.volume);
     let found = describe(&open.volume);
     let difference = if recorded == found {
-        format!("this is not the folder that was recorded, though it lies on {found} as that did")
+        format!("this is not the folder that was recorded, but looks like a copy of it ({found})")
     } else {
         format!("this is not the file system that was recorded ({recorded}), but {found}")
     };

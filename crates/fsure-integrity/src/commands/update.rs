@@ -68,7 +68,7 @@ pub fn update(
     reject_interrupted_heal(place)?;
     warn_interrupted_heal(place, &catalog, monitor)?;
     if catalog.is_read_only() {
-        return Err(read_only(place));
+        return Err(Error::record_not_writable(&place.catalog, &"it is read-only"));
     }
     let common = &options.common;
     if let Some(offline) = detect_offline(place, &open, &catalog, common.allowed)? {
@@ -118,14 +118,6 @@ pub fn update(
     }
     keep_backup(place, &mut catalog, &common.backup_folders, monitor)?;
     Ok(outcome)
-}
-
-fn read_only(place: &RootLocation) -> Error {
-    Error::RecordNotWritten {
-        catalog: place.catalog.clone(),
-        why: "it is read-only".to_owned(),
-        hint: "'--catalog FILE' keeps the record in another place".to_owned(),
-    }
 }
 
 /// Records which root this is and what it keeps to from now on. Returns its settings.
@@ -236,11 +228,8 @@ fn open_or_create(
     let own_folder = place.root.join(OWN_FOLDER);
     let makes_folder = place.is_inside() && !os_path::exists(&own_folder);
     if makes_folder {
-        os_path::make_lasting_folder(&own_folder).map_err(|error| Error::RecordNotWritten {
-            catalog: place.catalog.clone(),
-            why: error.to_string(),
-            hint: "'--catalog FILE' keeps the record in another place".to_owned(),
-        })?;
+        os_path::make_lasting_folder(&own_folder)
+            .map_err(|error| Error::record_not_writable(&place.catalog, &error))?;
     }
     let lock = lock(&place.catalog, access, monitor).inspect_err(|_| {
         if makes_folder {

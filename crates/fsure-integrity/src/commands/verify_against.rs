@@ -11,10 +11,10 @@ use super::Options;
 use super::list_catalog::{ListCatalog, expected};
 use super::open_root::{open_root, plan};
 use crate::catalog::{Catalog, PageStart, RootLocation};
-use crate::manifest::ManifestSource;
-use crate::model::{Allowed, Outcome, ScanMonitor, Scopes};
+use crate::manifest::{ManifestFormat, ManifestSource};
+use crate::model::{Allowed, Outcome, ScanMonitor, Scopes, Verdict};
 use crate::scan::{Purpose, scan};
-use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, RelPath, Result, count};
+use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, RelPath, Result, count, shell_quoted};
 
 /// Reads and judges every file of a list. `place` is a folder without a catalog.
 pub fn verify_against(
@@ -49,6 +49,9 @@ pub fn verify_against(
     borders.catalog_in_root = "";
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
     outcome.unusable_entries = troubles.unusable;
+    if let Some(warning) = other_algorithm(&outcome, place, source) {
+        monitor.warn(&warning);
+    }
     if troubles.malformed > 0 {
         let lines = if troubles.malformed == 1 { "line" } else { "lines" };
         let number = count(troubles.malformed);
@@ -64,6 +67,31 @@ pub fn verify_against(
         outcome.record_untrusted.get_or_insert("it names no file".to_owned());
     }
     Ok(outcome)
+}
+
+/// Returns a warning if not one file is as listed and the list may be of another program: SHA-256
+/// and BLAKE3 have as many digits, and only the name of the list tells which it has.
+fn other_algorithm(
+    outcome: &Outcome,
+    place: &RootLocation,
+    source: &ManifestSource,
+) -> Option<String> {
+    let (read_as, other, option) = match source.format {
+        ManifestFormat::B3sum => ("BLAKE3", "SHA-256", ManifestFormat::Sha256sums),
+        ManifestFormat::Sha256sums => ("SHA-256", "BLAKE3", ManifestFormat::B3sum),
+        _ => return None,
+    };
+    let verdicts = outcome.files;
+    let is_wrong = verdicts.of(Verdict::Mismatch) > 0 && verdicts.of(Verdict::Ok) == 0;
+    is_wrong.then(|| {
+        format!(
+            "not one file is as listed. The digests were taken for {read_as}, which may be wrong: \
+             if they are {other}, run '{} --against {} --format {}'",
+            place.command("verify"),
+            shell_quoted(source.label()),
+            option.name()
+        )
+    })
 }
 
 /// Returns the paths beside the payload of a bag that are in none of its tag manifests,

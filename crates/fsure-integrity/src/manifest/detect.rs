@@ -48,10 +48,13 @@ fn is_digest_first(line: &[u8]) -> bool {
     line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count() >= 32 || line.contains(&b'(')
 }
 
-/// 64 digits may be SHA-256 or BLAKE3: only the name can tell.
+/// 64 digits may be SHA-256 or BLAKE3: only a word of the name can tell, and not the end of one,
+/// as in `usb3`.
 fn is_of_blake3(name: &[u8], head: &[u8]) -> bool {
     let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-    name.contains("b3") || name.contains("blake3") || head.starts_with(b"BLAKE3 (")
+    let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let is_word = |word| matches!(word, "b3" | "b3sum" | "b3sums") || word.starts_with("blake3");
+    !name.contains("sha256") && words.any(is_word) || head.starts_with(b"BLAKE3 (")
 }
 
 #[cfg(test)]
@@ -78,6 +81,10 @@ mod tests {
             ("x", "00000000000000000000000000000000  my deadbeef", ManifestFormat::Sha256sums),
             ("photos.b3", &sha, ManifestFormat::B3sum),
             ("B3SUMS", &sha, ManifestFormat::B3sum),
+            ("my-blake3sums.txt", &sha, ManifestFormat::B3sum),
+            ("2026.b3.txt", &sha, ManifestFormat::B3sum),
+            ("usb3-disk.txt", &sha, ManifestFormat::Sha256sums),
+            ("SHA256SUMS-b3", &sha, ManifestFormat::Sha256sums),
             ("x", "BLAKE3 (a) = 00", ManifestFormat::B3sum),
             ("x", "", ManifestFormat::Sha256sums),
         ] {

@@ -253,7 +253,7 @@ fn of_bag(folder: &Path) -> Result<ManifestSource> {
             message: format!("{} is a folder and not a bag", folder.display()),
             hint: Some(
                 "name the file that is the list; '--format cshatag' takes the attributes of the \
-                 files for it"
+                 files for it; to compare two folders, use 'fsure compare'"
                     .to_owned(),
             ),
         });

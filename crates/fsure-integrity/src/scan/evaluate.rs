@@ -208,7 +208,7 @@ fn reason_of_copy(verdict: Verdict, file: &Candidate) -> Option<String> {
     }
     let why = match then.file_system == file.entry.file_system {
         true => "most files have their recorded content under another date, as after a copy",
-        false => "it is on another file system than recorded, as a copy is",
+        false => "this is a copy of the recorded folder, or another file system",
     };
     Some(format!("{why}: its new date explains nothing"))
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use crate::report::json;
 use crate::report::last_word::RootEnd;
 use clap::{Args, ValueHint};
-use fsure_core::{Error, ExitCode, Result};
-use fsure_integrity::catalog::{RootLocation, locate};
+use fsure_core::{Error, ExitCode, Result, shell_quoted};
+use fsure_integrity::catalog::{OWN_CATALOG, OWN_FOLDER, RootLocation, locate};
 use fsure_integrity::model::{Outcome, Verdict};
 use fsure_integrity::{HealOptions, Options, RecordAccess, heal, nested_place};
 
@@ -68,6 +68,28 @@ pub(crate) struct HealArgs {
 /// A missing file is named once, with what was done about it.
 const HIDDEN: &[Verdict] = &[Verdict::Ignored, Verdict::New, Verdict::Touched, Verdict::Missing];
 
+impl HealArgs {
+    /// Returns the error with other advice if there is no record, and that of a copy can be
+    /// brought along: to record the folder as it is now would record its damage.
+    fn with_record_of_copy(&self, error: Error) -> Error {
+        let copy = self.from.iter().find(|copy| copy.join(OWN_CATALOG).is_file());
+        let Some(copy) = copy.filter(|_| matches!(error, Error::NoRecord { .. })) else {
+            return error;
+        };
+        let own = shell_quoted(&copy.join(OWN_FOLDER));
+        Error::Reported {
+            message: error.to_string(),
+            hint: Some(format!(
+                "{} has one of the same files: 'cp -r {own} {}' brings it along, then run the \
+                 same command again",
+                copy.display(),
+                shell_quoted(&self.path)
+            )),
+            code: error.exit_code(),
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, HIDDEN);
@@ -96,6 +118,7 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
             Err(error) => {
                 // Of a root below, nothing was asked by name.
                 let is_first = outcomes.is_empty();
+                let error = args.with_record_of_copy(error);
                 let missed = if is_first { error.exit_code() } else { ExitCode::Incomplete };
                 code = code.worse(missed);
                 screen.error(&error);

@@ -9,6 +9,7 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use fsure_core::{shell_quoted, similar};
 
+use super::examples::notes;
 use super::foreign_words::{FOREIGN_COMMANDS, FOREIGN_OPTIONS, OptionAdvice};
 use super::help::command;
 
@@ -28,8 +29,25 @@ pub(super) fn advise(error: Error, args: &[OsString], exists: &dyn Fn(&OsStr) ->
     match error.kind() {
         ErrorKind::InvalidSubcommand => unknown_command(error, args, exists),
         ErrorKind::UnknownArgument => unknown_option(error, args, exists),
+        ErrorKind::MissingRequiredArgument => with_examples(error, args),
         _ => error,
     }
+}
+
+/// Returns the error with the examples of the command that was typed.
+fn with_examples(error: Error, args: &[OsString]) -> Error {
+    let words: Vec<_> = args.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    let command = (1..=words.len().min(2)).rev().find_map(|end| notes(&words[..end].join(" ")));
+    let sentences = command.into_iter().flat_map(|notes| notes.examples);
+    let sentences: Vec<_> =
+        sentences.map(|(line, purpose)| format!("{}: {line}", lower_first(purpose))).collect();
+    with_advice(error, &sentences)
+}
+
+/// Returns a sentence without its capital.
+fn lower_first(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }
 
 /// Returns the text of an error's context; `None` if it has another form.
@@ -201,10 +219,13 @@ fn unknown_option(mut error: Error, args: &[OsString], exists: &dyn Fn(&OsStr) -
     let words = args.get(1..).unwrap_or_default();
     let known = FOREIGN_OPTIONS.iter().filter(|(names, _)| names.contains(&&*name(&wrong)));
     let mut known = known.filter_map(|(_, advice)| option_advice(*advice, &name(&wrong), words));
-    match known.next().or_else(|| moved_advice(&wrong, words)) {
+    let advice = known.next().or_else(|| moved_advice(&wrong, words));
+    match advice.or_else(|| dashed_path(words, exists)).or_else(|| of_other_command(&name(&wrong)))
+    {
         Some(advice) => with_advice(error, &[advice]),
         // Only a file of that name can be meant as a value.
         None if exists(OsStr::new(&wrong)) => error,
+        None if !wrong.starts_with('-') => with_examples(error, args),
         None => without_advice_on_values(error),
     }
 }
@@ -218,6 +239,37 @@ fn without_advice_on_values(mut error: Error) -> Error {
         }
     }
     error
+}
+
+/// Returns a sentence for a path that begins like an option; `None` if there is none.
+fn dashed_path(words: &[OsString], exists: &dyn Fn(&OsStr) -> bool) -> Option<String> {
+    // Of one with two dashes, clap says how it is passed.
+    let is_path = |word: &&OsString| {
+        let text = word.to_string_lossy();
+        text.starts_with('-') && !text.starts_with("--") && exists(word)
+    };
+    let path = words.iter().find(is_path)?;
+    let plain = |word: &OsString| match word == path {
+        true => [OsStr::new("./"), word].into_iter().collect(),
+        false => word.clone(),
+    };
+    let words: Vec<_> = words.iter().map(plain).collect();
+    let purpose = "a name that begins with '-' looks like an option; with its folder".to_owned();
+    is_understood(&words).then(|| sentence(Tip { purpose, words }))
+}
+
+/// Returns a sentence for an option that one or two other commands have; `None` otherwise.
+fn of_other_command(option: &str) -> Option<String> {
+    let long = option.strip_prefix("--")?;
+    let all = command();
+    let has = |sub: &&Command| sub.get_arguments().any(|arg| arg.get_long() == Some(long));
+    let of = all.get_subcommands().filter(|sub| !sub.is_hide_set()).filter(has);
+    let names: Vec<_> = of.map(Command::get_name).collect();
+    let [name, others @ ..] = &names[..] else { return None };
+    (others.len() < 2).then(|| {
+        let purpose = format!("it is an option of {}", names.join(" and "));
+        sentence(Tip { purpose, words: ["help", *name].map(OsString::from).to_vec() })
+    })
 }
 
 /// Returns a sentence for an option in front of its command; `None` if it is not one.
@@ -390,6 +442,17 @@ mod tests {
         let shown = tips("fsure update --strange", &["--strange"]).join("\n");
         assert!(shown.contains("-- --strange"), "{shown}");
         assert_eq!(tips("fsure update --strange", &[]), [""; 0]);
+    }
+
+    #[test]
+    fn a_path_with_a_dash_and_an_option_of_another_command_are_recognised() {
+        let shown = lines("fsure verify -dash", &["-dash"]);
+        assert_eq!(shown, ["fsure verify ./-dash"]);
+        assert_eq!(lines("fsure verify p --budget 1h", &["p"]), ["fsure help scrub"]);
+        let shown = answer("fsure export photos", &[]);
+        assert!(shown.contains("fsure export photos --format sha256sums"), "{shown}");
+        let shown = answer("fsure import list photos", &[]);
+        assert!(shown.contains("fsure import SHA256SUMS --root photos"), "{shown}");
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn dry_run(outcome: &Outcome) -> String {
 
 /// Returns a sentence with a command behind it, on a line of its own: it can be copied whole,
 /// whatever the width of the terminal.
-fn with_command(sentence: &str, command: &str) -> String {
+pub(super) fn with_command(sentence: &str, command: &str) -> String {
     format!("{sentence}:\n    {command}")
 }
 
@@ -123,7 +123,9 @@ fn damage(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         format!("{who} {is} a MISMATCH: other content than the list says. Put back good copies.")
     });
     let is_dated = |verdict: Verdict| verdict.is_suspicious() && verdict != Verdict::Mismatch;
-    let suspicious = subject(outcome, is_dated).map(|(who, is)| {
+    // Of what a heal repairs, or would, its own sentences speak.
+    let is_healed = outcome.healing.as_ref().is_some_and(|healing| healing.unhealed.total() == 0);
+    let suspicious = subject(outcome, is_dated).filter(|_| !is_healed).map(|(who, is)| {
         let first = outcome.to_accept.verdict(is_dated);
         format!(
             "{who} {is} SUSPICIOUS: other content than recorded, and no date that explains it. \

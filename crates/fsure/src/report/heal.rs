@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::byte_ranges::ranges;
+use super::conclusion::with_command;
 use super::json::{line, pairs};
 use super::{RootPaths, number};
 use fsure_core::json_path_and_bytes;
@@ -129,7 +130,10 @@ pub(super) fn closing(
     let bytes = units::size(healing.bytes);
     let healed = who(&healing.healed).map(|who| format!("HEALED: {who}, {bytes} put back."));
     let healable = who(&healing.healable).map(|who| {
-        format!("{who} CAN BE HEALED, {bytes} put back; this was a dry run: to heal, add '--yes'.")
+        let command = format!("{} --yes", again(paths, healing, replicas));
+        let sentence =
+            format!("{who} CAN BE HEALED, {bytes} put back. This was a dry run; to heal");
+        with_command(&sentence, &command)
     });
     let unhealed =
         who(&healing.unhealed).map(|who| format!("NOT HEALED: {who}; see above for the reasons."));

@@ -68,6 +68,17 @@ impl RootPaths {
         self.shown(&self.scope)
     }
 
+    /// The absolute path of that part, and the root whose record it is judged by if that is
+    /// another folder.
+    pub fn heading(&self) -> String {
+        let root = escape(&fsure_os::path::bytes(&self.root));
+        if self.scope.is_root() {
+            return root;
+        }
+        let part = self.root.join(fsure_os::path::from_bytes(self.scope.as_bytes()));
+        format!("{}, in the record of {root}", escape(&fsure_os::path::bytes(&part)))
+    }
+
     /// `fsure NAME` for what this command was called for.
     pub fn command(&self, name: &str) -> String {
         self.command_on(name, &self.scope)

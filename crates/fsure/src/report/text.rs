@@ -57,7 +57,7 @@ fn summary_in(
 ) -> String {
     let root = escape(&fsure_os::path::bytes(paths.root()));
     let mut text = match form {
-        SummaryForm::Short => format!("{command} {root}\n{}", verdict_rows(outcome)),
+        SummaryForm::Short => format!("{command} {}\n{}", paths.heading(), verdict_rows(outcome)),
         SummaryForm::Full => {
             format!("{command} {root}\n\n{}\nSeen: {}\n", block(outcome), seen(outcome))
         }

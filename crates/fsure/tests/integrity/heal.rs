@@ -382,8 +382,13 @@ fn a_part_of_a_tree_corresponds_to_its_copy() {
     };
     let report = heal("dir", &set.copies[0].join("dir"));
     assert_eq!((report.code, report.summary()["healed"].clone()), (7, json!(2)), "{report:?}");
+    let report = heal("h", &set.copies[0].join("dir/sub"));
+    assert_eq!(report.code, 2, "no copy of the file is in the folder: {report:?}");
+    // The folder that has its copy, at the same path or under the same name, or the file itself.
     let report = heal("h", &set.copies[0]);
-    assert_eq!(report.code, 2, "a folder is no copy of a file: {report:?}");
+    assert_eq!((report.code, report.summary()["healed"].clone()), (7, json!(1)), "{report:?}");
+    set.tree.flip("dir/g", 2);
+    assert_eq!(heal("dir/g", &set.copies[0].join("dir")).code, 7);
     std::fs::remove_file(set.tree.path("h")).unwrap();
     let report = heal("h", &set.copies[0].join("h"));
     assert_eq!(report.code, 7, "{report:?}");

@@ -295,9 +295,8 @@ fn a_list_may_come_through_a_pipe() {
     assert!(run.code == 1 && run.stdout.contains("Same                   2"), "{run:?}");
     // Relative to the working folder, unless another one is named. This is the wrong one.
     let run = fed(list.as_bytes(), &["import".as_ref(), "-".as_ref()], &tree.path("sub"));
-    assert!(run.code == 1 && tree.path("sub/.fsure").exists(), "{run:?}");
-    assert!(run.stdout.contains("NOT ONE of these files is here"), "{run:?}");
-    std::fs::remove_dir_all(tree.path("sub/.fsure")).expect("remove");
+    assert!(run.code == 2 && !tree.path("sub/.fsure").exists(), "{run:?}");
+    assert!(run.stderr.contains("not one file of standard input is in"), "{run:?}");
     let args: Vec<&OsStr> = vec!["import".as_ref(), "-".as_ref(), "--root".as_ref(), root];
     let run = fed(list.as_bytes(), &args, beside.root());
     assert_eq!(run.code, 0, "{run:?}");
@@ -384,8 +383,13 @@ fn a_list_of_the_folder_above_is_recognised_and_the_advice_works() {
     assert!(!against(&tree, &sub).stderr.contains("every name"));
 
     let imported = import(&other, tree.root());
-    assert_eq!(imported.code, 1, "nothing of it is here: {imported:?}");
+    assert_eq!(imported.code, 2, "nothing of it is here: {imported:?}");
     assert!(imported.stderr.contains("there is no such folder"), "{imported:?}");
+    assert!(!tree.path(".fsure").exists());
+    // Beside what is recorded, it is only asked about.
+    Recorded::inside(tree.root()).record();
+    let imported = import(&other, tree.root());
+    assert_eq!(imported.code, 1, "{imported:?}");
 }
 
 #[test]

@@ -34,12 +34,15 @@ impl Replica {
         scope_is_file: bool,
     ) -> Result<Self> {
         let origin = HealSource::Replica(os_path::bytes(path).into());
-        let resolved = os_path::resolve(path).context("find", path)?;
+        let mut resolved = os_path::resolve(path).context("find", path)?;
+        if scope_is_file && os_path::is_folder(&resolved) {
+            resolved = file_in(&resolved, scope).unwrap_or(resolved);
+        }
         let is_file = os_path::exists(&resolved) && !os_path::is_folder(&resolved);
         if is_file != scope_is_file {
             let (this, that) =
                 if is_file { ("a file", "a folder") } else { ("a folder", "a file") };
-            return Err(usage(path, &format!("is {this}, but PATH is {that}")));
+            return Err(usage(path, &format!("is {this}, and what is to be healed is {that}")));
         }
         let folder: PathBuf = match is_file {
             true => resolved.parent().unwrap_or(&resolved).to_owned(),
@@ -79,6 +82,15 @@ impl Replica {
     }
 }
 
+/// Returns the copy of a file in the folder of a copy: at the same path below it or, if it is a copy
+/// of the folder that the file is in, under its name.
+fn file_in(folder: &Path, file: &RelPath) -> Option<PathBuf> {
+    let path = os_path::from_bytes(file.as_bytes());
+    let name = PathBuf::from(path.file_name()?).into();
+    let is_file = |path: &PathBuf| os_path::exists(path) && !os_path::is_folder(path);
+    [path, name].into_iter().map(|path| folder.join(path)).find(is_file)
+}
+
 /// Returns true if two names stand for one file or folder, links and mounts aside.
 pub(super) fn is_same(one: &Stat, other: &Stat) -> bool {
     one.device == other.device && one.inode == other.inode && one.kind != Kind::Special
@@ -87,6 +99,9 @@ pub(super) fn is_same(one: &Stat, other: &Stat) -> bool {
 fn usage(path: &Path, what: &str) -> Error {
     Error::Usage {
         message: format!("the replica {} {what}", path.display()),
-        hint: Some("'--from' needs a copy of PATH with the same names below it".to_owned()),
+        hint: Some(
+            "'--from' takes a copy of the folder, with the same names below it, or of the file"
+                .to_owned(),
+        ),
     }
 }

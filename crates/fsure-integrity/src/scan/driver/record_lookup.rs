@@ -48,8 +48,8 @@ fn doubt_of_rot(root: &Root, catalog: &Catalog, file: &Candidate) -> Option<Stri
     let kind = &catalog.file_system(file.entry.file_system).volume.kind;
     let unseen_write_max_ns = mapped_write::unseen_write_max_ns(kind);
     row.record.may_hide_mapped_write(unseen_write_max_ns).then(|| {
-        "it was last seen as recorded so soon after its last change that a program might have \
-         changed it in memory (mmap) since, without a new date"
+        "it was recorded or verified so soon after its last change that a program might have \
+         changed it since without a new date (mmap)"
             .to_owned()
     })
 }

@@ -135,10 +135,12 @@ impl PathLists {
     /// Puts each list in the place of its file.
     pub(crate) fn end(self, monitor: &dyn Monitor) -> Result<()> {
         if self.ambiguous > 0 {
+            let paths = match self.ambiguous {
+                1 => "1 listed path contains a line end and looks".to_owned(),
+                many => format!("{many} listed paths contain a line end and look"),
+            };
             monitor.warn(&format!(
-                "{} listed paths contain a line end and look like several; '--print0' ends each \
-                 path with a NUL character",
-                self.ambiguous
+                "{paths} like several; '--print0' ends each path with a NUL character"
             ));
         }
         let end = |list: PathList| {
