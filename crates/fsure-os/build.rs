@@ -36,8 +36,23 @@ fn compile(output: &Path) -> bool {
     // The shim has no C library of its own: that of the program is there already.
     rustc.args(["-Ctarget-feature=-crt-static", "-Clink-arg=-nostdlib"]);
     rustc.args(["--target", &variable("TARGET"), "-o"]).arg(output).arg("shim/shim.rs");
+    rustc.args(inherited_flags(&variable("CARGO_ENCODED_RUSTFLAGS")));
     if let Ok(linker) = env::var("RUSTC_LINKER") {
         rustc.arg(format!("-Clinker={linker}"));
     }
     rustc.status().is_ok_and(|status| status.success())
+}
+
+/// Returns those flags of this build that the shim needs, too: the place of a standard library that
+/// is not the toolchain's, and the names that stand for folders of this machine.
+fn inherited_flags(encoded: &str) -> Vec<&str> {
+    let (mut flags, mut all) = (Vec::new(), encoded.split('\u{1f}'));
+    while let Some(flag) = all.next() {
+        if flag == "--sysroot" || flag == "--remap-path-prefix" {
+            flags.extend([flag, all.next().unwrap_or_default()]);
+        } else if flag.starts_with("--sysroot=") || flag.starts_with("--remap-path-prefix=") {
+            flags.push(flag);
+        }
+    }
+    flags
 }

@@ -78,7 +78,7 @@ fn ask<const N: usize>(
     flags: u32,
 ) -> io::Result<Fiemap<N>> {
     /// `_IOWR('f', 11, struct fiemap)`; the size is that of the head alone.
-    const FS_IOC_FIEMAP: libc::Ioctl = 0xc020_660b;
+    const FS_IOC_FIEMAP: libc::Ioctl = 0xc020_660b_u32 as libc::Ioctl;
     let mut map = Fiemap {
         start: range.start,
         length: range.end - range.start,

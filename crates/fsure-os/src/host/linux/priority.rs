@@ -29,10 +29,13 @@ pub(crate) fn highest() {
     let _ = rustix::process::setpriority_process(None, -20);
 }
 
+/// `sched_setscheduler(2)` without the C library: that of musl refuses it.
 fn idle_processor() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: 0 is this thread, and `parameters` outlives the call.
-    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
+    let priority: libc::c_int = 0;
+    // SAFETY: 0 is this thread, and `priority`, all that the structure has, outlives the call.
+    let done = unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_IDLE, &raw const priority)
+    };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -1,0 +1,1 @@
+"""The steps of `dist/build`, a file each."""

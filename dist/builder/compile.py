@@ -1,0 +1,59 @@
+"""The binary of a target, the same byte for byte from every folder and machine."""
+
+import os
+import pathlib
+
+# Older systems than that are not supported by Rust either.
+MACOS_MIN = "11.0"
+
+
+def binary(project, tools, target):
+    """Compiles fsure for a target and returns the binary, with its debug data."""
+    python = tools.python_folder
+    sysroot = tools.standard_library(target.triple)
+    home = pathlib.Path(os.environ.get("CARGO_HOME", pathlib.Path.home() / ".cargo"))
+    build = project.target / "dist"
+    # Names that stand for the folders of this machine.
+    folders = {build: "/target", project.root: "/fsure", home: "/cargo"}
+    if sysroot:
+        folders[sysroot.parent] = "/std"
+    flags = [f"--remap-path-prefix={folder}={name}" for folder, name in folders.items()]
+    flags += ["--sysroot", str(sysroot)] if sysroot else []
+    if target.is_linux:
+        flags.append("-Clink-arg=-Wl,--build-id=sha1")
+    if target.triple.endswith("-musl"):
+        flags.append("-Clink-self-contained=no")  # zig has its own musl
+    c_flags = [f"-ffile-prefix-map={folder}={name}" for folder, name in folders.items()]
+    name = target.triple.replace("-", "_")
+    project.run(
+        [python / "cargo-zigbuild", "zigbuild", "--quiet", "--locked", "--package", "fsure",
+         "--bin", "fsure", "--profile", "dist",
+         "--target", f"{target.triple}.{target.glibc}" if target.glibc else target.triple],
+        env={
+            "PATH": f"{python}{os.pathsep}{os.environ['PATH']}",
+            "CARGO_TARGET_DIR": str(build),
+            "CARGO_INCREMENTAL": "0",
+            f"CARGO_TARGET_{name.upper()}_RUSTFLAGS": " ".join(flags),
+            f"CFLAGS_{name}": " ".join(c_flags),
+            "FSURE_COMMIT": project.commit,
+            "MACOSX_DEPLOYMENT_TARGET": MACOS_MIN,
+            "XDG_CACHE_HOME": str(tools.folder / "cache"),
+        },
+    )  # fmt: skip
+    return build / target.triple / "dist" / target.program
+
+
+def stripped(project, tools, target, built, out):
+    """Leaves the debug data of a binary in `out`, and returns the binary without them."""
+    objcopy, environment = tools.objcopy
+    small = built.with_name(f"stripped-{target.program}")
+    if not target.is_linux:
+        project.run([objcopy, "--strip-debug", built, small], env=environment)
+        return small
+    debug = out / f"fsure-{project.version}-{target.triple}.debug"
+    project.run([objcopy, "--only-keep-debug", "--compress-debug-sections", built, debug],
+                env=environment)  # fmt: skip
+    project.run([objcopy, "--strip-all", f"--add-gnu-debuglink={debug}", built, small],
+                env=environment)  # fmt: skip
+    debug.chmod(0o644)
+    return small
