@@ -1,4 +1,4 @@
-//! Probes the features of this kernel that RAM folders need. Each is tried if
+//! Probes the features of this kernel that reading and RAM folders need. Each is tried if
 //! that changes nothing, since a version number reveals little of how a kernel
 //! was built and of what a container permits.
 
@@ -25,7 +25,26 @@ pub struct Features {
     pub type_format: Option<bool>,
 }
 
-/// Probes all features.
+/// Ways to read that this kernel has, tried on the file of this program; `None` if one cannot be
+/// tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadFeatures {
+    /// Many reads with one system call (io_uring).
+    pub io_uring: Option<bool>,
+    /// The alignment of direct reads (`statx` with `STATX_DIOALIGN`).
+    pub direct_alignment: Option<bool>,
+    /// Reads that leave nothing in the page cache (`RWF_DONTCACHE`).
+    pub dont_cache: Option<bool>,
+    /// Counts of the pages of a file in the page cache (`cachestat`).
+    pub page_counts: Option<bool>,
+}
+
+/// Probes the ways to read.
+pub fn read_features() -> ReadFeatures {
+    host::kernel_features::read_features()
+}
+
+/// Probes all features for RAM folders.
 pub fn features() -> Features {
     host::kernel_features::features()
 }

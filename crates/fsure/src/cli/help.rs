@@ -21,10 +21,16 @@ pub const COMMAND_GROUPS: &[CommandGroup] = &[
             "dupes", "log", "seal", "export", "import",
         ],
     ),
+    #[cfg(feature = "storage")]
     ("Measure storage", &["speed", "flush"]),
+    #[cfg(feature = "storage")]
     ("Survive power cuts", &["crash", "powercut", "defer"]),
+    #[cfg(feature = "storage")]
     ("Memory", &["hot", "ram"]),
+    #[cfg(feature = "storage")]
     ("Reports and help", &["report", "help"]),
+    #[cfg(not(feature = "storage"))]
+    ("Help", &["help"]),
 ];
 
 /// The text of plain `fsure`.
@@ -230,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_long_help_ends_with_examples_and_where_to_read_on() {
-        for words in [&["update"][..], &["ram", "bind"], &["speed", "compare"]] {
+        for words in [&["update"][..], &["verify"], &["scrub"]] {
             let help = long_help(words);
             let end = help.split_once("\nExamples:\n").map(|(_, end)| end).unwrap_or_default();
             assert!(end.contains(&format!("fsure {}", words.join(" "))), "{help}");

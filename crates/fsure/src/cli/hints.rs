@@ -17,6 +17,23 @@ use super::help::command;
 const OVERRIDES: &[&str] =
     &["--force", "--allow", "--accept-all", "--yes", "--discard", "--no-keep"];
 
+/// The commands that only a build with the feature `storage` has.
+const STORAGE_COMMANDS: [&str; 8] =
+    ["speed", "flush", "crash", "powercut", "defer", "hot", "ram", "report"];
+
+const NOT_IN_THIS_BUILD: &str = "this fsure was built with the commands for files only; the \
+                                 packages and 'cargo install fsure' have all";
+
+/// Returns those of the lines for a word whose command this build has.
+fn lines_here(
+    lines: &'static [(&'static str, &'static str)],
+) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    lines.iter().filter(|(_, line)| {
+        let name = line.split(' ').next().unwrap_or_default();
+        cfg!(feature = "storage") || !STORAGE_COMMANDS.contains(&name)
+    })
+}
+
 /// A line to try, as its words behind `fsure`, with what it is for.
 struct Tip {
     purpose: String,
@@ -143,10 +160,16 @@ fn top_level_advice(
     exists: &dyn Fn(&OsStr) -> bool,
 ) -> (Vec<String>, Vec<Tip>) {
     let is_there = exists(typed.word);
+    if cfg!(not(feature = "storage")) && STORAGE_COMMANDS.contains(&word) {
+        return (vec![NOT_IN_THIS_BUILD.to_owned()], vec![]);
+    }
     if let Some(known) = FOREIGN_COMMANDS.iter().find(|known| known.words.contains(&word)) {
         let sentences = known.note.map(str::to_owned).into_iter().collect();
         let mut tips: Vec<_> =
-            known.lines.iter().map(|(purpose, line)| typed.tip(purpose, line)).collect();
+            lines_here(known.lines).map(|(purpose, line)| typed.tip(purpose, line)).collect();
+        if tips.is_empty() && !known.lines.is_empty() {
+            return (vec![NOT_IN_THIS_BUILD.to_owned()], vec![]);
+        }
         tips.extend(is_there.then(|| path_tips(typed)).into_iter().flatten());
         return (sentences, tips);
     }
@@ -343,6 +366,11 @@ mod tests {
         tips.map(str::to_owned).collect()
     }
 
+    fn is_of_this_build(line: &str) -> bool {
+        let mut words = line.split(' ');
+        cfg!(feature = "storage") || !words.any(|word| STORAGE_COMMANDS.contains(&word))
+    }
+
     /// The command lines in the tips, each of which has to be understood.
     fn lines(line: &str, there: &[&str]) -> Vec<String> {
         lines_in(&tips(line, there))
@@ -383,7 +411,9 @@ mod tests {
             ("fsure rm p --accept-all", &["fsure update p"]),
             ("fsure hael p --from c --yes", &["fsure heal p --from c"]),
         ] {
-            assert_eq!(lines(typed, &[]), expected, "{typed}");
+            if expected.iter().all(|line| is_of_this_build(line)) {
+                assert_eq!(lines(typed, &[]), expected, "{typed}");
+            }
         }
     }
 
@@ -412,7 +442,9 @@ mod tests {
             ("fsure verify --version", "fsure --version"),
             ("fsure --full update p", "fsure update p --full"),
         ] {
-            assert_eq!(lines(typed, &[]), [expected], "{typed}");
+            if is_of_this_build(expected) {
+                assert_eq!(lines(typed, &[]), [expected], "{typed}");
+            }
         }
     }
 
@@ -456,6 +488,18 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_this_build_lacks_is_no_misspelt_one() {
+        for name in STORAGE_COMMANDS {
+            let is_here = command().find_subcommand(name).is_some();
+            assert_eq!(is_here, cfg!(feature = "storage"), "{name}");
+            if !is_here {
+                let shown = answer(&format!("fsure {name} x"), &[]);
+                assert!(shown.contains("built with the commands for files only"), "{shown}");
+            }
+        }
+    }
+
+    #[test]
     fn version_prints_the_version() {
         let args = ["fsure", "version"].map(OsString::from);
         let error = command().try_get_matches_from(&args).unwrap_err();
@@ -469,9 +513,12 @@ mod tests {
         for known in FOREIGN_COMMANDS {
             for word in known.words {
                 assert!(command().find_subcommand(word).is_none(), "{word} is a command");
-                let shown = tips(&format!("fsure {word} a"), &[]);
-                assert_eq!(shown.len(), known.lines.len() + usize::from(known.note.is_some()));
-                assert_eq!(lines_in(&shown).len(), known.lines.len(), "{word}");
+                let (shown, here) =
+                    (tips(&format!("fsure {word} a"), &[]), lines_here(known.lines).count());
+                // Without a line, that it is not in this build.
+                let note = usize::from(known.note.is_some() || here == 0);
+                assert_eq!(shown.len(), here + note, "{word}: {shown:?}");
+                assert_eq!(lines_in(&shown).len(), here, "{word}");
             }
         }
     }

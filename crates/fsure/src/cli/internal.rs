@@ -7,8 +7,9 @@ use std::ffi::OsString;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use fsure_core::ExitCode;
 
-use super::{OutputArgs, defer, environment, flush_loop, loop_keeper, pass_through, process_tree};
-use super::{ram, scratch_guard, workload};
+#[cfg(feature = "storage")]
+use super::storage::{self, StorageHelper};
+use super::{OutputArgs, environment, loop_keeper};
 
 /// The command line of a helper.
 #[derive(Parser)]
@@ -23,18 +24,11 @@ pub(super) struct Internal {
 /// A process that fsure starts for itself.
 #[derive(Subcommand)]
 enum Helper {
-    Family(process_tree::FamilyArgs),
-    FlushAgain(flush_loop::FlushAgainArgs),
+    // The tests of every build have loop devices.
     LoopKeeper(loop_keeper::LoopKeeperArgs),
-    Outlive(defer::OutliveArgs),
-    PassThrough(pass_through::PassThroughArgs),
-    /// A process of RAM folders
-    Ram {
-        #[command(subcommand)]
-        process: ram::RamProcess,
-    },
-    Sweep(scratch_guard::SweepArgs),
-    Workload(workload::WorkloadArgs),
+    #[cfg(feature = "storage")]
+    #[command(flatten)]
+    Storage(StorageHelper),
 }
 
 /// Returns the helper that a command line asks for; `None` if it is a user's own.
@@ -51,14 +45,9 @@ pub(super) fn asked_for(args: &[OsString]) -> Option<Result<Internal, clap::Erro
 /// Runs the helper.
 pub(super) fn run(internal: &Internal) -> ExitCode {
     match &internal.helper {
-        Helper::Family(args) => process_tree::run(args),
-        Helper::FlushAgain(args) => flush_loop::run(args),
         Helper::LoopKeeper(args) => loop_keeper::run(args),
-        Helper::Outlive(args) => defer::outlive(args),
-        Helper::PassThrough(args) => pass_through::run(args),
-        Helper::Ram { process } => ram::run_process(process, &internal.output),
-        Helper::Sweep(args) => scratch_guard::run(args),
-        Helper::Workload(args) => workload::run(args),
+        #[cfg(feature = "storage")]
+        Helper::Storage(helper) => storage::run_helper(helper, &internal.output),
     }
 }
 
@@ -78,6 +67,7 @@ mod tests {
 
     #[test]
     fn only_whole_names_of_helpers_are_taken_from_the_user() {
+        #[cfg(feature = "storage")]
         for line in [
             "fsure family outer 1 / -- true",
             "fsure flush-again a b",

@@ -3,52 +3,40 @@
 
 mod access_args;
 mod choices;
+mod command_notes;
 mod compare;
-mod crash;
-mod crash_matrix;
-mod crash_serve;
-mod defer;
 mod dupes;
 mod environment;
 mod examples;
 mod exclude_args;
 mod export;
-mod flush;
-mod flush_loop;
 mod foreign_words;
 mod headings;
 mod heal;
 mod help;
 mod hints;
-mod hot;
 mod import;
 mod internal;
 mod io_args;
 mod log;
 mod loop_keeper;
-mod measurement_screen;
 mod output_args;
-mod pass_through;
 mod path_list;
-mod powercut;
-mod process_tree;
 mod protect;
-mod ram;
 mod recover;
-mod report;
 mod root_runner;
-mod scratch_guard;
 mod screen;
 mod scrub;
 mod seal;
 mod signed_by_args;
-mod speed;
 mod status;
+#[cfg(feature = "storage")]
+mod storage;
 mod topics;
 mod update;
 mod user_dirs;
 mod verify;
-mod workload;
+mod version;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
@@ -65,18 +53,26 @@ use fsure_os::input::is_waiting_for_writer;
 use fsure_os::output::is_waiting_for_reader;
 use output_args::OutputArgs;
 
-pub use examples::{CommandNotes, notes};
+pub use command_notes::CommandNotes;
+pub use examples::notes;
 pub use help::{COMMAND_GROUPS, CommandGroup, command};
 pub use topics::EXIT_CODES;
 
 /// Columns of the widest help.
 const HELP_WIDTH: usize = 100;
 
-/// Find files that have changed by themselves (bit rot), and measure storage honestly
+#[cfg_attr(
+    feature = "storage",
+    doc = "Find files that have changed by themselves (bit rot), and measure storage honestly"
+)]
+#[cfg_attr(not(feature = "storage"), doc = "Find files that have changed by themselves (bit rot)")]
 ///
 /// fsure records a checksum of every file once, and reads the files again from the disk for
 /// decades: it names those that are damaged, and repairs them from copies or recovery data.
-/// It also measures storage, and tests what a power cut leaves.
+#[cfg_attr(
+    feature = "storage",
+    doc = "It also measures storage, and tests what a power cut leaves."
+)]
 #[derive(Parser)]
 #[command(name = "fsure", version, max_term_width = HELP_WIDTH, disable_help_subcommand = true,
           after_help = MORE_HELP)]
@@ -108,14 +104,9 @@ enum Command {
     Seal(seal::SealArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
-    Speed(speed::SpeedArgs),
-    Flush(flush::FlushArgs),
-    Crash(crash::CrashArgs),
-    Powercut(powercut::PowercutArgs),
-    Defer(defer::DeferArgs),
-    Hot(hot::HotArgs),
-    Ram(ram::RamArgs),
-    Report(report::ReportArgs),
+    #[cfg(feature = "storage")]
+    #[command(flatten)]
+    Storage(storage::StorageCommand),
     Help(help::HelpArgs),
 }
 
@@ -179,6 +170,11 @@ fn run() -> ExitCode {
     if let Some(internal) = internal::asked_for(&args) {
         return internal.as_ref().map_or_else(end_of_parsing, internal::run);
     }
+    if version::is_asked_for(&args) {
+        // If this fails, there is no output left to report it on.
+        let _ = std::io::stdout().write_all(version::text().as_bytes());
+        return ExitCode::Clean;
+    }
     if args.len() < 2 {
         // If this fails, there is no output left to report it on.
         let _ = help::first_steps().print_help();
@@ -206,14 +202,8 @@ fn run() -> ExitCode {
         Command::Seal(args) => seal::run(args, &cli.output),
         Command::Export(args) => export::run(args, &cli.output),
         Command::Import(args) => import::run(args, &cli.output),
-        Command::Speed(args) => speed::run(args, &cli.output),
-        Command::Flush(args) => flush::run(args, &cli.output),
-        Command::Crash(args) => crash::run(args, &cli.output),
-        Command::Powercut(args) => powercut::run(args, &cli.output),
-        Command::Defer(args) => defer::run(args, &cli.output),
-        Command::Hot(args) => hot::run(args, &cli.output),
-        Command::Ram(args) => ram::run(args, &cli.output),
-        Command::Report(args) => report::run(args, &cli.output),
+        #[cfg(feature = "storage")]
+        Command::Storage(command) => storage::run(command, &cli.output),
         Command::Help(args) => show_help(args),
     }
 }

@@ -2,7 +2,7 @@
 //! and what to do now. It claims no more than the run has looked at.
 
 use super::log::signature;
-use super::{RootPaths, number, protect, scrub};
+use super::{RootPaths, number, protect, scrub, with_command};
 use fsure_core::{RelPath, units};
 use fsure_core::{count, safe};
 use fsure_integrity::model::{Offline, Outcome, StopReason, Verdict};
@@ -71,12 +71,6 @@ fn dry_run(outcome: &Outcome) -> String {
         false => "the run also saves when these files were verified, and what is wrong with them",
     };
     format!("Dry run: nothing was written. Without -n, {more}.")
-}
-
-/// Returns a sentence with a command behind it, on a line of its own: it can be copied whole,
-/// whatever the width of the terminal.
-pub(super) fn with_command(sentence: &str, command: &str) -> String {
-    format!("{sentence}:\n    {command}")
 }
 
 /// `record it:` and the command; of several, that for the first.

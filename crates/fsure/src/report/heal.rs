@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::byte_ranges::ranges;
-use super::conclusion::with_command;
 use super::json::{line, pairs};
-use super::{RootPaths, number};
+use super::{RootPaths, number, with_command};
 use fsure_core::json_path_and_bytes;
 use fsure_core::{RelPath, escape, shell_quoted, units};
 use fsure_core::{count, safe};

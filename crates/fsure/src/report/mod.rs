@@ -6,31 +6,22 @@ pub mod age;
 mod byte_ranges;
 pub mod compare;
 mod conclusion;
-pub mod crash;
-pub mod defer;
-pub mod disk;
-pub mod doctor;
 pub mod dupes;
-pub mod flush;
 pub mod fold;
 pub mod heal;
-pub mod hot;
 pub mod import_export;
 pub mod json;
 pub mod last_word;
 pub mod log;
-pub mod matrix;
 mod metadata_line;
 pub mod metrics;
 mod paths;
-pub mod pin;
-pub mod powercut;
 pub mod protect;
-pub mod ram;
 pub mod recover;
 mod scrub;
 mod signed_line;
-pub mod speed;
+#[cfg(feature = "storage")]
+pub mod storage;
 mod summary_totals;
 pub mod text;
 
@@ -55,6 +46,12 @@ fn date_and_time(time_s: i64, zone: &TimeZone) -> String {
 /// `1 file`, `1,234 files`.
 fn number(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
+/// Returns a sentence with a command behind it, on a line of its own: it can be copied whole,
+/// whatever the width of the terminal.
+fn with_command(sentence: &str, command: &str) -> String {
+    format!("{sentence}:\n    {command}")
 }
 
 /// Three digits where there are fewer than that before the point.

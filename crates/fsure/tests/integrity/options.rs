@@ -89,7 +89,9 @@ fn a_number_without_its_unit_is_not_guessed_at() {
         (&["verify", NOWHERE, "--timeout", "30"], "say 30s"),
         (&["scrub", NOWHERE, "--max-age", "90"], "say 90s"),
         (&["update", NOWHERE, "--forget", "90"], "say 90s"),
+        #[cfg(feature = "storage")]
         (&["speed", NOWHERE, "--size", "4194304"], "4194304MiB"),
+        #[cfg(feature = "storage")]
         (&["crash", "--size", "512", "--", "true"], "512MiB"),
     ] {
         let run = fsure(args);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::support::noise::undisturbed;
 use crate::support::{BTRFS, EXT4, Format, Image, XFS, or_skip};
-use fsure::report::flush::text;
+use fsure::report::storage::flush::text;
 use fsure_core::{Error, ExitCode, Monitor, Step, StepMonitor};
 use fsure_measure::flush_verdict::{FlushFacts, Medium, WriteCache};
 use fsure_measure::results::{Curve, MeasurementMonitor, MethodLine, Profile, ResultLine};

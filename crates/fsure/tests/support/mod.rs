@@ -39,7 +39,7 @@ mod record;
 mod run;
 pub mod scrub;
 pub mod serial;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "storage"))]
 pub mod sides;
 #[cfg(target_os = "linux")]
 pub mod signable;

@@ -82,8 +82,8 @@ impl Replica {
     }
 }
 
-/// Returns the copy of a file in the folder of a copy: at the same path below it or, if it is a copy
-/// of the folder that the file is in, under its name.
+/// Returns the copy of a file in the folder of a copy: at the same path below it or, if it is a
+/// copy of the folder that the file is in, under its name.
 fn file_in(folder: &Path, file: &RelPath) -> Option<PathBuf> {
     let path = os_path::from_bytes(file.as_bytes());
     let name = PathBuf::from(path.file_name()?).into();

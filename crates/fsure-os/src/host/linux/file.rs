@@ -18,7 +18,7 @@ use crate::host::{Handle, OpenedFile};
 use crate::read_mode::{GRAIN_MIN, ReadMode};
 
 /// The flag for uncached buffered reads, which rustix does not name yet.
-const RWF_DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
+pub(super) const RWF_DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 
 /// An open file.
 pub struct File(OwnedFd);

@@ -1,9 +1,10 @@
 //! Tries what a kernel can do. See [`crate::kernel_features`].
 
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
@@ -12,8 +13,9 @@ use rustix::mount::{
 use rustix::process::{WaitOptions, waitpid};
 
 use super::fanotify::FanotifyGroup;
+use super::file::{RWF_DONTCACHE, resident_pages};
 use super::mount_sandbox::copy;
-use crate::kernel_features::Features;
+use crate::kernel_features::{Features, ReadFeatures};
 
 /// See [`crate::kernel_features::features`].
 pub(crate) fn features() -> Features {
@@ -29,6 +31,23 @@ pub(crate) fn features() -> Features {
         zram: Some(exists("/sys/class/zram-control") || has_module("zram")),
         xfs: Some(has_xfs()),
         type_format: Some(exists("/sys/kernel/btf/vmlinux")),
+    }
+}
+
+/// See [`crate::kernel_features::read_features`].
+pub(crate) fn read_features() -> ReadFeatures {
+    let io_uring = Some(super::batch_read::Ring::new().is_some());
+    let Ok(file) = std::fs::File::open("/proc/self/exe") else {
+        return ReadFeatures { io_uring, ..ReadFeatures::default() };
+    };
+    let stat = rustix::fs::statx(&file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN);
+    let mut byte = [0];
+    let read = rustix::io::preadv2(&file, &mut [IoSliceMut::new(&mut byte)], 0, RWF_DONTCACHE);
+    ReadFeatures {
+        io_uring,
+        direct_alignment: stat.ok().map(|stat| stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0),
+        dont_cache: Some(read.is_ok()),
+        page_counts: Some(resident_pages(&file, true, 0..1).is_some()),
     }
 }
 

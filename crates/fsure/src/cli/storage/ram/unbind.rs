@@ -1,6 +1,6 @@
 //! `fsure ram unbind`.
 
-use crate::report::ram as report;
+use crate::report::storage::ram as report;
 use clap::Args;
 use fsure_core::{ExitCode, Result};
 use fsure_ram::service::{Request, Response};

@@ -11,7 +11,7 @@ use crate::workload::{Ended, Workload};
 use clap::{Args, Subcommand};
 use fsure_core::ExitCode;
 
-use super::choices::built_in;
+use super::built_in::built_in;
 
 /// Run a workload of `fsure crash`, or check what a cut left of it
 #[derive(Args)]

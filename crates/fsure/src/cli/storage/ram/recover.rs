@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::report::ram as report;
+use crate::report::storage::ram as report;
 use clap::Args;
 use fsure_core::{ExitCode, Result};
 use fsure_ram::service::{CallerContext, Registry, left_over, recover_folder};

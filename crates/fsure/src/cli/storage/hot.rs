@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::report::hot as report;
+use crate::report::storage::hot as report;
 use clap::{Args, Subcommand, ValueEnum};
 use fsure_core::{ExitCode, Monitor, Result, units};
 use fsure_core::{Step, StepMonitor};

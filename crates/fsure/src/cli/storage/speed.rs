@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::report::speed as report;
+use crate::report::storage::speed as report;
 use crate::verify_rung::OwnVerifier;
 use clap::{Args, Subcommand, ValueEnum};
 use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result, units};

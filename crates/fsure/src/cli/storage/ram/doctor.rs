@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::report::doctor as report;
+use crate::report::storage::doctor as report;
 use clap::Args;
 use fsure_core::{ExitCode, Result};
 use fsure_ram::doctor;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::report::powercut as report;
+use crate::report::storage::powercut as report;
 use clap::{Args, Subcommand};
 use fsure_core::safe;
 use fsure_core::{Clock, Error, ExitCode, Monitor, Result, units};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use crate::report::ram as report;
+use crate::report::storage::ram as report;
 use clap::Args;
 use fsure_core::{ExitCode, Result, units};
 use fsure_os::detached_process;

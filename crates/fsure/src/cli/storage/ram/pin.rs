@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::report::pin as report;
+use crate::report::storage::pin as report;
 use clap::Args;
 use fsure_core::{Error, ExitCode, IoContext as _, Result};
 use fsure_os::detached_process::{DetachedProcess, begun, terminate};

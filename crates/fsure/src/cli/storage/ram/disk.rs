@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::report::disk as report;
+use crate::report::storage::disk as report;
 use clap::{Args, Subcommand};
 use fsure_core::{ExitCode, Result, units};
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::report::matrix as report;
+use crate::report::storage::matrix as report;
 use crate::workload::workload;
 use fsure_core::{ExitCode, Monitor, Result};
 use fsure_crash::{CrashCell, CrashLine};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::report::defer as report;
+use crate::report::storage::defer as report;
 use clap::{Args, ValueEnum};
 use fsure_core::{ExitCode, Result, units};
 use fsure_defer::{DeferOptions, defer};

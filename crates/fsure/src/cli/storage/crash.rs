@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::report::crash as report;
+use crate::report::storage::crash as report;
 use crate::workload::{WORKLOADS, Workload};
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, ValueEnum};
@@ -21,7 +21,7 @@ use fsure_simdrive::files::Mode;
 use fsure_simdrive::{Behavior, CutVariant, Latency};
 
 use super::OutputArgs;
-use super::choices::built_in;
+use super::built_in::built_in;
 use super::crash_matrix;
 use super::crash_serve::ServeArgs;
 use super::screen::progress::step_line;

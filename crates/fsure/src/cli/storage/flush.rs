@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::report::flush as report;
+use crate::report::storage::flush as report;
 use clap::{Args, ValueEnum};
 use fsure_core::{ExitCode, Result, units};
 use fsure_measure::{FlushOptions, Pattern, flush};
