@@ -1,5 +1,5 @@
 # Everything is done by cargo; .ci/run is the whole check.
-.PHONY: bench campaign check docs session test
+.PHONY: bench campaign check dist dist-all docs session test
 
 check:
 	.ci/run
@@ -22,6 +22,14 @@ campaign:
 # machine. BENCH=--million for the rows over 10^6 files, --quick for a trial.
 bench:
 	python3 bench/run.py $(BENCH)
+
+# Packages into dist/out (docs/packaging.md): for this machine, or for every target, which takes
+# about an hour on two cores. FSURE_RELEASE_KEY names the key of minisign that signs them.
+dist:
+	dist/build native
+
+dist-all:
+	dist/build all
 
 # The documents as a site in target/book. `cargo install mdbook --locked` brings mdbook.
 docs:

@@ -17,11 +17,13 @@ class Documents:
 
 
 @contextlib.contextmanager
-def made(project):
-    """Yields them, in a folder that lasts as long."""
+def made(project, binary):
+    """Yields them, in a folder that lasts as long. A trial takes the task that was built with its
+    binary."""
+    xtask = [binary.with_name("xtask")] if binary else ["cargo", "xtask"]
     with tempfile.TemporaryDirectory() as folder:
         for task in ("man", "completions"):
-            project.run(["cargo", "xtask", task, pathlib.Path(folder) / task])
+            project.run([*xtask, task, pathlib.Path(folder) / task])
         yield Documents(pathlib.Path(folder))
 
 
