@@ -24,6 +24,9 @@ use super::signed_by_args::SignedByArgs;
 /// What was not good the last time comes first. The next run goes on where this one
 /// ends, inside a large file too. Only recorded files are checked: new and moved ones
 /// are found by status and update.
+///
+/// Every night by cron: '0 2 * * * fsure scrub --budget 1h --idle /srv/photos'. For
+/// systemd, the packages bring a timer: fsure-scrub@.timer.
 #[derive(Args)]
 pub(crate) struct ScrubArgs {
     #[command(flatten)]
