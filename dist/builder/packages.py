@@ -127,6 +127,8 @@ def of_rpm(project, pages, _folder):
     ]
     return [
         *licences,
+        *[{"dst": folder, "type": "dir"} for folder in
+          ("/usr/share/doc/fsure", "/usr/share/licenses/fsure")],
         file(project.root / "CHANGELOG.md", "/usr/share/doc/fsure/CHANGELOG.md"),
         file(pages.zsh, "/usr/share/zsh/site-functions/_fsure"),
     ]

@@ -451,6 +451,7 @@ fn a_result_is_saved_to_a_stream_and_never_over_a_file() {
 }
 
 #[test]
+#[cfg(feature = "storage")]
 fn a_chart_of_a_report_goes_through_no_link() {
     let sample = Sample::new();
     let folder = sample.beside.root();
