@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::similar::similar_path;
-use super::{ExitCode, shell_quoted};
+use super::{ExitCode, shell_command, shell_quoted};
 
 /// The result of anything that can end a run.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -171,14 +171,15 @@ impl Error {
 
     /// The error for a record in a place where the user may not write, or that is read-only.
     pub fn record_not_writable(catalog: &Path, why: &impl std::fmt::Display) -> Self {
-        Self::RecordNotWritten {
-            catalog: catalog.to_owned(),
-            why: why.to_string(),
-            hint: "run it as the owner of the folder or as root, with sudo, and mount what is \
-                   mounted read-only so that it can be written; '--catalog FILE' begins another \
-                   record, in a place of your choice"
+        let folder = catalog.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let hint = match folder.filter(|folder| !folder.exists()) {
+            Some(folder) => format!("make its folder first: {}", shell_command("mkdir -p", folder)),
+            None => "run it as the owner of the record or as root, with sudo, and mount what is \
+                     mounted read-only so that it can be written; '--catalog FILE' begins another \
+                     record, in a place of your choice"
                 .to_owned(),
-        }
+        };
+        Self::RecordNotWritten { catalog: catalog.to_owned(), why: why.to_string(), hint }
     }
 
     /// The exit code this error deserves.

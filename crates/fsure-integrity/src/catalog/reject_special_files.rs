@@ -71,6 +71,12 @@ pub fn refuse_irregular_parity(catalog: &Path) -> Result<()> {
     }
 }
 
+/// Returns true if a path is not one of the files that stand beside a catalog.
+fn is_named_catalog(path: &Path) -> bool {
+    let name = path.as_os_str().to_string_lossy();
+    !BESIDE.iter().any(|(tail, _)| !tail.is_empty() && name.ends_with(tail))
+}
+
 fn require(path: &Path, wanted: FileKind) -> Result<()> {
     // What cannot be looked at cannot be opened either, which is reported then.
     let found = os_path::kind(path).ok().flatten();
@@ -86,7 +92,8 @@ fn refusal(path: &Path, found: FileKind, wanted: FileKind, away: &Path) -> Error
     let is_record = path.ends_with(OWN_CATALOG) || path.ends_with(OWN_FOLDER);
     let hint = if found == FileKind::Link && is_record {
         "'--catalog FILE' names a record kept elsewhere".to_owned()
-    } else if found == FileKind::Folder && wanted == FileKind::File && !is_record {
+    } else if is_named_catalog(path) && wanted == FileKind::File && !is_record {
+        // What the user named by mistake stays where it is: it may be /dev/null.
         format!(
             "'--catalog' takes the name of a file, such as {}; without it, the record of a folder \
              is in the folder",

@@ -3,6 +3,7 @@
 //! attributes. Carriers are believed as far as their own digests and each other
 //! go, and the files are judged by them as by any record of a copy.
 
+use std::io;
 use std::sync::Arc;
 
 use fsure_os::Kind;
@@ -154,6 +155,8 @@ impl Gatherer<'_> {
         let files = match read_folder_file(&self.open.root, folder) {
             Ok(None) => return Ok(()),
             Ok(Some(bytes)) => read_folder(&bytes),
+            // The user may not enter the folder, as with 'lost+found': the scan calls it denied.
+            Err(error) if !folder.is_root() && self.may_not_enter(&path, &error) => return Ok(()),
             Err(error) => Err(error.to_string()),
         };
         match files {
@@ -170,6 +173,12 @@ impl Gatherer<'_> {
             Err(why) => self.damaged(&path, &why),
         }
         Ok(())
+    }
+
+    /// Returns true if a folder refuses even the stat of what is in it.
+    fn may_not_enter(&self, path: &RelPath, error: &io::Error) -> bool {
+        let stat = self.open.root.stat(path.as_bytes());
+        error.kind() == io::ErrorKind::PermissionDenied && stat.is_err()
     }
 
     fn file(&mut self, path: &RelPath, stat: &fsure_os::Stat) -> Result<()> {

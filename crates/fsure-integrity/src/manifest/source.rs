@@ -62,7 +62,11 @@ impl ManifestSource {
         let name = name.unwrap_or_default();
         let format = match format {
             Some(format) => format,
-            None => recognise(&name, &head(user_file::open(path).context("open", path)?, path)?),
+            None => {
+                let head = head(user_file::open(path).context("open", path)?, path)?;
+                refuse_output(path, &head)?;
+                recognise(&name, &head)
+            }
         };
         let parent = path.parent().unwrap_or(path);
         // A manifest of a history speaks of the folder that the history is in.
@@ -240,6 +244,21 @@ fn attributes(folder: &Path) -> ManifestSource {
         bag: None,
         copy: None,
     }
+}
+
+/// Refuses what a command of fsure has printed with `--json` or saved: it is not a list.
+fn refuse_output(path: &Path, head: &[u8]) -> Result<()> {
+    let begins: [&[u8]; 2] = [b"{\"type\":\"start\"", b"{\"type\":\"result\""];
+    if !begins.iter().any(|begin| head.starts_with(begin)) {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: format!("{} is the result of a command of fsure, and not a list", path.display()),
+        hint: Some(
+            "'fsure report FILE... -o page.html' shows results, and several side by side"
+                .to_owned(),
+        ),
+    })
 }
 
 /// The manifests of a bag.

@@ -311,3 +311,45 @@ fn a_large_hole_is_read_until_the_run_is_interrupted() {
     let stderr = String::from_utf8_lossy(&run.stderr).into_owned();
     assert_eq!(code(run.status), 130, "{}{stderr}", String::from_utf8_lossy(&run.stdout));
 }
+
+#[test]
+fn a_folder_that_the_user_may_not_enter_is_denied_and_the_rest_is_recorded() {
+    const TEST: &str = "a_folder_that_the_user_may_not_enter";
+    const OTHER: &str = "65534";
+    let tree = Tree::new();
+    tree.write("a", "1");
+    tree.write("lost+found/b", "2");
+    let other = Some(65534);
+    let own = |path: &str| std::os::unix::fs::chown(tree.path(path), other, other);
+    // As root makes it on every ext4.
+    let shut = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(tree.path("lost+found"), shut).expect("set a mode");
+    if own("").and_then(|()| own("a")).is_err() {
+        return support::skip(TEST, "it needs root");
+    }
+    for (command, verdicts) in [("update", ["a new"]), ("verify", ["a ok"])] {
+        let output = Command::new("setpriv")
+            .args(["--reuid", OTHER, "--regid", OTHER, "--clear-groups"])
+            .args([env!("CARGO_BIN_EXE_fsure"), command, "--all"])
+            .arg(tree.root())
+            .env("XDG_CONFIG_HOME", "/nonexistent")
+            .env("XDG_STATE_HOME", "/nonexistent")
+            .output();
+        let Ok(output) = output else { return support::skip(TEST, "there is no setpriv") };
+        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (stdout, stderr) = (said(&output.stdout), said(&output.stderr));
+        if stderr.starts_with("setpriv: ") {
+            return support::skip(TEST, &stderr);
+        }
+        assert_eq!(code(output.status), 4, "{command}: {stdout}{stderr}");
+        assert!(!stderr.contains("sidecar"), "{command}: {stderr}");
+        let words = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("denied ") && words.contains("lost+found folder"), "{stdout}");
+        for verdict in verdicts {
+            let (path, verdict) = verdict.split_once(' ').expect("two words");
+            let line = format!("{verdict} {}/{path} ", tree.root().display());
+            assert!(words.contains(&line), "{command}: {stdout}");
+        }
+    }
+    assert!(tree.path(".fsure/catalog.db").exists());
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::report::storage::flush as report;
 use clap::{Args, ValueEnum};
-use fsure_core::{ExitCode, Result, units};
+use fsure_core::{Error, ExitCode, Result, units};
 use fsure_measure::{FlushOptions, Pattern, flush};
 
 use super::measurement_screen::Measuring;
@@ -65,6 +65,7 @@ pub(crate) fn run(args: &FlushArgs, output: &OutputArgs) -> ExitCode {
 }
 
 fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    refuse_comparison(&args.paths)?;
     let options = args.options();
     let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
     let prints_lines = measuring.prints_lines;
@@ -85,6 +86,20 @@ fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
         None => {}
     }
     Ok(code)
+}
+
+/// Refuses what looks like `speed compare`, before anything is measured.
+fn refuse_comparison(paths: &[PathBuf]) -> Result<()> {
+    let is_word = paths.first().is_some_and(|path| path == Path::new("compare") && !path.exists());
+    if !is_word {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: "flush measures folders, and there is no folder 'compare'".to_owned(),
+        hint: Some(
+            "'fsure report FILE... -o page.html' shows saved results side by side".to_owned(),
+        ),
+    })
 }
 
 impl FlushArgs {
