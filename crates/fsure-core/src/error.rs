@@ -171,8 +171,11 @@ impl Error {
 
     /// The error for a record in a place where the user may not write, or that is read-only.
     pub fn record_not_writable(catalog: &Path, why: &impl std::fmt::Display) -> Self {
-        let folder = catalog.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let hint = match folder.filter(|folder| !folder.exists()) {
+        // A folder of fsure's own is made by fsure.
+        let is_named = |folder: &&Path| {
+            !folder.as_os_str().is_empty() && !folder.ends_with(".fsure") && !folder.exists()
+        };
+        let hint = match catalog.parent().filter(is_named) {
             Some(folder) => format!("make its folder first: {}", shell_command("mkdir -p", folder)),
             None => "run it as the owner of the record or as root, with sudo, and mount what is \
                      mounted read-only so that it can be written; '--catalog FILE' begins another \

@@ -71,10 +71,15 @@ pub fn refuse_irregular_parity(catalog: &Path) -> Result<()> {
     }
 }
 
-/// Returns true if a path is not one of the files that stand beside a catalog.
+/// Returns true if a path is not one of the files that stand beside a catalog, nor below such a
+/// folder: only the user can have named it.
 fn is_named_catalog(path: &Path) -> bool {
-    let name = path.as_os_str().to_string_lossy();
-    !BESIDE.iter().any(|(tail, _)| !tail.is_empty() && name.ends_with(tail))
+    let is_own = |part: &Path| {
+        let name = part.as_os_str().to_string_lossy();
+        let is_beside = BESIDE.iter().any(|(tail, _)| !tail.is_empty() && name.ends_with(tail));
+        is_beside || part.ends_with(OWN_FOLDER)
+    };
+    !path.ancestors().any(is_own)
 }
 
 fn require(path: &Path, wanted: FileKind) -> Result<()> {
