@@ -159,7 +159,10 @@ const NOTES: &[CommandNotes] = &[
         command: "help",
         examples: &[
             ("fsure help update", "Show all options of a command, with examples"),
+            #[cfg(feature = "storage")]
             ("fsure help ram bind", "Show the help of a command of a command"),
+            #[cfg(not(feature = "storage"))]
+            ("fsure help verdicts", "Show what each verdict means, and what to do then"),
             ("fsure help exit-codes", "Show a topic: exit-codes, verdicts or patterns"),
         ],
         see_also: &["update", "verify"],

@@ -33,8 +33,16 @@ pub const COMMAND_GROUPS: &[CommandGroup] = &[
     ("Help", &["help"]),
 ];
 
-/// The text of plain `fsure`.
-const FIRST_STEPS: &str = "\
+const ALL_COMMANDS: &str = if cfg!(feature = "storage") {
+    "all commands, also those that measure storage"
+} else {
+    "all commands"
+};
+
+/// Returns the text of plain `fsure`.
+fn first_steps_text() -> String {
+    format!(
+        "\
 fsure finds files that have changed by themselves (bit rot).
 
 First steps:
@@ -43,9 +51,11 @@ First steps:
   fsure heal photos --from COPY   show what a copy can repair; '--yes' repairs it
 
 Help:
-  fsure --help                    all commands, also those that measure storage
+  fsure --help                    {ALL_COMMANDS}
   fsure help verify               one command, with examples
-";
+"
+    )
+}
 
 /// Columns of a terminal that the list of commands fits into.
 const LIST_WIDTH: usize = 80;
@@ -55,8 +65,8 @@ const LIST_WIDTH: usize = 80;
 /// Topics are exit-codes, verdicts and patterns.
 #[derive(Args)]
 pub(super) struct HelpArgs {
-    /// A command, such as 'update' or 'ram bind', or a topic: exit-codes, verdicts or
-    /// patterns [default: the list of commands]
+    /// A command, such as 'update', or a topic: exit-codes, verdicts or patterns
+    /// [default: the list of commands]
     #[arg(value_name = "COMMAND|TOPIC", value_parser = HelpWords, hide_possible_values = true)]
     words: Vec<String>,
 }
@@ -181,12 +191,13 @@ pub(super) fn page(text: String) -> Command {
 
 /// Returns what a user who has typed nothing should do first.
 pub(super) fn first_steps() -> Command {
-    page(FIRST_STEPS.to_owned())
+    page(first_steps_text())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::hints::STORAGE_COMMANDS;
 
     fn long_help(words: &[&str]) -> String {
         let line = ["fsure"].iter().chain(words).chain(&["--help"]);
@@ -251,6 +262,30 @@ mod tests {
         assert!(help.contains("'fsure update --help'") && !help.contains("Examples:"), "{help}");
     }
 
+    /// All texts that explain commands.
+    fn all_texts(command: &Command, words: &[&str], texts: &mut Vec<String>) {
+        texts.push(long_help(words));
+        for sub in command.get_subcommands() {
+            all_texts(sub, &[words, &[sub.get_name()]].concat(), texts);
+        }
+    }
+
+    #[test]
+    fn no_text_names_a_command_that_this_build_lacks() {
+        let mut texts = vec![first_steps_text()];
+        texts.extend(TOPICS.iter().map(|topic| (topic.text)()));
+        all_texts(&command(), &[], &mut texts);
+        let command = command();
+        for name in STORAGE_COMMANDS.iter().filter(|name| command.find_subcommand(name).is_none()) {
+            for named in
+                ["fsure ", "fsure help ", "'", "docs/"].map(|before| before.to_owned() + name)
+            {
+                let text = texts.iter().find(|text| text.contains(&named));
+                assert!(text.is_none(), "{named}: {}", text.unwrap());
+            }
+        }
+    }
+
     #[test]
     fn a_topic_is_a_text_and_a_command_is_a_command_line() {
         let help = |words: &[&str]| HelpArgs { words: words.iter().map(|w| (*w).into()).collect() };
@@ -263,8 +298,9 @@ mod tests {
 
     #[test]
     fn the_first_steps_are_ten_lines_of_commands_that_are_understood() {
-        assert!(FIRST_STEPS.lines().count() <= 11);
-        let lines = FIRST_STEPS.lines().filter_map(|line| line.strip_prefix("  "));
+        let text = first_steps_text();
+        assert!(text.lines().count() <= 11);
+        let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
         for line in lines {
             let call = line.split("   ").next().unwrap_or_default();
             let parsed = command().try_get_matches_from(call.split(' '));

@@ -18,7 +18,7 @@ const OVERRIDES: &[&str] =
     &["--force", "--allow", "--accept-all", "--yes", "--discard", "--no-keep"];
 
 /// The commands that only a build with the feature `storage` has.
-const STORAGE_COMMANDS: [&str; 8] =
+pub(super) const STORAGE_COMMANDS: [&str; 8] =
     ["speed", "flush", "crash", "powercut", "defer", "hot", "ram", "report"];
 
 const NOT_IN_THIS_BUILD: &str = "this fsure was built with the commands for files only; the \

@@ -30,6 +30,14 @@ pub const EXIT_CODES: &[(&str, &str)] = &[
     ("130, 143", "interrupted or terminated, with the state saved"),
 ];
 
+/// The exit codes of the storage commands.
+const OF_STORAGE: &str = if cfg!(feature = "storage") {
+    "A command that runs a program ('ram run', 'defer') ends with the program's own code. \
+     Commands that measure have meanings of their own: 'fsure COMMAND --help' lists them.\n\n"
+} else {
+    ""
+};
+
 fn exit_codes() -> String {
     let widest = EXIT_CODES.iter().map(|(code, _)| code.len()).max().unwrap_or(0);
     let line = |(code, meaning): &(&str, &str)| format!("  {code:<widest$}  {meaning}\n");
@@ -38,9 +46,7 @@ fn exit_codes() -> String {
         "Exit codes\n\n{table}\n\
          If several apply, the first of 6, 3, 4, 5, 7, 1, 0 is taken, over all folders of one \
          call. A script should treat any other code as a failure.\n\n\
-         A command that runs a program ('ram run', 'defer') ends with the program's own code. \
-         Commands that measure have meanings of their own: 'fsure COMMAND --help' lists them.\n\n\
-         In a script:\n\
+         {OF_STORAGE}In a script:\n\
          \x20 fsure verify -q photos; case $? in 0|1) ;; 3) echo damage;; *) echo failed;; esac\n"
     )
 }

@@ -39,6 +39,7 @@ fn help_shows_commands_and_topics_on_standard_output() {
     for line in [
         "fsure help",
         "fsure help update",
+        #[cfg(feature = "storage")]
         "fsure help ram bind",
         "fsure help check",
         "fsure help exit-codes",
