@@ -251,7 +251,11 @@ impl Error {
                 "end the program that changes loop devices, and run it again; 'losetup' lists them"
                     .to_owned(),
             ),
-            Self::Internal(_) => Some("please report this, with the command line".to_owned()),
+            Self::Internal(_) => Some(
+                "please report this, with the command line and what this prints: fsure --version \
+                 --verbose"
+                    .to_owned(),
+            ),
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     Some("make room there, or choose another place".to_owned())

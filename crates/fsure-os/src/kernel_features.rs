@@ -1,4 +1,4 @@
-//! Probes the features of this kernel that reading and RAM folders need. Each is tried if
+//! Probes the features of this kernel that fsure uses. Each is tried if
 //! that changes nothing, since a version number reveals little of how a kernel
 //! was built and of what a container permits.
 
@@ -23,6 +23,8 @@ pub struct Features {
     pub xfs: Option<bool>,
     /// The type information that programs in the kernel need to be loaded (BTF).
     pub type_format: Option<bool>,
+    /// File systems that a process serves (FUSE).
+    pub fuse: Option<bool>,
 }
 
 /// Ways to read that this kernel has, tried on the file of this program; `None` if one cannot be
@@ -39,12 +41,12 @@ pub struct ReadFeatures {
     pub page_counts: Option<bool>,
 }
 
-/// Probes the ways to read.
-pub fn read_features() -> ReadFeatures {
+/// Probes the ways to read; `None` on systems other than Linux.
+pub fn read_features() -> Option<ReadFeatures> {
     host::kernel_features::read_features()
 }
 
-/// Probes all features for RAM folders.
+/// Probes all features that reading does not need.
 pub fn features() -> Features {
     host::kernel_features::features()
 }

@@ -395,6 +395,7 @@ mod tests {
                 zram: yes,
                 xfs: yes,
                 type_format: yes,
+                fuse: yes,
             },
             memory: Memory { total: Some(16 * GIB), available: Some(8 * GIB), ..Memory::default() },
             pressure: Some(Pressure { some: 0.0, full: 0.0 }),

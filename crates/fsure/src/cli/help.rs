@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use clap::{Arg, Args, Command, CommandFactory as _};
+use clap::{Arg, ArgAction, Args, Command, CommandFactory as _};
 
 use super::Cli;
 use super::examples::notes;
@@ -56,6 +56,8 @@ Help:
 "
     )
 }
+
+const VERSION_HELP: &str = "Print the version; with '--verbose', what a report of a fault needs";
 
 /// Columns of a terminal that the list of commands fits into.
 const LIST_WIDTH: usize = 80;
@@ -111,7 +113,9 @@ impl TypedValueParser for HelpWords {
 
 /// Returns the definition of the whole command line, with its help.
 pub fn command() -> Command {
-    let command = with_examples(Cli::command(), "");
+    let version = Arg::new("version").short('V').long("version").action(ArgAction::Version);
+    let command = Cli::command().disable_version_flag(true).arg(version.help(VERSION_HELP));
+    let command = with_examples(command, "");
     let header = *command.get_styles().get_header();
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}\

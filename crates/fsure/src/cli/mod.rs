@@ -170,9 +170,9 @@ fn run() -> ExitCode {
     if let Some(internal) = internal::asked_for(&args) {
         return internal.as_ref().map_or_else(end_of_parsing, internal::run);
     }
-    if version::is_asked_for(&args) {
+    if let Some(version) = version::VersionArgs::parse_line(&args) {
         // If this fails, there is no output left to report it on.
-        let _ = std::io::stdout().write_all(version::text().as_bytes());
+        let _ = std::io::stdout().write_all(version.lines().as_bytes());
         return ExitCode::Clean;
     }
     if args.len() < 2 {

@@ -1,69 +1,90 @@
-//! `fsure --version --verbose`: the facts that a report of a fault needs.
+//! `fsure --version --verbose`: gathers the facts that a report of a fault needs.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 
+use clap::builder::FalseyValueParser;
+use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser};
 use fsure_os::kernel_features::read_features;
 
-/// Returns true if the command line asks for more than the version.
-pub(super) fn is_asked_for(args: &[OsString]) -> bool {
-    let has =
-        |names: [&str; 2]| args.iter().skip(1).any(|arg| names.iter().any(|name| arg == name));
-    let (version, verbose) = (["--version", "-V"], ["--verbose", "-v"]);
-    args.len() == 3 && has(version) && has(verbose)
+use super::environment;
+use crate::report::version::{KernelFeature, Provenance, version_line, version_text};
+
+/// The command line that asks for more than the version.
+#[derive(Parser)]
+#[command(name = "fsure", disable_help_flag = true, disable_version_flag = true)]
+pub(super) struct VersionArgs {
+    #[arg(short = 'V', long, required = true)]
+    version: bool,
+    #[arg(short, long, required = true)]
+    verbose: bool,
+    #[arg(long, env = "FSURE_JSON", value_parser = FalseyValueParser::new(),
+          action = ArgAction::SetTrue)]
+    json: bool,
 }
 
-/// Returns a line for each fact.
-pub(super) fn text() -> String {
+impl VersionArgs {
+    /// Parses a command line; `None` if it asks for something else.
+    pub(super) fn parse_line(args: &[OsString]) -> Option<Self> {
+        let parsed = environment::parse(Self::command(), args).ok()?;
+        Self::from_arg_matches(&parsed).ok()
+    }
+
+    /// Returns the lines to print.
+    pub(super) fn lines(&self) -> String {
+        match self.json {
+            true => version_line(&provenance()) + "\n",
+            false => version_text(&provenance()),
+        }
+    }
+}
+
+fn provenance() -> Provenance {
     let mut features = vec!["integrity"];
     features.extend(cfg!(feature = "storage").then_some("storage"));
-    let machine = fsure_os::machine::machine();
-    let mut text = format!("fsure {}\n", env!("CARGO_PKG_VERSION"));
-    for (name, value) in [
-        ("commit", env!("FSURE_COMMIT")),
-        ("target", env!("FSURE_TARGET")),
-        ("profile", env!("FSURE_PROFILE")),
-        ("compiler", env!("FSURE_COMPILER")),
-        ("features", &features.join(", ")),
-        ("system", machine.system.as_deref().unwrap_or("not known")),
-    ] {
-        let _ = writeln!(text, "{name:<18} {value}");
+    Provenance {
+        fsure: env!("CARGO_PKG_VERSION"),
+        commit: Some(env!("FSURE_COMMIT")).filter(|commit| *commit != "unknown"),
+        target: env!("FSURE_TARGET"),
+        profile: env!("FSURE_PROFILE"),
+        compiler: env!("FSURE_COMPILER"),
+        features,
+        system: fsure_os::machine::machine().system,
+        kernel: kernel_features(),
     }
-    for (name, is_here) in kernel_features() {
-        let word = match is_here {
-            Some(true) => "yes",
-            Some(false) => "no",
-            None => "not tried here",
-        };
-        let _ = writeln!(text, "{name:<18} {word}");
-    }
-    text
 }
 
-/// Returns the features of the kernel that fsure uses. The file system of the program decides some
-/// of them.
-fn kernel_features() -> Vec<(&'static str, Option<bool>)> {
-    let read = read_features();
+/// Returns the features of the kernel that the commands of this build use; `None` on a system on
+/// which none is probed.
+fn kernel_features() -> Option<Vec<KernelFeature>> {
+    let read = read_features()?;
+    let of = |name, is_available, is_of_file_system| KernelFeature {
+        name,
+        is_available,
+        is_of_file_system,
+    };
     let all = vec![
-        ("io_uring", read.io_uring),
-        ("statx DIOALIGN", read.direct_alignment),
-        ("RWF_DONTCACHE", read.dont_cache),
-        ("cachestat", read.page_counts),
+        of("io_uring", read.io_uring, false),
+        of("statx DIOALIGN", read.direct_alignment, true),
+        of("RWF_DONTCACHE", read.dont_cache, true),
+        of("cachestat", read.page_counts, false),
     ];
     #[cfg(feature = "storage")]
     let all = {
-        let ram = fsure_os::kernel_features::features();
-        let of_ram = [
-            ("detached mounts", ram.detached_mount),
-            ("tmpfs noswap", ram.no_swap),
-            ("fanotify names", ram.file_system_marks),
-            ("user namespaces", ram.user_namespaces.map(|made| made.is_ok())),
-            ("zram", ram.zram),
-            ("BTF (for eBPF)", ram.type_format),
+        let rest = fsure_os::kernel_features::features();
+        let of_storage = [
+            ("FUSE", rest.fuse),
+            // Only a mount tells.
+            ("FUSE passthrough", None),
+            ("fanotify names", rest.file_system_marks),
+            ("BTF (for eBPF)", rest.type_format),
+            ("detached mounts", rest.detached_mount),
+            ("tmpfs noswap", rest.no_swap),
+            ("user namespaces", rest.user_namespaces.map(|made| made.is_ok())),
+            ("zram", rest.zram),
         ];
-        all.into_iter().chain(of_ram).collect()
+        all.into_iter().chain(of_storage.map(|(name, is)| of(name, is, false))).collect()
     };
-    all
+    Some(all)
 }
 
 #[cfg(test)]
@@ -71,24 +92,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_both_options_alone_ask_for_more() {
-        let asks =
-            |line: &str| is_asked_for(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
-        for line in ["fsure --version --verbose", "fsure -v -V", "fsure -V --verbose"] {
+    fn both_options_together_ask_for_more() {
+        let asks = |line: &str| {
+            let args: Vec<_> = line.split(' ').map(OsString::from).collect();
+            VersionArgs::parse_line(&args).is_some()
+        };
+        for line in [
+            "fsure --version --verbose",
+            "fsure -v -V",
+            "fsure -vV",
+            "fsure -V --verbose --json",
+            "fsure --json --version -v",
+        ] {
             assert!(asks(line), "{line}");
         }
-        for line in ["fsure -V", "fsure verify -v", "fsure -v -v", "fsure -V -v x"] {
+        for line in ["fsure -V", "fsure verify -v", "fsure -v -v", "fsure -V -v x", "fsure --json"]
+        {
             assert!(!asks(line), "{line}");
         }
     }
 
     #[test]
-    fn every_fact_has_a_line_and_a_value() {
-        for line in text().lines().skip(1) {
-            let (name, value) = line.split_at(18);
-            assert!(!name.trim().is_empty() && !value.trim().is_empty(), "{line:?}");
+    fn every_fact_has_a_value() {
+        let facts = provenance();
+        for fact in [facts.target, facts.profile, facts.compiler] {
+            assert!(!fact.is_empty(), "{facts:?}");
         }
-        let commit = text().lines().nth(1).expect("a line").split_whitespace().last().map(str::len);
-        assert!(commit >= Some(7), "{}", text());
+        assert!(facts.commit.is_none_or(|commit| commit.len() >= 7), "{facts:?}");
+        assert_eq!(facts.kernel.is_some(), cfg!(target_os = "linux"), "{facts:?}");
     }
 }

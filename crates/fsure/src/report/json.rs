@@ -147,7 +147,7 @@ pub(super) fn line(object: &impl Serialize) -> String {
 
 /// The version of the lines: a field that is renamed, removed or given another meaning makes
 /// it the next number, a new field does not.
-const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 1;
 
 #[derive(Serialize)]
 struct StartLine<'a> {

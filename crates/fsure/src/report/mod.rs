@@ -24,6 +24,7 @@ mod signed_line;
 pub mod storage;
 mod summary_totals;
 pub mod text;
+pub mod version;
 
 pub use paths::RootPaths;
 

@@ -67,4 +67,5 @@ mod unproved_rot;
 mod unreadable;
 mod update_kill;
 mod verified_paths;
+mod version;
 mod walk;

@@ -42,6 +42,7 @@ fn kinds(schema: &Value) -> BTreeMap<String, Value> {
 const KINDS_OF_FILES: &[&str] = &[
     "start",
     "error",
+    "version",
     "finding",
     "root",
     "summary",

@@ -61,6 +61,7 @@ pub(crate) fn print() -> Printed {
     print_damaged_record(&mut printed, &place);
     print_offline(&mut printed, &place);
     printed.run(&place.home(), &["verify", "/nonexistent/folder"]);
+    printed.run(&place.home(), &["--version", "--verbose"]);
     printed
 }
 

@@ -1,5 +1,6 @@
 //! Tries what a kernel can do. See [`crate::kernel_features`].
 
+use std::fs::OpenOptions;
 use std::io::{self, IoSliceMut};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -31,24 +32,25 @@ pub(crate) fn features() -> Features {
         zram: Some(exists("/sys/class/zram-control") || has_module("zram")),
         xfs: Some(has_xfs()),
         type_format: Some(exists("/sys/kernel/btf/vmlinux")),
+        fuse: has_fuse(),
     }
 }
 
 /// See [`crate::kernel_features::read_features`].
-pub(crate) fn read_features() -> ReadFeatures {
+pub(crate) fn read_features() -> Option<ReadFeatures> {
     let io_uring = Some(super::batch_read::Ring::new().is_some());
     let Ok(file) = std::fs::File::open("/proc/self/exe") else {
-        return ReadFeatures { io_uring, ..ReadFeatures::default() };
+        return Some(ReadFeatures { io_uring, ..ReadFeatures::default() });
     };
     let stat = rustix::fs::statx(&file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN);
     let mut byte = [0];
     let read = rustix::io::preadv2(&file, &mut [IoSliceMut::new(&mut byte)], 0, RWF_DONTCACHE);
-    ReadFeatures {
+    Some(ReadFeatures {
         io_uring,
         direct_alignment: stat.ok().map(|stat| stat.stx_mask & StatxFlags::DIOALIGN.bits() != 0),
         dont_cache: Some(read.is_ok()),
         page_counts: Some(resident_pages(&file, true, 0..1).is_some()),
-    }
+    })
 }
 
 /// Returns true if the attempt succeeded; `None` if only root is permitted to do it.
@@ -101,6 +103,14 @@ fn user_namespaces(setting: &dyn Fn(&str) -> Option<u64>) -> Result<(), String> 
         Ok(())
     } else {
         Err("this kernel is built without them".to_owned())
+    }
+}
+
+/// Returns true if the device opens; `None` if that would load the module.
+fn has_fuse() -> Option<bool> {
+    match Path::new("/sys/fs/fuse").exists() {
+        true => tried(OpenOptions::new().read(true).write(true).open("/dev/fuse").map(drop)),
+        false => (!has_module("fuse")).then_some(false),
     }
 }
 

@@ -8,6 +8,6 @@ pub(crate) fn features() -> Features {
 }
 
 /// See [`features`].
-pub(crate) fn read_features() -> ReadFeatures {
-    ReadFeatures::default()
+pub(crate) fn read_features() -> Option<ReadFeatures> {
+    None
 }
