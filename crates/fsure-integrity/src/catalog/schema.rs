@@ -294,9 +294,10 @@ pub(super) fn newer(connection: &Connection) -> rusqlite::Result<Option<i64>> {
     Ok((tables(connection)? != tables(&expected)?).then_some(version))
 }
 
-/// The statements that make the tables of a database.
+/// The statements that make the tables of a database. The one of a heal is of no version.
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<Option<String>>> {
-    let mut select = connection.prepare("SELECT sql FROM main.sqlite_master ORDER BY name")?;
+    let sql = "SELECT sql FROM main.sqlite_master WHERE name != 'healing' ORDER BY name";
+    let mut select = connection.prepare(sql)?;
     select.query_map([], |row| row.get(0))?.collect()
 }
 

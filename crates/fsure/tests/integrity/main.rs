@@ -10,6 +10,7 @@ mod backup_folders;
 mod bagit;
 mod bit_rot;
 mod busy_files;
+mod catalog_versions;
 mod change_during_read;
 mod compare;
 mod config;
