@@ -136,9 +136,15 @@ pub fn main() -> std::process::ExitCode {
         // any verdict.
         let _ = done.send(catch_unwind(run).unwrap_or(ExitCode::Internal));
     };
-    let Ok(_) = std::thread::Builder::new().name("command".into()).spawn(command) else {
-        return std::process::ExitCode::from(ExitCode::Internal.number());
-    };
+    if let Err(error) = std::thread::Builder::new().name("command".into()).spawn(command) {
+        let why = format!(
+            "fsure: cannot start a thread: {error}. Raise the limit on processes ('ulimit -u'), or \
+             that of the container\n"
+        );
+        // If this fails, there is no output left to report it on.
+        let _ = std::io::stderr().write_all(why.as_bytes());
+        return std::process::ExitCode::from(ExitCode::Usage.number());
+    }
     let mut asked_at = None;
     loop {
         if let Ok(code) = is_done.recv_timeout(Duration::from_millis(100)) {

@@ -64,7 +64,10 @@ impl Handle for File {
 
     fn refuses_way(error: &io::Error) -> bool {
         let errno = Errno::from_io_error(error);
-        matches!(errno, Some(Errno::AGAIN | Errno::INVAL | Errno::OPNOTSUPP))
+        // The last two are those of a kernel (Linux before 4.6) or a container without
+        // `preadv2`. An error of the medium is none of these.
+        let refused = [Errno::AGAIN, Errno::INVAL, Errno::OPNOTSUPP, Errno::NOSYS, Errno::PERM];
+        errno.is_some_and(|errno| refused.contains(&errno))
     }
 
     fn has_medium(&self) -> bool {

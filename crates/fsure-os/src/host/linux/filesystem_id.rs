@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
+use rustix::io::Errno;
 
 use super::mountinfo;
 use crate::filesystem_id::Volume;
@@ -28,9 +29,17 @@ pub(crate) fn of(root: &Root, path: &[u8]) -> io::Result<Volume> {
         Ok(mount) => mount.kind,
         Err(_) => format!("{:#x}", rustix::fs::fstatfs(folder)?.f_type),
     };
-    let answer = rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
+    let answer = rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())
+        .map_err(|error| if error == Errno::NOSYS { without_statx() } else { error.into() })?;
     let device = rustix::fs::makedev(answer.stx_dev_major, answer.stx_dev_minor);
     Ok(Volume::new(kind, uuid_by_ioctl(folder).or_else(|| uuid_by_device(device))))
+}
+
+/// The error for a kernel or a container without `statx(2)`, which every command for files needs.
+fn without_statx() -> io::Error {
+    let why = "this kernel or container does not have statx(2), which Linux has from 4.11 on; run \
+               it on a newer kernel, or in a container whose seccomp profile knows the call";
+    io::Error::new(io::ErrorKind::Unsupported, why)
 }
 
 /// The paths below a root at which something is mounted.

@@ -33,6 +33,8 @@ pub(crate) mod mlock;
 pub(crate) mod mount_sandbox;
 mod mounter;
 mod mountinfo;
+#[cfg(test)]
+mod old_kernel_tests;
 mod overlay_options;
 pub(crate) mod overmount;
 #[cfg(feature = "fuse")]

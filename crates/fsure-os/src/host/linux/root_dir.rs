@@ -52,8 +52,11 @@ pub(crate) fn open_in_one_piece(
                 attempts += 1;
                 std::thread::sleep(std::time::Duration::from_millis(attempts));
             }
-            // Before Linux 5.6, and in some containers.
-            Err(Errno::NOSYS) => return open_name_by_name(at, path.to_bytes(), flags),
+            // Before Linux 5.6, and in containers whose filter does not know the call. If the
+            // kernel itself does not permit it, it says so again.
+            Err(Errno::NOSYS | Errno::PERM) => {
+                return open_name_by_name(at, path.to_bytes(), flags);
+            }
             other => return Ok(other?),
         }
     }
