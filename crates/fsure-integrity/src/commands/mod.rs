@@ -19,6 +19,7 @@ mod list_records;
 mod log;
 mod open_root;
 mod options;
+mod paths_elsewhere;
 mod recover;
 mod scrub;
 mod sidecar_io;

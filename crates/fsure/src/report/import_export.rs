@@ -49,6 +49,7 @@ pub fn imported(paths: &RootPaths, done: &Imported) -> String {
     let recorded = number(done.recorded, "file", "files");
     let mut text = match done.is_proven {
         _ if done.is_empty => "Nothing was recorded: the list names no file.".to_owned(),
+        false if done.recorded == 0 => "Nothing was recorded.".to_owned(),
         true if done.is_dry_run => {
             format!("Would record {recorded} that were read and match the list.")
         }
