@@ -11,6 +11,9 @@ use super::{ExitCode, shell_command, shell_quoted};
 /// The result of anything that can end a run.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// The beginning of a command in a hint that stands for `fsure recover` with a root.
+pub const UNKNOWN_ROOT: &str = "fsure recover ROOT";
+
 /// An error that ends a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -204,6 +207,19 @@ impl Error {
         }
     }
 
+    /// The same advice, with the root in its commands if `root_of` knows that of a catalog: one
+    /// that is kept elsewhere does not name it.
+    pub fn hint_for(&self, root_of: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<String> {
+        let hint = self.hint()?;
+        let Self::RecordUntrusted { catalog, .. } = self else { return Some(hint) };
+        Some(match root_of(catalog) {
+            Some(root) => {
+                hint.replace(UNKNOWN_ROOT, &format!("fsure recover {}", shell_quoted(&root)))
+            }
+            None => hint,
+        })
+    }
+
     /// Returns advice on what to do now; `None` if there is none.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -211,13 +227,14 @@ impl Error {
             | Self::FailedPrecondition { hint, .. }
             | Self::Reported { hint, .. } => hint.clone(),
             Self::NoRecord { folder, .. } => Some(format!(
-                "if a disk should be mounted there, mount it; '--catalog FILE' names a record kept \
-                 elsewhere; to record the folder as it is now: fsure update {}",
+                "if a disk should be mounted there, mount it; '--catalog FILE' names a record that is \
+                 kept elsewhere or was moved; to record the folder as it is now: fsure update {}",
                 shell_quoted(folder)
             )),
             Self::NoCatalog { root, catalog } => Some(format!(
-                "if the record is on a disk that is not mounted, mount it; to make a record there: \
-                 fsure update {} --catalog {}",
+                "if the record is on a disk that is not mounted, mount it; if it was moved, name its \
+                 new place with '--catalog FILE'; to begin a record there: fsure update {} \
+                 --catalog {}",
                 shell_quoted(root),
                 shell_quoted(catalog)
             )),

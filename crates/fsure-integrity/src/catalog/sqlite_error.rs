@@ -10,7 +10,7 @@ use fsure_os::path as os_path;
 
 use super::own_names::OWN_CATALOG;
 use super::reject_special_files::refuse_irregular;
-use fsure_core::{Error, Result, shell_quoted};
+use fsure_core::{Error, Result, UNKNOWN_ROOT, shell_quoted};
 
 /// The objection to a file of something else.
 pub(super) const FOREIGN: &str = "it is not a catalog of fsure, or its first page is damaged";
@@ -158,7 +158,7 @@ fn is_of_wrong_type(error: &rusqlite::Error) -> bool {
 fn recover_command(file: &Path) -> String {
     match file.ends_with(OWN_CATALOG).then(|| file.ancestors().nth(2)).flatten() {
         Some(root) => format!("fsure recover {}", shell_quoted(root)),
-        None => format!("fsure recover --catalog {} ROOT", shell_quoted(file)),
+        None => format!("{UNKNOWN_ROOT} --catalog {}", shell_quoted(file)),
     }
 }
 
@@ -182,8 +182,8 @@ pub(super) fn lost(file: &Path) -> Error {
         catalog: file.to_owned(),
         why: "it is gone, and the files left beside it show that it existed".to_owned(),
         hint: format!(
-            "to restore it from its backup, run: {}; to begin a new record instead, move the \
-             backup away: mv {} {}",
+            "if it was moved, name its new place with '--catalog FILE'; to restore it from its \
+             backup, run: {}; to begin a new record instead, move the backup away: mv {} {}",
             recover_command(file),
             shell_quoted(&backup),
             shell_quoted(&away),

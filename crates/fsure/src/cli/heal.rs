@@ -1,7 +1,7 @@
 //! `fsure heal`.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::report::json;
 use crate::report::last_word::RootEnd;
@@ -69,24 +69,40 @@ pub(crate) struct HealArgs {
 const HIDDEN: &[Verdict] = &[Verdict::Ignored, Verdict::New, Verdict::Touched, Verdict::Missing];
 
 impl HealArgs {
-    /// Returns the error with other advice if there is no record, and that of a copy can be
-    /// brought along: to record the folder as it is now would record its damage.
-    fn with_record_of_copy(&self, error: Error) -> Error {
-        let copy = self.from.iter().find(|copy| copy.join(OWN_CATALOG).is_file());
-        let Some(copy) = copy.filter(|_| matches!(error, Error::NoRecord { .. })) else {
+    /// Returns the error with other advice if there is no record: to record the folder as it is
+    /// now would record its damage.
+    fn with_other_record(&self, error: Error) -> Error {
+        if !matches!(error, Error::NoRecord { .. }) {
             return error;
-        };
-        let own = shell_quoted(&copy.join(OWN_FOLDER));
-        Error::Reported {
-            message: error.to_string(),
-            hint: Some(format!(
-                "{} has one of the same files: 'cp -r {own} {}' brings it along, then run the \
-                 same command again",
-                copy.display(),
-                shell_quoted(&self.path)
-            )),
-            code: error.exit_code(),
         }
+        let here = shell_quoted(&self.path);
+        let recorded = self.from.iter().find(|copy| copy.join(OWN_CATALOG).is_file());
+        let bring = |copy: &Path| {
+            let own = shell_quoted(&copy.join(OWN_FOLDER));
+            format!("'cp -r {own} {here}' brings it along, then run the same command again")
+        };
+        let hint = match (recorded, self.from.first()) {
+            (Some(copy), _) => {
+                format!("{} has one of the same files: {}", copy.display(), bring(copy))
+            }
+            (None, Some(copy)) => {
+                let copied = shell_quoted(copy);
+                format!(
+                    "{} has none either, so nothing proves which of two files is sound. 'fsure \
+                     compare {here} {copied}' shows which differ. If all of {} is sound, record it \
+                     with 'fsure update {copied}'; {}",
+                    copy.display(),
+                    copy.display(),
+                    bring(copy)
+                )
+            }
+            (None, None) => format!(
+                "heal puts back what a record proves. '--catalog FILE' names one that is kept \
+                 elsewhere or was moved; without one, compare with a copy: 'fsure compare {here} \
+                 COPY'. From now on, 'fsure update {here}' keeps a record"
+            ),
+        };
+        Error::Reported { message: error.to_string(), hint: Some(hint), code: error.exit_code() }
     }
 }
 
@@ -118,7 +134,7 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
             Err(error) => {
                 // Of a root below, nothing was asked by name.
                 let is_first = outcomes.is_empty();
-                let error = args.with_record_of_copy(error);
+                let error = args.with_other_record(error);
                 let missed = if is_first { error.exit_code() } else { ExitCode::Incomplete };
                 code = code.worse(missed);
                 screen.error(&error);

@@ -13,7 +13,7 @@ use crate::report::metrics::{RootMetrics, metrics};
 use crate::report::{RootPaths, json, text};
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum, ValueHint};
-use fsure_core::{Clock, Error, ExitCode, IoContext as _, Monitor, RelPath, Result};
+use fsure_core::{Clock, Error, ExitCode, IoContext as _, Monitor, RelPath, Result, shell_quoted};
 use fsure_core::{unless_reader_left, write_output};
 use fsure_integrity::catalog::{RootLocation, locate, locate_folder};
 use fsure_integrity::model::{Outcome, ScanMonitor, Scopes, Verdict};
@@ -224,7 +224,7 @@ impl RootRunner<'_> {
         if let Err(error) = refused.and_then(|()| self.metrics.refuse_with_list(self.args)) {
             return screen.end(screen.failed(&error));
         }
-        let found = find(self.args).and_then(|places| {
+        let found = find(self.args, self.command).and_then(|places| {
             check(&places)?;
             screen.starts_on(&places);
             screen.write_lists(&self.args.lists.wanted, self.args.lists.print0)?;
@@ -479,9 +479,26 @@ pub(crate) fn asked_roots(places: &[RootLocation]) -> HashSet<PathBuf> {
     whole.map(|place| place.root.clone()).collect()
 }
 
+/// Refuses a catalog without the folder that it is the record of, which it does not name.
+fn refuse_unknown_root(args: &RootArgs, command: &str) -> Result<()> {
+    let Some(catalog) = args.catalog.as_ref().filter(|_| args.paths.is_empty()) else {
+        return Ok(());
+    };
+    Err(Error::Usage {
+        message: "'--catalog FILE' needs PATH: a catalog does not name the folder that it is the \
+                  record of"
+            .to_owned(),
+        hint: Some(format!(
+            "give that folder; if it is the current one: fsure {command} . --catalog {}",
+            shell_quoted(catalog)
+        )),
+    })
+}
+
 /// The roots that were asked for.
-pub(crate) fn find(args: &RootArgs) -> Result<Vec<RootLocation>> {
+pub(crate) fn find(args: &RootArgs, command: &str) -> Result<Vec<RootLocation>> {
     let paths = asked_for(args);
+    refuse_unknown_root(args, command)?;
     if args.catalog.is_some() && paths.len() > 1 {
         return Err(Error::Usage {
             message: "one catalog cannot hold several roots".to_owned(),

@@ -351,7 +351,7 @@ fn a_budget_below_one_block_says_so_and_names_the_least_that_works() {
     tree.write("a", content(3 * MIB as usize, 1));
     tree.write("b", content(5 * MIB as usize, 2));
     let recorded = Recorded::inside(tree.root());
-    assert_eq!(recorded.run("update", &[]).code, 0);
+    assert_eq!(recorded.record().code, 0);
     for budget in ["100KiB", "0B", "1%"] {
         let text = recorded.text("scrub", &["--budget", budget]).stdout;
         assert!(text.contains("2 files WAIT") && text.contains("one block (1.0 MiB)"), "{text}");
