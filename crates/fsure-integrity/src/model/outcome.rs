@@ -272,6 +272,8 @@ pub struct Outcome {
     pub claims: Option<[u8; 32]>,
     /// Signature on the record that the run judged by, if its check was requested.
     pub signed: Option<SignatureInfo>,
+    /// True if recovery data are kept for the root, with which it may be healed.
+    pub has_recovery_data: bool,
     /// Folders below the root that are roots of their own, to be judged by
     /// their own catalogs.
     pub nested_roots: Vec<RelPath>,

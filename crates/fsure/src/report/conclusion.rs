@@ -155,8 +155,16 @@ fn put_back(paths: &RootPaths, outcome: &Outcome) -> String {
     if outcome.healing.is_some() {
         return "Put back good copies. Only".to_owned();
     }
-    let command = format!("{} --from COPY", paths.command("heal"));
-    with_command("Put back what is good, from the folder of a copy", &command) + "\nOnly"
+    let heal = paths.command("heal");
+    let from_copy = format!("{heal} --from COPY");
+    let advice = match outcome.has_recovery_data {
+        true => {
+            let first = with_command("Put back what is good, from the recovery data", &heal);
+            first + "\n" + &with_command("What these lack, from the folder of a copy", &from_copy)
+        }
+        false => with_command("Put back what is good, from the folder of a copy", &from_copy),
+    };
+    advice + "\nOnly"
 }
 
 fn unread(outcome: &Outcome) -> Option<String> {
