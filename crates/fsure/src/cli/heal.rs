@@ -16,7 +16,8 @@ use super::access_args::{AccessArgs, AllowedArgs};
 use super::exclude_args::ExcludeArgs;
 use super::headings::RECORD;
 use super::io_args::EffortArgs;
-use super::root_runner::{print_last_word, report};
+use super::path_list::PathListArgs;
+use super::root_runner::{print_last_word, report, select_in};
 use super::screen::Screen;
 use super::signed_by_args::SignedByArgs;
 
@@ -30,11 +31,15 @@ use super::signed_by_args::SignedByArgs;
 /// there is kept. What is replaced is kept in '.fsure/replaced'. Without '--yes' it
 /// reports what it would do.
 #[derive(Args)]
+#[command(mut_arg("files_from", |arg| arg.help("Heal the paths in FILE only, a line each, all of them \
+    below PATH; '-' is standard input")))]
 pub(crate) struct HealArgs {
     /// A folder or file; it belongs to the nearest root above it that has a
     /// record
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     path: PathBuf,
+    #[command(flatten)]
+    list: PathListArgs,
     /// A copy of PATH, which may be damaged elsewhere; can be repeated, and the first
     /// that has the wanted content is taken
     #[arg(long, value_name = "REPLICA", value_hint = ValueHint::AnyPath)]
@@ -113,7 +118,7 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
         Ok(options) => options,
         Err(error) => return screen.failed(&error),
     };
-    let first = match locate(&args.path, args.catalog.as_deref()) {
+    let first = match args.place(&screen) {
         Ok(place) => place,
         Err(error) => return screen.failed(&error),
     };
@@ -122,7 +127,7 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
     let mut left = VecDeque::from([(first, options)]);
     while let Some((place, options)) = left.pop_front() {
         let root = place.root.to_string_lossy().into_owned();
-        let paths = screen.paths(&place);
+        let paths = screen.paths(&place).with_list(args.list.option().filter(|_| ends.is_empty()));
         match heal_one(&place, &options, !ends.is_empty(), &screen) {
             Ok((outcome, repeats_findings)) => {
                 code = code.worse(outcome.exit_code());
@@ -155,6 +160,15 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
 }
 
 impl HealArgs {
+    /// The place to heal, or the listed paths of it.
+    fn place(&self, screen: &Screen) -> Result<RootLocation> {
+        let place = locate(&self.path, self.catalog.as_deref())?;
+        match self.list.paths(screen)? {
+            Some(listed) => select_in(place, &listed),
+            None => Ok(place),
+        }
+    }
+
     fn options(&self, output: &OutputArgs, screen: &Screen) -> Result<HealOptions> {
         let access = RecordAccess { is_dry_run: !self.yes, ..self.access.access() };
         Ok(HealOptions {

@@ -519,20 +519,36 @@ pub(crate) fn find(args: &RootArgs, command: &str) -> Result<Vec<RootLocation>> 
     match (&args.listed, places.first()) {
         (None, _) => Ok(places),
         (Some(listed), Some(place)) if args.catalog.is_some() => {
-            Ok(vec![select(place.clone(), below(place, listed)?)])
+            Ok(vec![select(place.clone(), below_root(place, listed)?)])
         }
         (Some(listed), _) => Ok(places.into_iter().chain(hold(listed)?).collect()),
     }
 }
 
-/// The listed paths, as paths below a root whose catalog is kept elsewhere.
-fn below(place: &RootLocation, listed: &[PathBuf]) -> Result<Vec<RelPath>> {
+/// A place for the listed paths in it alone.
+pub(crate) fn select_in(place: RootLocation, listed: &[PathBuf]) -> Result<RootLocation> {
+    let paths = below_root(&place, listed)?;
+    match paths.iter().position(|path| !path.is_within(&place.scope)) {
+        Some(number) => Err(not_below(&listed[number], &place.asked())),
+        None => Ok(RootLocation { parts: Some(Scopes::of(paths)), ..place }),
+    }
+}
+
+fn not_below(path: &Path, folder: &Path) -> Error {
+    Error::Usage {
+        message: format!("{} is not below {}", path.display(), folder.display()),
+        hint: Some(
+            "give the folder that holds all paths of the list as PATH, or leave this one out"
+                .to_owned(),
+        ),
+    }
+}
+
+/// The listed paths, as paths below a root.
+fn below_root(place: &RootLocation, listed: &[PathBuf]) -> Result<Vec<RelPath>> {
     let below = |path: &PathBuf| {
         let found = fsure_os::path::resolve(path).context("find", path)?;
-        let rest = found.strip_prefix(&place.root).map_err(|_| Error::Usage {
-            message: format!("{} is not below {}", path.display(), place.root.display()),
-            hint: Some("with '--catalog FILE', PATH is the root folder of all paths".to_owned()),
-        });
+        let rest = found.strip_prefix(&place.root).map_err(|_| not_below(path, &place.root));
         let scope = RelPath::from_bytes(fsure_os::path::bytes(rest?));
         refuse_inner_root(place, path)?;
         Ok(scope)

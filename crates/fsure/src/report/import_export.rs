@@ -20,6 +20,7 @@ pub fn exported(done: &Exported, to: &Path) -> String {
         (done.bad, "LEFT OUT, because its record fails its own seal"),
         (done.known_damage.total(), "in it KNOWN TO BE DAMAGED: the list has the recorded digests"),
         (done.gone, "recorded as gone, and left out"),
+        (done.not_recorded, "of '--files-from' NOT RECORDED, and left out"),
     ] {
         if count > 0 {
             text += &format!("\n{} {what}.", number(count, "file", "files"));
@@ -38,6 +39,7 @@ pub fn exported_json(done: &Exported) -> String {
         not_expressed: done.not_expressed,
         without_digest: done.without_digest,
         gone: done.gone,
+        not_recorded: done.not_recorded,
         record_bad: done.bad,
         known_damage: done.known_damage.total(),
         exit_code: done.exit_code().number(),
@@ -124,6 +126,7 @@ struct ExportLine {
     not_expressed: u64,
     without_digest: u64,
     gone: u64,
+    not_recorded: u64,
     record_bad: u64,
     known_damage: u64,
     exit_code: u8,
