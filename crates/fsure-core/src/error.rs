@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fsure_os::user;
+
 use super::similar::similar_path;
 use super::{ExitCode, shell_command, shell_quoted};
 
@@ -178,12 +180,20 @@ impl Error {
         let is_named = |folder: &&Path| {
             !folder.as_os_str().is_empty() && !folder.ends_with(".fsure") && !folder.exists()
         };
-        let hint = match catalog.parent().filter(is_named) {
-            Some(folder) => format!("make its folder first: {}", shell_command("mkdir -p", folder)),
-            None => "run it as the owner of the record or as root, with sudo, and mount what is \
+        let hint = match (catalog.parent().filter(is_named), own_record_command(catalog)) {
+            (Some(folder), _) => {
+                format!("make its folder first: {}", shell_command("mkdir -p", folder))
+            }
+            (None, Some(command)) => format!(
+                "it belongs to another user: run it as that user or as root, with sudo, or make \
+                 the record yours: {command}"
+            ),
+            (None, None) => {
+                "run it as the owner of the record or as root, with sudo, and mount what is \
                      mounted read-only so that it can be written; '--catalog FILE' begins another \
                      record, in a place of your choice"
-                .to_owned(),
+                    .to_owned()
+            }
         };
         Self::RecordNotWritten { catalog: catalog.to_owned(), why: why.to_string(), hint }
     }
@@ -290,6 +300,14 @@ impl Error {
             Self::Interrupted(_) => None,
         }
     }
+}
+
+/// Returns the command that gives a record in its root to this user; `None` if it is the user's
+/// own, or kept elsewhere.
+pub fn own_record_command(catalog: &Path) -> Option<String> {
+    let folder = catalog.parent().filter(|folder| folder.ends_with(".fsure"))?;
+    let is_of_another = !user::is_root() && user::is_of_another_user(catalog);
+    is_of_another.then(|| format!("sudo chown -R \"$(id -un)\" {}", shell_quoted(folder)))
 }
 
 /// Adds the place to a system error.
