@@ -100,8 +100,7 @@ pub(super) fn map_sqlite_error(file: &Path, error: &rusqlite::Error) -> Error {
         Some(DiskFull) => not_written_because(
             file,
             "the disk is full",
-            "make room, or keep the record elsewhere with '--catalog FILE'; what was recorded \
-             before is unchanged",
+            "make room, or keep the record elsewhere with '--catalog FILE'",
         ),
         _ if error.sqlite_error().is_some_and(|e| e.extended_code == SQLITE_READONLY_ROLLBACK) => {
             Error::RecordUntrusted {
@@ -125,7 +124,7 @@ pub(super) fn map_sqlite_error(file: &Path, error: &rusqlite::Error) -> Error {
         Some(SystemIoFailure) => not_written_because(
             file,
             &error.to_string(),
-            "check the disk it lies on, and your quota there; what was recorded before is unchanged",
+            "check the disk it lies on, and your quota there",
         ),
         _ => Error::Internal(format!("{}: {error}", file.display())),
     }

@@ -33,8 +33,8 @@ pub use metadata::{
 };
 pub use name_mismatch::{NameMismatch, folded, nfc};
 pub use outcome::{
-    Allowed, BytesByReadMode, ExcludedRecords, GRAVE_FINDINGS_MAX, Offline, Outcome, StopReason,
-    ToAccept,
+    AddedDigests, Allowed, BytesByReadMode, ExcludedRecords, GRAVE_FINDINGS_MAX, Offline, Outcome,
+    StopReason, ToAccept,
 };
 pub use parity_outcome::{ParityUpdate, ProtectOutcome};
 pub use record::{Record, is_in_the_future};

@@ -160,10 +160,10 @@ fn heal_all(
         match healer.heal_finding(catalog, finding) {
             Ok(()) => {}
             Err(HealFailure::Stopped(code)) => stopped = Some(StopReason::Interrupted(code)),
-            Err(HealFailure::Fatal(error @ Error::RecordNotWritten { .. })) => {
+            Err(HealFailure::Fatal(Error::RecordNotWritten { catalog: file, why, hint })) => {
                 catalog.rollback();
-                let hint = error.hint().unwrap_or_default();
-                stopped = Some(StopReason::RecordFailed(format!("{error}; {hint}")));
+                let why = format!("{}: {why}; {hint}", file.display());
+                stopped = Some(StopReason::RecordFailed(why));
             }
             Err(HealFailure::Fatal(error)) => return Err(error),
             Err(HealFailure::Unhealed(why)) => return Err(Error::Internal(why)),
