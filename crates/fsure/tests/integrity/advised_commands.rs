@@ -123,8 +123,7 @@ fn recover_is_advised_with_the_root_of_a_catalog_that_is_kept_elsewhere() {
     assert!(recorded.catalog.exists());
     // Nor is it forgotten if all of it was moved.
     for end in ["db", "db.backup"] {
-        fs::rename(tree.path(&format!("cat.{end}")), tree.path(&format!("new.{end}")))
-            .expect("move");
+        fs::rename(tree.path(format!("cat.{end}")), tree.path(format!("new.{end}"))).expect("move");
     }
     let run = recorded.text("verify", &[""; 0]);
     assert_eq!(run.code, 5, "{run:?}");
