@@ -49,14 +49,16 @@ pub fn exported_json(done: &Exported) -> String {
 /// Returns the result of an import, for the user.
 pub fn imported(paths: &RootPaths, done: &Imported) -> String {
     let recorded = number(done.recorded, "file", "files");
+    let read = "file that was read and matches the list";
+    let proven = number(done.recorded, read, "files that were read and match the list");
     let mut text = match done.is_proven {
         _ if done.is_empty => "Nothing was recorded: the list names no file.".to_owned(),
         false if done.recorded == 0 => "Nothing was recorded.".to_owned(),
         true if done.is_dry_run => {
-            format!("Would record {recorded} that were read and match the list.")
+            format!("Would record {proven}.")
         }
         false if done.is_dry_run => format!("Would record {recorded} from the list."),
-        true => format!("Recorded {recorded} that were read and match the list."),
+        true => format!("Recorded {proven}."),
         false => format!("Recorded {recorded} from the list, none of which is verified yet."),
     };
     for (count, what) in [
