@@ -5,11 +5,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fsure_os::user;
+
 use super::similar::similar_path;
 use super::{ExitCode, shell_command, shell_quoted};
 
 /// The result of anything that can end a run.
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// The beginning of a command in a hint that stands for `fsure recover` with a root.
+pub const UNKNOWN_ROOT: &str = "fsure recover ROOT";
 
 /// An error that ends a run.
 #[derive(Debug, thiserror::Error)]
@@ -175,12 +180,20 @@ impl Error {
         let is_named = |folder: &&Path| {
             !folder.as_os_str().is_empty() && !folder.ends_with(".fsure") && !folder.exists()
         };
-        let hint = match catalog.parent().filter(is_named) {
-            Some(folder) => format!("make its folder first: {}", shell_command("mkdir -p", folder)),
-            None => "run it as the owner of the record or as root, with sudo, and mount what is \
+        let hint = match (catalog.parent().filter(is_named), own_record_command(catalog)) {
+            (Some(folder), _) => {
+                format!("make its folder first: {}", shell_command("mkdir -p", folder))
+            }
+            (None, Some(command)) => format!(
+                "it belongs to another user: run it as that user or as root, with sudo, or make \
+                 the record yours: {command}"
+            ),
+            (None, None) => {
+                "run it as the owner of the record or as root, with sudo, and mount what is \
                      mounted read-only so that it can be written; '--catalog FILE' begins another \
                      record, in a place of your choice"
-                .to_owned(),
+                    .to_owned()
+            }
         };
         Self::RecordNotWritten { catalog: catalog.to_owned(), why: why.to_string(), hint }
     }
@@ -204,6 +217,19 @@ impl Error {
         }
     }
 
+    /// The same advice, with the root in its commands if `root_of` knows that of a catalog: one
+    /// that is kept elsewhere does not name it.
+    pub fn hint_for(&self, root_of: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<String> {
+        let hint = self.hint()?;
+        let Self::RecordUntrusted { catalog, .. } = self else { return Some(hint) };
+        Some(match root_of(catalog) {
+            Some(root) => {
+                hint.replace(UNKNOWN_ROOT, &format!("fsure recover {}", shell_quoted(&root)))
+            }
+            None => hint,
+        })
+    }
+
     /// Returns advice on what to do now; `None` if there is none.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -211,13 +237,14 @@ impl Error {
             | Self::FailedPrecondition { hint, .. }
             | Self::Reported { hint, .. } => hint.clone(),
             Self::NoRecord { folder, .. } => Some(format!(
-                "if a disk should be mounted there, mount it; '--catalog FILE' names a record kept \
-                 elsewhere; to record the folder as it is now: fsure update {}",
+                "if a disk should be mounted there, mount it; '--catalog FILE' names a record that is \
+                 kept elsewhere or was moved; to record the folder as it is now: fsure update {}",
                 shell_quoted(folder)
             )),
             Self::NoCatalog { root, catalog } => Some(format!(
-                "if the record is on a disk that is not mounted, mount it; to make a record there: \
-                 fsure update {} --catalog {}",
+                "if the record is on a disk that is not mounted, mount it; if it was moved, name its \
+                 new place with '--catalog FILE'; to begin a record there: fsure update {} \
+                 --catalog {}",
                 shell_quoted(root),
                 shell_quoted(catalog)
             )),
@@ -273,6 +300,14 @@ impl Error {
             Self::Interrupted(_) => None,
         }
     }
+}
+
+/// Returns the command that gives a record in its root to this user; `None` if it is the user's
+/// own, or kept elsewhere.
+pub fn own_record_command(catalog: &Path) -> Option<String> {
+    let folder = catalog.parent().filter(|folder| folder.ends_with(".fsure"))?;
+    let is_of_another = !user::is_root() && user::is_of_another_user(catalog);
+    is_of_another.then(|| format!("sudo chown -R \"$(id -un)\" {}", shell_quoted(folder)))
 }
 
 /// Adds the place to a system error.

@@ -27,9 +27,9 @@ mod commands;
 pub use commands::{
     CatalogRepair, CompareSide, ExportTarget, Exported, HealOptions, History, Imported, Options,
     ProtectOptions, RecordAccess, RecoverOptions, ScrubOptions, SealOptions, SignOutcome,
-    SignedGeneration, UpdateOptions, UserConfig, age, compare, dupes, export, heal, import,
-    last_generation, locate_backup, log, nested_place, protect, recover, scrub, seal, status,
-    update, verify, verify_against,
+    SignedGeneration, UpdateOptions, UserConfig, age, age_by_folder, compare, dupes, export, heal,
+    import, last_generation, locate_backup, log, nested_place, protect, recover, scrub, seal,
+    status, update, verify, verify_against,
 };
 
 /// Compiles and runs the examples of the README.

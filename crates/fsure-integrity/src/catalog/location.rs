@@ -44,11 +44,15 @@ impl RootLocation {
             let (root, catalog) = (shell_quoted(&self.root), shell_quoted(&self.catalog));
             return format!("fsure {name} {root} --catalog {catalog}");
         }
-        let path = match self.scope.is_root() {
+        format!("fsure {name} {}", shell_quoted(&self.asked()))
+    }
+
+    /// The path that was asked for: the root, or what `scope` names in it.
+    pub fn asked(&self) -> PathBuf {
+        match self.scope.is_root() {
             true => self.root.clone(),
             false => self.root.join(os_path::from_bytes(self.scope.as_bytes())),
-        };
-        format!("fsure {name} {}", shell_quoted(&path))
+        }
     }
 }
 

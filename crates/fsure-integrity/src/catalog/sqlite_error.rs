@@ -10,7 +10,7 @@ use fsure_os::path as os_path;
 
 use super::own_names::OWN_CATALOG;
 use super::reject_special_files::refuse_irregular;
-use fsure_core::{Error, Result, shell_quoted};
+use fsure_core::{Error, Result, UNKNOWN_ROOT, shell_quoted};
 
 /// The objection to a file of something else.
 pub(super) const FOREIGN: &str = "it is not a catalog of fsure, or its first page is damaged";
@@ -100,8 +100,7 @@ pub(super) fn map_sqlite_error(file: &Path, error: &rusqlite::Error) -> Error {
         Some(DiskFull) => not_written_because(
             file,
             "the disk is full",
-            "make room, or keep the record elsewhere with '--catalog FILE'; what was recorded \
-             before is unchanged",
+            "make room, or keep the record elsewhere with '--catalog FILE'",
         ),
         _ if error.sqlite_error().is_some_and(|e| e.extended_code == SQLITE_READONLY_ROLLBACK) => {
             Error::RecordUntrusted {
@@ -125,7 +124,7 @@ pub(super) fn map_sqlite_error(file: &Path, error: &rusqlite::Error) -> Error {
         Some(SystemIoFailure) => not_written_because(
             file,
             &error.to_string(),
-            "check the disk it lies on, and your quota there; what was recorded before is unchanged",
+            "check the disk it lies on, and your quota there",
         ),
         _ => Error::Internal(format!("{}: {error}", file.display())),
     }
@@ -158,7 +157,7 @@ fn is_of_wrong_type(error: &rusqlite::Error) -> bool {
 fn recover_command(file: &Path) -> String {
     match file.ends_with(OWN_CATALOG).then(|| file.ancestors().nth(2)).flatten() {
         Some(root) => format!("fsure recover {}", shell_quoted(root)),
-        None => format!("fsure recover --catalog {} ROOT", shell_quoted(file)),
+        None => format!("{UNKNOWN_ROOT} --catalog {}", shell_quoted(file)),
     }
 }
 
@@ -182,8 +181,8 @@ pub(super) fn lost(file: &Path) -> Error {
         catalog: file.to_owned(),
         why: "it is gone, and the files left beside it show that it existed".to_owned(),
         hint: format!(
-            "to restore it from its backup, run: {}; to begin a new record instead, move the \
-             backup away: mv {} {}",
+            "if it was moved, name its new place with '--catalog FILE'; to restore it from its \
+             backup, run: {}; to begin a new record instead, move the backup away: mv {} {}",
             recover_command(file),
             shell_quoted(&backup),
             shell_quoted(&away),

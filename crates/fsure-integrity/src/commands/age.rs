@@ -3,11 +3,31 @@
 
 use super::open_root::require_record;
 use crate::catalog::{Audit, Catalog, PageStart, RootLocation, StoredRow};
-use crate::model::{AgeHistogram, ScanMonitor};
-use fsure_core::{Clock, Error, Result};
+use crate::model::{AgeBucket, AgeHistogram, FolderAges, ScanMonitor};
+use fsure_core::{Clock, Error, RelPath, Result};
 
 /// Sorts the recorded files of a place by when they were verified.
 pub fn age(place: &RootLocation, clock: &Clock, monitor: &dyn ScanMonitor) -> Result<AgeHistogram> {
+    ages(place, clock, monitor, &mut |_, _, _| {})
+}
+
+/// The same, and the ages in each folder.
+pub fn age_by_folder(
+    place: &RootLocation,
+    clock: &Clock,
+    monitor: &dyn ScanMonitor,
+) -> Result<(AgeHistogram, FolderAges)> {
+    let mut folders = FolderAges::below(&place.scope);
+    let all = ages(place, clock, monitor, &mut |path, when, bytes| folders.add(path, when, bytes))?;
+    Ok((all, folders))
+}
+
+fn ages(
+    place: &RootLocation,
+    clock: &Clock,
+    monitor: &dyn ScanMonitor,
+    each: &mut dyn FnMut(&RelPath, AgeBucket, u64),
+) -> Result<AgeHistogram> {
     require_record(place)?;
     let mut catalog = Catalog::open(&place.catalog, None)?;
     let now_s = clock.now_s();
@@ -18,7 +38,8 @@ pub fn age(place: &RootLocation, clock: &Clock, monitor: &dyn ScanMonitor) -> Re
     let mut add = |stored: &StoredRow| match stored {
         StoredRow::Sound(row) if row.is_live_file() => {
             let record = &row.record;
-            ages.add(&record.path, record.entry.size, record.verified_s, now_s);
+            let when = ages.add(&record.path, record.entry.size, record.verified_s, now_s);
+            each(&record.path, when, record.entry.size);
             row.known_damage().into_iter().for_each(|known| ages.add_damage(known));
         }
         StoredRow::Sound(_) => {}

@@ -23,6 +23,8 @@ pub fn compare(
     report: &mut dyn FnMut(&ComparedPath),
 ) -> Result<Comparison> {
     let (here, there) = (CompareInput::of(here, monitor)?, CompareInput::of(there, monitor)?);
+    let here = here.beside(&there);
+    let there = there.beside(&here);
     // What is read is read for a digest that the other side has.
     let wanted = wanted([&here, &there])?;
     let open = |given: &CompareInput, other: Option<&mut OpenedSide>| {

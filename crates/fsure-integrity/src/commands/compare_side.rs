@@ -54,6 +54,16 @@ impl CompareInput {
         })
     }
 
+    /// The same; the absolute paths of a list are names in the folder of the other side.
+    pub(super) fn beside(self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::List(source), Self::Folder(place)) => {
+                Self::List(source.of_files_in(place.asked()))
+            }
+            (itself, _) => itself,
+        }
+    }
+
     pub(super) fn is_list(&self) -> bool {
         matches!(self, Self::List(_))
     }
@@ -208,7 +218,9 @@ impl OpenedSide {
         let digests = AlgorithmSet::of(&[wanted]);
         let ListCatalog { catalog, troubles, .. } =
             expected_where(root, source, digests, &mut find, monitor)?;
-        let list_records::ListProblems { malformed, unusable } = troubles;
+        let command = |list: &str, folder: &str| format!("fsure compare {list} {folder}");
+        troubles.warn_of_elsewhere(source, &command, monitor);
+        let list_records::ListProblems { malformed, unusable, .. } = troubles;
         let opened = Self::of(catalog, RelPath::root());
         Ok(Self { is_list: true, malformed, unusable, ..opened })
     }

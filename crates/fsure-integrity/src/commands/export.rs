@@ -2,6 +2,7 @@
 //! needs and the record lacks is computed first, in one pass over the files
 //! that lack it, and recorded only where their content is the recorded one.
 
+use std::collections::HashSet;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,7 +21,7 @@ use crate::manifest::{
     ListedMtime, ManifestEntry, ManifestFormat, ManifestHeader, bag_files, mhl_chain, writer,
 };
 use crate::model::{
-    CurrentFile, Finding, Outcome, Progress, Record, ScanMonitor, Verdict, VerdictCounts,
+    CurrentFile, Finding, Outcome, Progress, Record, ScanMonitor, Scopes, Verdict, VerdictCounts,
 };
 use fsure_core::{Error, ExitCode, IoContext as _, Monitor, RelPath, Result};
 use fsure_core::{is_reader_gone, open_output, unless_reader_left, unless_stopped};
@@ -47,6 +48,8 @@ pub struct Exported {
     pub without_digest: u64,
     /// Tombstones, which are left out.
     pub gone: u64,
+    /// Listed paths of which nothing is recorded.
+    pub not_recorded: u64,
     /// Rows that fail their own seal.
     pub bad: u64,
     /// Files in the list that are known to be damaged, by the verdict of the run that
@@ -61,7 +64,9 @@ impl Exported {
     pub fn exit_code(&self) -> ExitCode {
         let own = match self {
             Self { bad: 1.., .. } => ExitCode::RecordUntrusted,
-            Self { not_expressed, without_digest, .. } if not_expressed + without_digest > 0 => {
+            Self { not_expressed, without_digest, not_recorded, .. }
+                if not_expressed + without_digest + not_recorded > 0 =>
+            {
                 ExitCode::Incomplete
             }
             _ => ExitCode::Clean,
@@ -80,12 +85,13 @@ pub fn export(
     monitor: &dyn ScanMonitor,
 ) -> Result<Exported> {
     require_record(place)?;
+    refuse_partial_bag(place, format)?;
     let completing = complete(place, format, options, monitor)?;
     if let Some(code) = monitor.stop_requested() {
         return Err(Error::Interrupted(code));
     }
     let catalog = &mut Catalog::open(&place.catalog, None)?;
-    let mut export = Export { scope: &place.scope, format, monitor, exported: nothing(completing) };
+    let mut export = Export { place, format, monitor, exported: nothing(completing) };
     let about = about();
     match target {
         ExportTarget::Stream(out) => {
@@ -116,10 +122,21 @@ pub fn export(
     Ok(exported)
 }
 
+/// Refuses a bag of single files: its manifest lists all that is in it.
+fn refuse_partial_bag(place: &RootLocation, format: ManifestFormat) -> Result<()> {
+    if place.parts.is_none() || format != ManifestFormat::Bagit {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: "a bag lists all of its files, and not those of '--files-from' only".to_owned(),
+        hint: Some("leave '--files-from' out, or choose another format".to_owned()),
+    })
+}
+
 /// The error of a list whose reader went away before it had all of it.
 fn cut_short(export: &Export<'_>, catalog: &mut Catalog, to: &Path) -> Error {
     let mut all = 0;
-    let counted = each_row(catalog, export.scope, &mut |stored| {
+    let counted = each_row(catalog, &export.place.scopes(), &mut |_, stored| {
         all += u64::from(matches!(stored, StoredRow::Sound(row) if row.is_live_file()));
         Ok(())
     });
@@ -137,6 +154,7 @@ fn nothing(completing: ExitCode) -> Exported {
         not_expressed: 0,
         without_digest: 0,
         gone: 0,
+        not_recorded: 0,
         bad: 0,
         known_damage: VerdictCounts::default(),
         completing,
@@ -177,7 +195,7 @@ fn complete(
 fn is_lacking(place: &RootLocation, format: ManifestFormat) -> Result<bool> {
     let mut catalog = Catalog::open(&place.catalog, None)?;
     let mut is_lacking = false;
-    each_row(&mut catalog, &place.scope, &mut |stored| {
+    each_row(&mut catalog, &place.scopes(), &mut |_, stored| {
         if let StoredRow::Sound(row) = stored {
             let has = row.record.digests.algorithms();
             is_lacking |= row.is_live_file() && !has.covers(format.digests());
@@ -215,8 +233,17 @@ impl ScanMonitor for CompletionMonitor<'_> {
     }
 }
 
-/// Every row at or below a path, in order.
+/// Every row of these parts of a root, in order, with its part.
 fn each_row(
+    catalog: &mut Catalog,
+    parts: &Scopes,
+    each: &mut dyn FnMut(&RelPath, &StoredRow) -> Result<()>,
+) -> Result<()> {
+    parts.iter().try_for_each(|part| each_row_of(catalog, part, &mut |row| each(part, row)))
+}
+
+/// Every row at or below a path, in order.
+fn each_row_of(
     catalog: &mut Catalog,
     scope: &RelPath,
     each: &mut dyn FnMut(&StoredRow) -> Result<()>,
@@ -241,7 +268,7 @@ fn each_row(
 }
 
 struct Export<'a> {
-    scope: &'a RelPath,
+    place: &'a RootLocation,
     format: ManifestFormat,
     monitor: &'a dyn ScanMonitor,
     exported: Exported,
@@ -257,15 +284,28 @@ impl Export<'_> {
         to: &Path,
     ) -> Result<()> {
         let mut list = writer(self.format, about, out).context("write", to)?;
-        each_row(catalog, self.scope, &mut |stored| match self.entry(stored) {
-            Some(listed) => {
-                self.exported.files += 1;
-                self.exported.bytes += listed.size.unwrap_or(0);
-                list.put(&listed).context("write", to)
+        let parts = self.place.scopes();
+        let mut recorded = HashSet::new();
+        each_row(catalog, &parts, &mut |part, stored| {
+            if !recorded.contains(part) {
+                recorded.insert(part.clone());
             }
-            None => Ok(()),
+            let Some(listed) = self.entry(stored) else { return Ok(()) };
+            self.exported.files += 1;
+            self.exported.bytes += listed.size.unwrap_or(0);
+            list.put(&listed).context("write", to)
         })?;
+        if self.place.parts.is_some() {
+            self.report_not_recorded(parts.iter().filter(|part| !recorded.contains(*part)));
+        }
         list.finish().context("write", to)
+    }
+
+    fn report_not_recorded<'p>(&mut self, parts: impl Iterator<Item = &'p RelPath>) {
+        for part in parts {
+            self.exported.not_recorded += 1;
+            self.monitor.warn(&format!("{} is not recorded, and not in the list", part.display()));
+        }
     }
 
     /// Writes the list to the output that the user has named.
@@ -377,10 +417,11 @@ impl Export<'_> {
     /// Returns the path relative to the requested one; the name if a file was requested.
     fn relative(&self, path: &RelPath) -> RelPath {
         let bytes = path.as_bytes();
-        if self.scope.is_root() {
+        let scope = &self.place.scope;
+        if scope.is_root() {
             return path.clone();
         }
-        let rest = bytes.strip_prefix(self.scope.as_bytes()).and_then(|r| r.strip_prefix(b"/"));
+        let rest = bytes.strip_prefix(scope.as_bytes()).and_then(|r| r.strip_prefix(b"/"));
         RelPath::from_bytes(rest.unwrap_or(path.name()))
     }
 }

@@ -81,6 +81,7 @@ pub fn import(
     monitor: &dyn ScanMonitor,
 ) -> Result<Imported> {
     let open = open_root(place)?;
+    let source = &source.of_files_in(place.asked());
     if list_records::first(source, monitor)?.is_none() {
         return nothing(source, monitor);
     }
@@ -135,8 +136,7 @@ fn refuse_other_folder(
     if is_here {
         return Ok(());
     }
-    let command = |list: &str, above: &str| format!("fsure import {list} --root {above}");
-    let hint = folder.warning(place, open, source, &command).unwrap_or_else(|| {
+    let hint = folder.warning(place, open, source, &command_at).unwrap_or_else(|| {
         "'--root DIR' names the folder that the list is about; in an empty folder, a list is \
          recorded as it is"
             .to_owned()
@@ -151,11 +151,17 @@ fn refuse_other_folder(
     })
 }
 
+/// Returns the command for a list and the folder that its files are in.
+pub(super) fn command_at(list: &str, folder: &str) -> String {
+    format!("fsure import {list} --root {folder}")
+}
+
 /// Reports the problems of a list that has no entry. No record is made for it: a list that
 /// was lost in a power cut must not pass for one of an empty folder.
 fn nothing(source: &ManifestSource, monitor: &dyn ScanMonitor) -> Result<Imported> {
-    let ListProblems { malformed, unusable } =
-        list_records::read(source, monitor, true, &mut |_| Ok(Ok(())))?;
+    let troubles = list_records::read(source, monitor, true, &mut |_| Ok(Ok(())))?;
+    troubles.warn_of_elsewhere(source, &command_at, monitor);
+    let ListProblems { malformed, unusable, .. } = troubles;
     let is_empty = unusable == 0;
     if is_empty {
         monitor.warn(&format!("{} names no file", source.label().display()));
@@ -183,11 +189,11 @@ impl Import<'_> {
                 None => self.take(listed),
             }
         })?;
-        let command = |list: &str, above: &str| format!("fsure import {list} --root {above}");
-        if let Some(warning) = folder.warning(self.place, self.open, source, &command) {
+        if let Some(warning) = folder.warning(self.place, self.open, source, &command_at) {
             monitor.warn(&warning);
         }
-        let ListProblems { malformed, unusable } = troubles;
+        troubles.warn_of_elsewhere(source, &command_at, monitor);
+        let ListProblems { malformed, unusable, .. } = troubles;
         self.imported.unusable = unusable;
         let broken = broken_rules(self.place, self.open, source, monitor)?;
         // A conflict is reported like a malformed line, and is not one.

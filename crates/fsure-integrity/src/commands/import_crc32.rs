@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::Options;
-use super::import::Import;
+use super::import::{Import, command_at};
 use super::list_catalog::{ListCatalog, expected};
 use super::list_records::ListProblem;
 use super::open_root::plan;
@@ -32,6 +32,7 @@ impl Import<'_> {
         let digests = self.catalog.settings().digests;
         let ListCatalog { catalog: mut proven, troubles, .. } =
             expected(self.place, self.open, source, digests, monitor)?;
+        troubles.warn_of_elsewhere(source, &command_at, monitor);
         let rules = UpdateRules { only_completes: true, ..UpdateRules::new(digests) };
         let mut plan = plan(self.place, self.open, &proven, options, Purpose::Update(rules), true)?;
         plan.is_list = true;

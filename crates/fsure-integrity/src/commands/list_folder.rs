@@ -48,10 +48,7 @@ impl ListFolder {
         if open.root.stat(place.scope.join(folder).as_bytes()).is_ok() {
             return None;
         }
-        let asked = match place.scope.is_root() {
-            true => place.root.clone(),
-            false => place.root.join(os_path::from_bytes(place.scope.as_bytes())),
-        };
+        let asked = place.asked();
         let shown = RelPath::from_bytes(&**folder).display().to_string();
         let begins = format!("every name of the list begins with {shown}/");
         let above = asked.parent().filter(|_| {
@@ -59,8 +56,7 @@ impl ListFolder {
         });
         Some(match above {
             Some(above) => {
-                let list = shell_quoted(source.label());
-                let command = command(&list, &shell_quoted(above));
+                let command = command(&source.argument(), &shell_quoted(above));
                 format!(
                     "{begins}, the name of this folder itself; its names are relative to the \
                          folder above: '{command}'"

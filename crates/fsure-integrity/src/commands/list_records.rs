@@ -6,6 +6,7 @@ use fsure_os::Kind;
 use fsure_os::root_dir::Root;
 
 use super::cshatag_source;
+use super::paths_elsewhere::PathsElsewhere;
 use crate::catalog::{Catalog, PageStart, StoredRow};
 use crate::manifest::{
     ListedMtime, ManifestEntry, ManifestFormat, ManifestItem, ManifestSource, ProblemKind,
@@ -22,12 +23,28 @@ const PROBLEMS_REPORTED_MAX: u64 = 1_000;
 const PROBLEMS_OF_NO_LIST_MAX: u64 = 10;
 
 /// Numbers of problems that were found while reading a list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ListProblems {
     /// Lines that make no sense, or name what no list may name.
     pub(super) malformed: u64,
     /// Entries that make sense and cannot be used.
     pub(super) unusable: u64,
+    /// Those of them that have an absolute path, which is not below the folder of the list.
+    pub(super) elsewhere: Option<PathsElsewhere>,
+}
+
+impl ListProblems {
+    /// Warns of paths elsewhere; `command` makes the command for a list and their folder.
+    pub(super) fn warn_of_elsewhere(
+        &self,
+        source: &ManifestSource,
+        command: &dyn Fn(&str, &str) -> String,
+        monitor: &dyn ScanMonitor,
+    ) {
+        if let Some(elsewhere) = &self.elsewhere {
+            monitor.warn(&elsewhere.warning(source, command));
+        }
+    }
 }
 
 /// The reason why an entry was not taken.
@@ -63,6 +80,14 @@ pub(super) fn read(
         let (line, trouble, reason) = match item {
             ManifestItem::Problem(_) if !is_first_time => return Ok(()),
             ManifestItem::Problem(problem) => (problem.line, problem.trouble, problem.reason),
+            ManifestItem::Listed(listed) if listed.is_absolute => {
+                if is_first_time {
+                    troubles.unusable += 1;
+                    let before = troubles.elsewhere.take();
+                    troubles.elsewhere = Some(PathsElsewhere::with(before, &listed));
+                }
+                return Ok(());
+            }
             ManifestItem::Listed(listed) => {
                 let line = listed.line;
                 has_entry = true;
@@ -83,6 +108,10 @@ pub(super) fn read(
         Ok(())
     };
     each_item(source, monitor, &mut take)?;
+    if has_entry {
+        let folder = source.files_in();
+        troubles.elsewhere = troubles.elsewhere.map(|all| all.and_those_in(folder));
+    }
     if found > reported {
         monitor.warn(&format!("... and {} more problems with the list", count(found - reported)));
     }
@@ -124,7 +153,7 @@ pub(super) fn any(
 ) -> Result<bool> {
     let mut is_found = false;
     let read = each_item(source, monitor, &mut |_, item| match item {
-        ManifestItem::Listed(listed) if is_wanted(&listed) => {
+        ManifestItem::Listed(listed) if !listed.is_absolute && is_wanted(&listed) => {
             is_found = true;
             // Which ends the reading.
             Err(Error::Internal(String::new()))

@@ -5,6 +5,7 @@ use crate::catalog::{Catalog, RootLocation};
 use crate::model::{
     GRAVE_FINDINGS_MAX, Generation, KnownDamage, SignatureInfo, VerdictCounts, Verification,
 };
+use crate::parity;
 use crate::trust::{Chain, Verifier, check, head, signed, signer_of, statement};
 use fsure_core::digest::hex;
 use fsure_core::{ExitCode, RelPath, Result};
@@ -21,6 +22,8 @@ pub struct History {
     pub known_damage: Vec<(RelPath, KnownDamage)>,
     /// All such files, by the verdict of the run that last read them.
     pub damaged_files: VerdictCounts,
+    /// True if recovery data are kept for the root, with which it may be healed.
+    pub has_recovery_data: bool,
     /// The reason why the signed generations are not the ones that were signed, or why
     /// the given key is not the one that signed; `None` if there is no objection.
     pub objection: Option<String>,
@@ -73,6 +76,7 @@ pub fn log(place: &RootLocation, key: Option<&Verifier>) -> Result<History> {
     });
     let (known_damage, damaged_files) = known_damage(&catalog, &place.scope)?;
     Ok(History {
+        has_recovery_data: parity::is_kept(&place.catalog),
         generations: generations.collect(),
         verifications,
         known_damage,

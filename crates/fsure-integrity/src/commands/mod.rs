@@ -19,6 +19,7 @@ mod list_records;
 mod log;
 mod open_root;
 mod options;
+mod paths_elsewhere;
 mod recover;
 mod scrub;
 mod sidecar_io;
@@ -31,7 +32,7 @@ mod verify;
 mod verify_against;
 mod verify_sidecars;
 
-pub use age::age;
+pub use age::{age, age_by_folder};
 pub use compare::compare;
 pub use compare_side::CompareSide;
 pub use config::UserConfig;

@@ -18,6 +18,7 @@ use crate::catalog::{
     Catalog, OWN_CATALOG, OWN_FOLDER, PageStart, RECOVERED, RootLocation, StoredRow,
 };
 use crate::model::{Allowed, Offline, Outcome, ScanMonitor, Scopes, is_carrier};
+use crate::parity;
 use crate::scan::{ContentSource, Purpose, ScanPlan};
 use crate::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
 use crate::trust::Trusted;
@@ -396,6 +397,7 @@ pub(super) fn plan(
         allowed: Allowed { missing: allows_missing, ..options.allowed },
         report_ok: options.report_ok,
         is_dry_run: options.access.is_dry_run,
+        has_recovery_data: parity::is_kept(&place.catalog),
         clock: options.clock.clone(),
         ..ScanPlan::new(Arc::clone(&open.root), purpose)
     })

@@ -12,16 +12,20 @@ use fsure_os::unnamed_file;
 use fsure_os::user_file::open_own;
 
 use super::damaged_catalogs::kept_name;
-use super::open_root::{OpenRoot, keep_backup, lock_any, open_root, plan, root_identity, wait};
+use super::open_root::{
+    OpenRoot, keep_backup, lock_any, open_root, plan, require_record, root_identity, wait,
+};
 use super::{Options, RecordAccess, verify_sidecars};
 use crate::catalog::{
-    Audit, Catalog, OWN_CATALOG, PageStart, RECOVERED, ReadSeek, Recovered, RootLocation,
-    RootSettings, Row, Sources, StoredRow, check_pages, drop_unproven_blocks, is_recorded,
-    open_unchanged,
+    Audit, Catalog, OWN_CATALOG, OWN_FOLDER, PageStart, RECOVERED, ReadSeek, Recovered,
+    RootLocation, RootSettings, Row, Sources, StoredRow, check_pages, drop_unproven_blocks,
+    is_recorded, open_unchanged,
 };
 use crate::model::{Changes, Generation, ScanMonitor, Verdict};
 use crate::scan::{Purpose, are_proven};
-use fsure_core::{AlgorithmSet, Clock, Error, ExitCode, IoContext as _, RelPath, Result};
+use fsure_core::{
+    AlgorithmSet, Clock, Error, ExitCode, IoContext as _, RelPath, Result, shell_quoted,
+};
 
 /// The end of the name of a catalog that is being put together.
 const RECOVERING: &str = ".recovering";
@@ -101,8 +105,18 @@ pub fn recover(
     monitor: &dyn ScanMonitor,
 ) -> Result<CatalogRepair> {
     let open = open_root(place)?;
+    if options.from.is_empty() {
+        require_record(place)?;
+    }
     if options.access.is_dry_run {
         return rehearse(place, &open, options, monitor);
+    }
+    let own_folder = place.root.join(OWN_FOLDER);
+    // Of a folder whose record is gone, a backup may be kept elsewhere.
+    let is_folder_new = place.is_inside() && !os_path::exists(&own_folder);
+    if is_folder_new {
+        os_path::make_lasting_folder(&own_folder)
+            .map_err(|error| Error::record_not_writable(&place.catalog, &error))?;
     }
     let lock_file = Catalog::lock_file(&place.catalog);
     let had_lock_file = os_path::exists(&lock_file);
@@ -110,7 +124,7 @@ pub fn recover(
     let recovered = recover_locked(place, &open, lock, options, monitor);
     let has_changed = recovered.as_ref().is_ok_and(|recovery| recovery.has_changed());
     if !has_changed && !had_lock_file {
-        os_path::remove(&lock_file, false);
+        os_path::remove(&lock_file, is_folder_new);
     }
     recovered
 }
@@ -220,7 +234,7 @@ fn put_together(
     recovery.recovered = crate::catalog::recover(making, sources, root, now_s)?;
     if !recovery.recovered.is_of_catalog && !os_path::exists(&own) && !place.is_inside() {
         // By mistake '--catalog' may name any file.
-        Catalog::refuse_foreign(&damaged)?;
+        Catalog::refuse_foreign(&damaged).map_err(|error| nothing_left(place, error))?;
     }
     let mut catalog = Catalog::open(making, None)?;
     recovery.without_blocks = drop_unproven_blocks(&mut catalog, &is_proven)?;
@@ -238,14 +252,34 @@ fn put_together(
     }
     recovery.rows = catalog.rows();
     if recovery.rows == 0 && recovery.recovered.rows_before != Some(0) {
-        return Err(Error::RecordUntrusted {
-            catalog: place.catalog.clone(),
-            why: "no row of it can be proved sound, and it has no backup".to_owned(),
-            hint: "nothing was changed; '--from FILE' names a backup that is kept elsewhere"
-                .to_owned(),
-        });
+        let why = "no row of it can be proved sound, and it has no backup".to_owned();
+        let (catalog, hint) = (place.catalog.clone(), String::new());
+        return Err(nothing_left(place, Error::RecordUntrusted { catalog, why, hint }));
     }
     Ok(())
+}
+
+/// Returns the error with advice for a record of which nothing is left to put together.
+fn nothing_left(place: &RootLocation, error: Error) -> Error {
+    let Error::RecordUntrusted { catalog, why, .. } = error else { return error };
+    let files = [catalog.clone(), Catalog::backup_file(&catalog), journal(&catalog)];
+    let there = files.iter().filter(|file| os_path::exists(file));
+    let moves = there.map(|file| {
+        let away = os_path::free_numbered(file, ".away-");
+        format!("mv {} {} && ", shell_quoted(file), shell_quoted(&away))
+    });
+    let right = match place.is_inside() {
+        true => "",
+        false => "if '--catalog' names the wrong file, name the right one; ",
+    };
+    let hint = format!(
+        "nothing was changed; {right}'--from FILE' names a backup that is kept elsewhere. Without \
+         one, a new record can be begun: '{}{}'. It takes all files for sound as they are now: \
+         damage from before is not detected any more. 'fsure compare' with a copy shows it",
+        moves.collect::<String>(),
+        place.command("update"),
+    );
+    Error::RecordUntrusted { catalog, why, hint }
 }
 
 fn is_proven(row: &Row, values: &[[u8; 32]]) -> bool {

@@ -12,7 +12,7 @@ use super::{Options, RecordAccess, sync_sidecars, verify_sidecars};
 use crate::catalog::{Catalog, RootLocation, open_unchanged};
 use crate::model::{Outcome, ScanMonitor};
 use crate::scan::{Purpose, scan};
-use fsure_core::{Error, Result};
+use fsure_core::{Error, Result, own_record_command};
 
 /// Reads and judges every recorded file.
 pub fn verify(
@@ -58,8 +58,10 @@ pub(super) fn open_catalog(
     monitor: &dyn ScanMonitor,
 ) -> Result<(Catalog, bool)> {
     let cannot_write = |why: &str| {
+        let own = own_record_command(&place.catalog);
+        let own = own.map_or(String::new(), |command| format!("; to make it yours: {command}"));
         monitor.warn(&format!(
-            "{} cannot be written ({why}): the dates of verification are not saved",
+            "{} cannot be written ({why}): the dates of verification are not saved{own}",
             place.catalog.display()
         ));
     };

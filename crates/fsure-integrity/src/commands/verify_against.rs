@@ -26,6 +26,7 @@ pub fn verify_against(
     let open = open_root(place)?;
     // Names are relative to the folder that was named, whatever it belongs to.
     let whole = RootLocation { scope: RelPath::root(), ..place.clone() };
+    let source = &source.of_files_in(place.root.clone());
     let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
     let ListCatalog { mut catalog, entries, folder, troubles } =
         expected(&whole, &open, source, digests, monitor)?;
@@ -33,6 +34,7 @@ pub fn verify_against(
     if let Some(warning) = folder.warning(&whole, &open, source, &command) {
         monitor.warn(&warning);
     }
+    troubles.warn_of_elsewhere(source, &command, monitor);
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, false)?;
     plan.is_list = true;
     // A user who names a list wants each missing file reported.

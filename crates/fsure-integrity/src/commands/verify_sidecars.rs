@@ -20,7 +20,7 @@ use crate::model::{
 };
 use crate::scan::{Purpose, scan};
 use crate::tree::{Walk, WalkEvent, WalkOptions};
-use fsure_core::{Algorithm, AlgorithmSet, Clock, Error, RelPath, Result};
+use fsure_core::{Algorithm, AlgorithmSet, Clock, Error, RelPath, Result, count};
 
 /// Files that are looked at before a tree is taken for one without carriers.
 const PROBED: u64 = 100;
@@ -125,9 +125,10 @@ pub(super) fn gather(
     }
     let found = gatherer.found;
     if found.used > 0 {
+        let files = if found.used == 1 { "file" } else { "files" };
         monitor.warn(&format!(
-            "no catalog is here: fsure uses the records of {} files from the sidecars",
-            found.used
+            "no catalog is here: fsure uses the records of {} {files} from the sidecars",
+            count(found.used)
         ));
     }
     Ok(found)

@@ -7,6 +7,8 @@ use fsure_core::{Digests, RelPath, Result};
 pub struct ManifestEntry {
     /// Its path, relative to the root of the list.
     pub path: RelPath,
+    /// True if the list has an absolute path: `path` is then relative to `/`.
+    pub is_absolute: bool,
     /// Other paths that the name may stand for, in the order in which they are to be
     /// tried if there is no such file: programs disagree on how a BagIt manifest spells a
     /// percent sign.

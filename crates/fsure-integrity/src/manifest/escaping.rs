@@ -33,6 +33,13 @@ pub(super) fn path(bytes: &[u8]) -> Result<RelPath, String> {
     }
 }
 
+/// The path that a list names, if it may be an absolute one, and true if it is: it is then
+/// relative to `/`, for `absolute_paths` to make one below the root of the list of it.
+pub(super) fn any_path(bytes: &[u8]) -> Result<(RelPath, bool), String> {
+    let below = bytes.strip_prefix(b"/");
+    path(below.unwrap_or(bytes)).map(|path| (path, below.is_some()))
+}
+
 /// The bytes of a hexadecimal text.
 pub(super) fn from_hex(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16);

@@ -87,8 +87,8 @@ fn parse(line: &[u8], columns: &[Option<Algorithm>]) -> std::result::Result<Mani
             digests.insert(*algorithm, &escaping::digest(*algorithm, text)?);
         }
     }
-    let path = escaping::path(field()?)?;
-    Ok(ManifestEntry { path, digests, size: Some(size), ..ManifestEntry::default() })
+    let (path, is_absolute) = escaping::any_path(field()?)?;
+    Ok(ManifestEntry { path, is_absolute, digests, size: Some(size), ..ManifestEntry::default() })
 }
 
 /// Writes what comes before the entries.

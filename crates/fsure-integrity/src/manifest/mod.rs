@@ -8,6 +8,7 @@
 //! through to what comes after, and a line that says something else is reported
 //! with its number, never dropped.
 
+mod absolute_paths;
 mod bagit_bag;
 mod bagit_manifest;
 mod bagit_paths;

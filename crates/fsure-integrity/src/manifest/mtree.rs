@@ -143,6 +143,7 @@ impl MtreeReader {
             modified: keywords.get("time").map(|time| modified(time)).transpose()?,
             line,
             others: Vec::new(),
+            is_absolute: false,
         };
         Ok(Some(Self::item(listed, &keywords)))
     }

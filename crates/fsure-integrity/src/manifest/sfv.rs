@@ -29,7 +29,8 @@ fn parse(line: &[u8]) -> std::result::Result<ManifestEntry, String> {
     let (name, crc) = parts(line).ok_or("not 'NAME CRC32'")?;
     let mut digests = Digests::default();
     digests.insert(Algorithm::Crc32, &escaping::digest(Algorithm::Crc32, crc)?);
-    Ok(ManifestEntry { path: escaping::path(name)?, digests, ..ManifestEntry::default() })
+    let (path, is_absolute) = escaping::any_path(name)?;
+    Ok(ManifestEntry { path, is_absolute, digests, ..ManifestEntry::default() })
 }
 
 /// A name and its CRC-32, with blanks between.

@@ -7,6 +7,7 @@ use fsure_os::path as os_path;
 use fsure_os::unnamed_file::UnnamedContent;
 use fsure_os::{input, user_file};
 
+use super::absolute_paths::AbsolutePaths;
 use super::bagit_bag::{self, Bag};
 use super::detect::recognise;
 use super::entry::{EntrySink, ManifestItem};
@@ -14,10 +15,13 @@ use super::formats::ManifestFormat;
 use super::lines::Lines;
 use super::utf16::Utf16;
 use super::{bagit_manifest, chkbit, hashdeep, json, mhl, mtree, sfv, sums};
-use fsure_core::{Algorithm, Error, IoContext as _, Monitor, Result, copy_stream};
+use fsure_core::{Algorithm, Error, IoContext as _, Monitor, Result, copy_stream, shell_quoted};
 
 /// Number of bytes of a list that are read to recognise its form.
 const HEAD: usize = 1 << 16;
+
+/// Name of a list that comes on standard input, in messages.
+const STANDARD_INPUT_LABEL: &str = "standard input";
 
 /// A list to be read.
 #[derive(Clone, Debug)]
@@ -26,6 +30,9 @@ pub struct ManifestSource {
     pub format: ManifestFormat,
     /// The folder its names are relative to, unless the user names another one.
     pub folder: PathBuf,
+    /// The folder below which its absolute paths are taken for names; `folder` unless
+    /// [`ManifestSource::of_files_in`] sets another one.
+    files_in: PathBuf,
     /// Its files.
     pub files: Vec<PathBuf>,
     /// Files and folders that belong to it without being in it.
@@ -75,6 +82,7 @@ impl ManifestSource {
         Ok(Self {
             format,
             folder: folder.to_owned(),
+            files_in: folder.to_owned(),
             files: vec![path.clone()],
             belongings: if is_in_history { vec![parent.to_owned()] } else { Vec::new() },
             covers_all: true,
@@ -88,11 +96,31 @@ impl ManifestSource {
         self.files.first().filter(|_| self.bag.is_none()).unwrap_or(&self.folder)
     }
 
-    /// Reads it from end to end. Each item comes with the file it is in.
+    /// The word that a command line names it by.
+    pub fn argument(&self) -> String {
+        match (&self.copy, self.label() == Path::new(STANDARD_INPUT_LABEL)) {
+            (Some(_), true) => input::STANDARD_INPUT.to_owned(),
+            _ => shell_quoted(self.label()),
+        }
+    }
+
+    /// The same list, as one of the files in a folder: its absolute paths are names below it.
+    pub fn of_files_in(&self, folder: PathBuf) -> Self {
+        Self { files_in: folder, ..self.clone() }
+    }
+
+    /// The folder below which its absolute paths are taken for names.
+    pub fn files_in(&self) -> &Path {
+        &self.files_in
+    }
+
+    /// Reads it from end to end. Each item comes with the file it is in; an entry is absolute only
+    /// if it is not below [`ManifestSource::files_in`].
     pub fn read(&self, each: &mut dyn FnMut(&Path, ManifestItem) -> Result<()>) -> Result<()> {
         if self.bag.is_some() {
             bagit_bag::check(&self.folder, declaration(&self.folder).as_deref(), each)?;
         }
+        let mut paths = AbsolutePaths::below(&self.files_in);
         for file in &self.files {
             let input: Box<dyn Read> = match &self.copy {
                 Some(copy) => Box::new(copy.clone()),
@@ -102,7 +130,7 @@ impl ManifestSource {
                 None => Box::new(user_file::open(file).context("open", file)?),
             };
             let mut input = BufReader::with_capacity(HEAD, input);
-            self.read_file(file, &mut input, &mut |item| each(file, item))?;
+            self.read_file(file, &mut input, &mut |item| each(file, paths.relative(item)))?;
         }
         Ok(())
     }
@@ -213,11 +241,13 @@ fn of_stream(
         None => recognise(b"", &head(copy.clone(), path)?),
     };
     let is_standard = path == Path::new(input::STANDARD_INPUT);
-    let label = if is_standard { Path::new("standard input") } else { path };
+    let label = if is_standard { Path::new(STANDARD_INPUT_LABEL) } else { path };
     let here = Path::new(".");
+    let folder = os_path::resolve(here).context("find", here)?;
     Ok(ManifestSource {
         format,
-        folder: os_path::resolve(here).context("find", here)?,
+        files_in: folder.clone(),
+        folder,
         files: vec![label.to_owned()],
         belongings: Vec::new(),
         covers_all: true,
@@ -238,6 +268,7 @@ fn attributes(folder: &Path) -> ManifestSource {
     ManifestSource {
         format: ManifestFormat::Cshatag,
         folder: folder.to_owned(),
+        files_in: folder.to_owned(),
         files: Vec::new(),
         belongings: Vec::new(),
         covers_all: true,
@@ -282,6 +313,7 @@ fn of_bag(folder: &Path) -> Result<ManifestSource> {
     Ok(ManifestSource {
         format: ManifestFormat::Bagit,
         folder: folder.to_owned(),
+        files_in: folder.to_owned(),
         files: manifests.iter().map(|name| place(name)).collect(),
         // Nothing lists the tag manifests themselves.
         belongings: tags.iter().map(|name| place(name)).collect(),

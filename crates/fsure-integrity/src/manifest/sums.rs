@@ -41,13 +41,14 @@ pub(super) fn read(
             continue;
         }
         let item = match parse(&line, manner, &mut is_reversed) {
-            Ok((path, Some(digests))) => ManifestItem::Listed(ManifestEntry {
+            Ok(((path, is_absolute), Some(digests))) => ManifestItem::Listed(ManifestEntry {
                 path,
+                is_absolute,
                 digests,
                 line: number,
                 ..ManifestEntry::default()
             }),
-            Ok((path, None)) => ManifestItem::unsupported(
+            Ok(((path, _), None)) => ManifestItem::unsupported(
                 number,
                 format!("the digest of {} is of a kind that fsure cannot compute", path.display()),
             ),
@@ -58,8 +59,8 @@ pub(super) fn read(
     Ok(())
 }
 
-/// A path, with its digest if fsure knows its kind.
-type Parsed = std::result::Result<(RelPath, Option<Digests>), String>;
+/// A path, true if it is absolute, and its digest if fsure knows its kind.
+type Parsed = std::result::Result<((RelPath, bool), Option<Digests>), String>;
 
 fn parse(line: &[u8], manner: SumsDialect, is_reversed: &mut Option<bool>) -> Parsed {
     let blanks = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
@@ -73,7 +74,7 @@ fn parse(line: &[u8], manner: SumsDialect, is_reversed: &mut Option<bool>) -> Pa
             true => escaping::gnu_unescape(name).ok_or("an escape other than \\\\, \\n and \\r")?,
             false => name.to_vec(),
         };
-        escaping::path(&name)
+        escaping::any_path(&name)
     };
     if let Some((tag, name, digest)) = tagged(line) {
         let path = named(name)?;

@@ -196,7 +196,7 @@ fn malformed_lines_are_reported_with_number_and_reason() {
     let sha = |text: &str| text.replace("HEX", SHA);
     for (format, text, reported) in [
         (Sha256sums, sha("HEX  ../a"), "1: a path with '..', which leads out of the root"),
-        (Sha256sums, sha("\nHEX  /a"), "2: an absolute path"),
+        (Sha256sums, sha("\nHEX  //a"), "2: an absolute path"),
         (Sha256sums, sha("HEX  a//b"), "1: a path with an empty component"),
         (Sha256sums, sha("HEX  a\nHEX b"), "2: no name after the digest"),
         (Sha256sums, sha("\\HEX  a\\t"), "1: an escape other than"),

@@ -53,6 +53,14 @@ pub struct FilesAndBytes {
     pub bytes: u64,
 }
 
+impl FilesAndBytes {
+    /// Adds more of them.
+    pub(super) fn add(&mut self, more: Self) {
+        self.files += more.files;
+        self.bytes = self.bytes.saturating_add(more.bytes);
+    }
+}
+
 /// The recorded files of a root, by the age of their last verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgeHistogram {
@@ -86,16 +94,15 @@ impl AgeHistogram {
         }
     }
 
-    /// Counts a file.
-    pub fn add(&mut self, path: &RelPath, bytes: u64, verified_s: i64, now_s: i64) {
+    /// Counts a file, and returns its class.
+    pub fn add(&mut self, path: &RelPath, bytes: u64, verified_s: i64, now_s: i64) -> AgeBucket {
         let when = AgeBucket::of(verified_s, now_s);
-        let amount = &mut self.amounts[when as usize];
-        amount.files += 1;
-        amount.bytes = amount.bytes.saturating_add(bytes);
+        self.amounts[when as usize].add(FilesAndBytes { files: 1, bytes });
         let is_older = self.oldest.as_ref().is_none_or(|(_, oldest)| verified_s < *oldest);
         if when != AgeBucket::Never && is_older {
             self.oldest = Some((path.clone(), verified_s));
         }
+        when
     }
 
     /// Returns the amount whose last verification is in that class.
@@ -114,8 +121,7 @@ impl AgeHistogram {
     /// Adds those of another root.
     pub fn join(&mut self, other: &Self) {
         for (sum, more) in self.amounts.iter_mut().zip(other.amounts) {
-            sum.files += more.files;
-            sum.bytes = sum.bytes.saturating_add(more.bytes);
+            sum.add(more);
         }
         self.bad_records += other.bad_records;
         self.known_damage.join(&other.known_damage);

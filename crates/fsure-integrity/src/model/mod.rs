@@ -5,6 +5,7 @@ mod comparison;
 mod duplicates;
 mod entry;
 mod finding;
+mod folder_ages;
 mod heal_result;
 mod history;
 mod known_damage;
@@ -25,6 +26,7 @@ pub use comparison::{ComparedPath, Comparison, Difference};
 pub use duplicates::{Duplicate, Duplicates};
 pub use entry::{Entry, EntryKind, FileSystemId, UNDATED};
 pub use finding::{Basis, ByteRange, Finding, merge_ranges, push_range};
+pub use folder_ages::{AmountsByAge, FolderAges};
 pub use heal_result::{HealResult, HealSource, HealStatus, HealSummary};
 pub use history::{Changes, Generation, SignatureInfo, SignedStatement, Verification};
 pub use known_damage::KnownDamage;
@@ -33,8 +35,8 @@ pub use metadata::{
 };
 pub use name_mismatch::{NameMismatch, folded, nfc};
 pub use outcome::{
-    Allowed, BytesByReadMode, ExcludedRecords, GRAVE_FINDINGS_MAX, Offline, Outcome, StopReason,
-    ToAccept,
+    AddedDigests, Allowed, BytesByReadMode, ExcludedRecords, GRAVE_FINDINGS_MAX, Offline, Outcome,
+    StopReason, ToAccept,
 };
 pub use parity_outcome::{ParityUpdate, ProtectOutcome};
 pub use record::{Record, is_in_the_future};

@@ -10,7 +10,7 @@ use super::{
     ParityUpdate, RecordedValue, ScrubSummary, SidecarCounts, SignatureInfo, Verdict,
     VerdictCounts,
 };
-use fsure_core::{ExitCode, RelPath};
+use fsure_core::{AlgorithmSet, ExitCode, RelPath};
 
 /// Recorded files that a run left out, and so has no verdict on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -235,6 +235,8 @@ pub struct Outcome {
     /// Findings recorded against the rules of `update` because the user accepted
     /// them: counted above too, but no longer trouble.
     pub accepted: CountsByKind,
+    /// Digests that were recorded of unchanged files in addition.
+    pub added_digests: AddedDigests,
     /// Findings that `update --accept` would end.
     pub to_accept: ToAccept,
     /// Result of a heal; `None` for any other run. What was healed is counted
@@ -272,6 +274,8 @@ pub struct Outcome {
     pub claims: Option<[u8; 32]>,
     /// Signature on the record that the run judged by, if its check was requested.
     pub signed: Option<SignatureInfo>,
+    /// True if recovery data are kept for the root, with which it may be healed.
+    pub has_recovery_data: bool,
     /// Folders below the root that are roots of their own, to be judged by
     /// their own catalogs.
     pub nested_roots: Vec<RelPath>,
@@ -287,6 +291,23 @@ pub struct Outcome {
     pub is_dry_run: bool,
     /// Further results of a scrub; `None` for any other run.
     pub scrub: Option<ScrubSummary>,
+}
+
+/// Digests that were recorded of unchanged files, which had others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddedDigests {
+    /// Files that got at least one.
+    pub files: u64,
+    /// All that were added.
+    pub digests: AlgorithmSet,
+}
+
+impl AddedDigests {
+    /// Counts a file that got these.
+    pub(crate) fn add(&mut self, digests: AlgorithmSet) {
+        self.files += u64::from(digests != AlgorithmSet::default());
+        self.digests = self.digests.union(digests);
+    }
 }
 
 impl Outcome {

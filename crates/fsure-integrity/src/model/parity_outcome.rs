@@ -27,6 +27,8 @@ pub struct ProtectOutcome {
     pub bytes_read: u64,
     /// Bytes of recovery data written.
     pub bytes_written: u64,
+    /// True if this says what would be done: no file was read, and nothing was written.
+    pub is_dry_run: bool,
 }
 
 impl ProtectOutcome {

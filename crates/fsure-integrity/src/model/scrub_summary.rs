@@ -21,11 +21,18 @@ pub struct ScrubSummary {
     pub partly_files: u64,
     /// Bytes of these that are verified by now.
     pub partly_bytes: u64,
-    /// Files that were left out because they can only be read as a whole and
-    /// no budget of this size allows that.
+    /// Files that were left out because no budget of this size allows the least that has to be
+    /// read of them.
     pub too_large_files: u64,
-    /// The first of them.
+    /// The first of them that can only be read as a whole.
     pub too_large_first: Option<RelPath>,
+    /// The least budget in bytes with which all such files would be read; 0 if the budget is a
+    /// time.
+    pub too_large_budget: u64,
+    /// The others of them: they can be read in parts, and the budget does not allow one block.
+    pub below_block_files: u64,
+    /// The least budget in bytes that allows a block of each.
+    pub below_block_budget: u64,
     /// Files that differed at the first reading, with no time left for a second.
     pub undecided_files: u64,
     /// True if the scrub must not leave any file that is due.
@@ -45,6 +52,14 @@ impl ScrubSummary {
             self.too_large_files += 1;
             self.too_large_first.get_or_insert_with(|| path.clone());
         }
+    }
+
+    /// Counts a file that is left out although it can be read in parts: one block of it takes a
+    /// budget of so many bytes.
+    pub(crate) fn note_below_block(&mut self, budget: u64) {
+        self.too_large_files += 1;
+        self.below_block_files += 1;
+        self.below_block_budget = self.below_block_budget.max(budget);
     }
 
     /// Returns the number of files that were due and not finished.

@@ -80,6 +80,11 @@ pub fn redundancy(folder: &Path) -> io::Result<Option<u32>> {
     per_mille.map(Some).ok_or_else(damaged)
 }
 
+/// Returns true if recovery data are kept for a catalog.
+pub fn is_kept(catalog: &Path) -> bool {
+    !catalog.as_os_str().is_empty() && matches!(redundancy(&folder(catalog)), Ok(Some(_)))
+}
+
 /// Remembers the redundancy.
 pub fn set_redundancy(folder: &Path, per_mille: u32) -> io::Result<()> {
     let mut file = AtomicFile::create(&folder.join(SETTING))?;

@@ -7,7 +7,7 @@ use super::run_time::{RunTime, seconds};
 use crate::catalog::{Catalog, Row, StoredRow, VerificationDates};
 use crate::model::{Entry, EntryKind, Record, Verdict};
 use fsure_core::block_hash::BlockValue;
-use fsure_core::{Error, Result};
+use fsure_core::{AlgorithmSet, Error, Result};
 
 /// A change to the catalog.
 pub(super) enum CatalogChange {
@@ -35,6 +35,16 @@ impl CatalogChange {
                 Some(VerificationDates { hashed_ns, verified_s })
             }
             _ => None,
+        }
+    }
+
+    /// Returns the digests that the record of an unchanged content gets in addition.
+    pub(super) fn added_digests(&self, result: &PathResult) -> AlgorithmSet {
+        match (self.record(), result.row()) {
+            (Some(record), Some(row)) if is_same_content(result.verdict) => {
+                record.digests.algorithms().without(row.record.digests.algorithms())
+            }
+            _ => AlgorithmSet::default(),
         }
     }
 

@@ -146,6 +146,8 @@ pub struct ScanPlan {
     pub report_ok: bool,
     /// True if the catalog is a copy, so that nothing of what is recorded stays.
     pub is_dry_run: bool,
+    /// True if recovery data are kept for the root.
+    pub has_recovery_data: bool,
     /// Source of the time.
     pub clock: Clock,
     /// Verify only what is due, as far as a budget goes.
@@ -181,6 +183,7 @@ impl ScanPlan {
             allowed: Allowed::default(),
             report_ok: false,
             is_dry_run: false,
+            has_recovery_data: false,
             clock: Clock::default(),
             scrub: None,
         }

@@ -34,6 +34,7 @@ impl<'a> RunReport<'a> {
                 is_update: matches!(plan.purpose, Purpose::Update(_)),
                 is_against_list: plan.is_list,
                 is_dry_run: plan.is_dry_run,
+                has_recovery_data: plan.has_recovery_data,
                 allowed: plan.allowed,
                 ..Outcome::default()
             },

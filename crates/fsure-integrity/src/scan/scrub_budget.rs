@@ -93,9 +93,16 @@ impl BudgetTracker {
         self.bytes.saturating_sub(self.spent)
     }
 
-    /// The most that a later run of this kind has for a file that is well.
-    pub(super) fn largest_possible(&self) -> u64 {
-        self.bytes.saturating_sub(self.spent_again)
+    /// True if there was nothing to spend from the beginning.
+    pub(super) fn is_zero(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// The least budget with which a later run of this kind has so many bytes for a file that is
+    /// well; `None` if this one is as large.
+    pub(super) fn least_for(&self, bytes: u64) -> Option<u64> {
+        let least = self.spent_again.saturating_add(bytes);
+        (least > self.bytes).then_some(least)
     }
 
     pub(super) fn spend(&mut self, bytes: u64, is_again: bool) {

@@ -42,8 +42,25 @@ pub(super) fn report_if_too_large(
     path: &RelPath,
     least: u64,
 ) {
-    if least > reads.budget().largest_possible() {
-        recorder.report_mut().scrub_mut().note_too_large([path]);
+    if let Some(budget) = reads.budget().least_for(least) {
+        let scrub = recorder.report_mut().scrub_mut();
+        scrub.note_too_large([path]);
+        scrub.too_large_budget = scrub.too_large_budget.max(budget);
+    }
+}
+
+/// The same for a file that is due, of which `least` bytes have to be read.
+fn report_due_if_too_large(
+    reads: &ReadQueue<'_>,
+    recorder: &mut ResultRecorder<'_>,
+    due: &DueFile,
+    least: u64,
+) {
+    match (&due.stored, reads.budget().least_for(least)) {
+        (StoredRow::Sound(row), Some(budget)) if row.has_blocks() => {
+            recorder.report_mut().scrub_mut().note_below_block(budget);
+        }
+        _ => report_if_too_large(reads, recorder, due.stored.path(), least),
     }
 }
 
@@ -188,9 +205,10 @@ impl ScrubQueue {
                     due.bytes_max = left;
                 }
                 chunk.extend(due);
-            } else if left > 0 && (least > BLOCK || least > state.reads.budget().largest_possible())
+            } else if (left > 0 || state.reads.budget().is_zero())
+                && (least > BLOCK || state.reads.budget().least_for(least).is_some())
             {
-                report_if_too_large(state.reads, state.recorder, due.stored.path(), least);
+                report_due_if_too_large(state.reads, state.recorder, due, least);
                 drop(self.page.pop_front());
                 is_full = false;
             }

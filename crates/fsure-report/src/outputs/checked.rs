@@ -23,6 +23,9 @@ const RANGES_MAX: usize = 64;
 /// Repairs that are kept.
 const REMEDIES_MAX: usize = 10_000;
 
+/// Folders whose ages are kept: more than a picture shows.
+const FOLDERS_MAX: usize = 10_000;
+
 /// Output of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Checked {
@@ -36,6 +39,8 @@ pub(crate) struct Checked {
     pub(crate) roots: Vec<OutputTotals>,
     /// Times at which the files of each root were verified.
     pub(crate) ages: Vec<Age>,
+    /// The same for the folders of all roots.
+    pub(crate) folder_ages: Vec<FolderAge>,
     /// Repairs, in their order.
     pub(crate) remedies: Vec<Remedy>,
     /// The last line; `None` where the run was cut off.
@@ -190,6 +195,18 @@ pub(crate) struct Age {
     pub(crate) oldest: Option<Oldest>,
     /// Records that fail their seal.
     pub(crate) bad_records: u64,
+}
+
+/// Times at which the files of a folder were verified.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct FolderAge {
+    /// The root, as text.
+    pub(crate) root: String,
+    /// The folder in it, as text; empty for the root itself.
+    pub(crate) path: String,
+    /// The youngest first.
+    pub(crate) verified: Vec<Bar>,
 }
 
 /// Amount of data that was last verified in one period of time.
@@ -367,6 +384,10 @@ pub(super) fn read(lines: &mut OutputLines<impl BufRead>) -> Result<Checked, Rea
                 checked.summary = Some(summary);
             }
             "age" => checked.ages.push(line.read()?),
+            "age-folder" if checked.folder_ages.len() < FOLDERS_MAX => {
+                checked.folder_ages.push(line.read()?);
+            }
+            "age-folder" => {}
             "remedy" if checked.remedies.len() < REMEDIES_MAX => {
                 checked.remedies.push(line.read()?);
             }

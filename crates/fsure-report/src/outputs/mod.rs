@@ -125,7 +125,7 @@ impl Reader {
             "finding" if has("about") => {
                 return Err(ReadError::OtherCommand("ram doctor".to_owned()));
             }
-            "finding" | "age" | "remedy" => Self::Checked,
+            "finding" | "age" | "age-folder" | "remedy" => Self::Checked,
             "compared" => Self::Compared,
             "duplicate" => Self::Duplicates,
             "cut" | "drive" | "cell" | "flush-after-error" => Self::Crash,

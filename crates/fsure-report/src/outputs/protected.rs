@@ -32,6 +32,8 @@ pub(crate) struct ProtectedTotals {
     pub(crate) left_out: u64,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
+    /// True if nothing was written.
+    pub(crate) dry_run: bool,
     pub(crate) exit_code: u8,
 }
 

@@ -75,9 +75,9 @@ const NOTES: &[CommandNotes] = &[
     CommandNotes {
         command: "protect",
         examples: &[
+            ("fsure protect photos --dry-run", "Show how much is read and written, and where"),
             ("fsure protect photos", "Keep recovery data for 5 % of each group of files"),
             ("fsure protect photos --redundancy 10%", "Keep more, for a disk that is failing"),
-            ("fsure protect /mnt/usb --catalog ~/usb.db", "Keep it beside a record elsewhere"),
         ],
         see_also: &["heal", "update"],
         page: "docs/parity.md",

@@ -15,6 +15,8 @@ use super::access_args::NoWaitArgs;
 use super::choices::written_format;
 use super::headings::{OUTPUT, RECORD};
 use super::io_args::EffortArgs;
+use super::path_list::PathListArgs;
+use super::root_runner::select_in;
 use super::screen::Screen;
 
 /// Write the record as a list that other programs read
@@ -23,10 +25,14 @@ use super::screen::Screen;
 /// whose content is the recorded one. A name that the list cannot express is
 /// reported, and the exit code is then 5.
 #[derive(Args)]
+#[command(mut_arg("files_from", |arg| arg.help("List the paths in FILE only, a line each, all of them \
+    below PATH; '-' is standard input")))]
 pub(crate) struct ExportArgs {
     /// A folder or file that is recorded; names in the list are relative to it
     #[arg(value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
     path: PathBuf,
+    #[command(flatten)]
+    list: PathListArgs,
     /// The record is in FILE instead of PATH/.fsure/catalog.db
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
     catalog: Option<PathBuf>,
@@ -59,6 +65,10 @@ pub(crate) fn run(args: &ExportArgs, output: &OutputArgs) -> ExitCode {
 impl ExportArgs {
     fn run(&self, screen: &Screen, output: &OutputArgs) -> Result<Exported> {
         let place = locate(&self.path, self.catalog.as_deref())?;
+        let place = match self.list.paths(screen)? {
+            Some(listed) => select_in(place, &listed)?,
+            None => place,
+        };
         let options = Options {
             access: self.wait.access(),
             effort: self.effort.effort(&output.user),

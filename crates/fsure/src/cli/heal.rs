@@ -1,7 +1,7 @@
 //! `fsure heal`.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::report::json;
 use crate::report::last_word::RootEnd;
@@ -16,7 +16,8 @@ use super::access_args::{AccessArgs, AllowedArgs};
 use super::exclude_args::ExcludeArgs;
 use super::headings::RECORD;
 use super::io_args::EffortArgs;
-use super::root_runner::{print_last_word, report};
+use super::path_list::PathListArgs;
+use super::root_runner::{print_last_word, report, select_in};
 use super::screen::Screen;
 use super::signed_by_args::SignedByArgs;
 
@@ -30,11 +31,15 @@ use super::signed_by_args::SignedByArgs;
 /// there is kept. What is replaced is kept in '.fsure/replaced'. Without '--yes' it
 /// reports what it would do.
 #[derive(Args)]
+#[command(mut_arg("files_from", |arg| arg.help("Heal the paths in FILE only, a line each, all of them \
+    below PATH; '-' is standard input")))]
 pub(crate) struct HealArgs {
     /// A folder or file; it belongs to the nearest root above it that has a
     /// record
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     path: PathBuf,
+    #[command(flatten)]
+    list: PathListArgs,
     /// A copy of PATH, which may be damaged elsewhere; can be repeated, and the first
     /// that has the wanted content is taken
     #[arg(long, value_name = "REPLICA", value_hint = ValueHint::AnyPath)]
@@ -69,24 +74,40 @@ pub(crate) struct HealArgs {
 const HIDDEN: &[Verdict] = &[Verdict::Ignored, Verdict::New, Verdict::Touched, Verdict::Missing];
 
 impl HealArgs {
-    /// Returns the error with other advice if there is no record, and that of a copy can be
-    /// brought along: to record the folder as it is now would record its damage.
-    fn with_record_of_copy(&self, error: Error) -> Error {
-        let copy = self.from.iter().find(|copy| copy.join(OWN_CATALOG).is_file());
-        let Some(copy) = copy.filter(|_| matches!(error, Error::NoRecord { .. })) else {
+    /// Returns the error with other advice if there is no record: to record the folder as it is
+    /// now would record its damage.
+    fn with_other_record(&self, error: Error) -> Error {
+        if !matches!(error, Error::NoRecord { .. }) {
             return error;
-        };
-        let own = shell_quoted(&copy.join(OWN_FOLDER));
-        Error::Reported {
-            message: error.to_string(),
-            hint: Some(format!(
-                "{} has one of the same files: 'cp -r {own} {}' brings it along, then run the \
-                 same command again",
-                copy.display(),
-                shell_quoted(&self.path)
-            )),
-            code: error.exit_code(),
         }
+        let here = shell_quoted(&self.path);
+        let recorded = self.from.iter().find(|copy| copy.join(OWN_CATALOG).is_file());
+        let bring = |copy: &Path| {
+            let own = shell_quoted(&copy.join(OWN_FOLDER));
+            format!("'cp -r {own} {here}' brings it along, then run the same command again")
+        };
+        let hint = match (recorded, self.from.first()) {
+            (Some(copy), _) => {
+                format!("{} has one of the same files: {}", copy.display(), bring(copy))
+            }
+            (None, Some(copy)) => {
+                let copied = shell_quoted(copy);
+                format!(
+                    "{} has none either, so nothing proves which of two files is sound. 'fsure \
+                     compare {here} {copied}' shows which differ. If all of {} is sound, record it \
+                     with 'fsure update {copied}'; {}",
+                    copy.display(),
+                    copy.display(),
+                    bring(copy)
+                )
+            }
+            (None, None) => format!(
+                "heal puts back what a record proves. '--catalog FILE' names one that is kept \
+                 elsewhere or was moved; without one, compare with a copy: 'fsure compare {here} \
+                 COPY'. From now on, 'fsure update {here}' keeps a record"
+            ),
+        };
+        Error::Reported { message: error.to_string(), hint: Some(hint), code: error.exit_code() }
     }
 }
 
@@ -97,7 +118,7 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
         Ok(options) => options,
         Err(error) => return screen.failed(&error),
     };
-    let first = match locate(&args.path, args.catalog.as_deref()) {
+    let first = match args.place(&screen) {
         Ok(place) => place,
         Err(error) => return screen.failed(&error),
     };
@@ -106,7 +127,7 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
     let mut left = VecDeque::from([(first, options)]);
     while let Some((place, options)) = left.pop_front() {
         let root = place.root.to_string_lossy().into_owned();
-        let paths = screen.paths(&place);
+        let paths = screen.paths(&place).with_list(args.list.option().filter(|_| ends.is_empty()));
         match heal_one(&place, &options, !ends.is_empty(), &screen) {
             Ok((outcome, repeats_findings)) => {
                 code = code.worse(outcome.exit_code());
@@ -118,7 +139,7 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
             Err(error) => {
                 // Of a root below, nothing was asked by name.
                 let is_first = outcomes.is_empty();
-                let error = args.with_record_of_copy(error);
+                let error = args.with_other_record(error);
                 let missed = if is_first { error.exit_code() } else { ExitCode::Incomplete };
                 code = code.worse(missed);
                 screen.error(&error);
@@ -139,6 +160,15 @@ pub(crate) fn run(args: &HealArgs, output: &OutputArgs) -> ExitCode {
 }
 
 impl HealArgs {
+    /// The place to heal, or the listed paths of it.
+    fn place(&self, screen: &Screen) -> Result<RootLocation> {
+        let place = locate(&self.path, self.catalog.as_deref())?;
+        match self.list.paths(screen)? {
+            Some(listed) => select_in(place, &listed),
+            None => Ok(place),
+        }
+    }
+
     fn options(&self, output: &OutputArgs, screen: &Screen) -> Result<HealOptions> {
         let access = RecordAccess { is_dry_run: !self.yes, ..self.access.access() };
         Ok(HealOptions {

@@ -10,6 +10,7 @@ use fsure_integrity::{History, log};
 
 use super::OutputArgs;
 use super::headings::RECORD;
+use super::screen::Screen;
 use super::signed_by_args::public_key;
 
 /// Show what changed when, what was verified, and who signed it
@@ -35,9 +36,8 @@ pub(crate) struct LogArgs {
 /// Runs the command.
 pub(crate) fn run(args: &LogArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
-    match args.run() {
+    match args.run(&screen) {
         Ok((place, history)) => {
-            screen.starts_on(std::slice::from_ref(&place));
             let root = place.root.to_string_lossy();
             let code = history.exit_code();
             if output.json {
@@ -52,9 +52,10 @@ pub(crate) fn run(args: &LogArgs, output: &OutputArgs) -> ExitCode {
 }
 
 impl LogArgs {
-    fn run(&self) -> Result<(RootLocation, History)> {
+    fn run(&self, screen: &Screen) -> Result<(RootLocation, History)> {
         let key = self.signed_by.as_deref().map(public_key).transpose()?;
         let place = locate(&self.path, self.catalog.as_deref())?;
+        screen.starts_on(std::slice::from_ref(&place));
         let history = log(&place, key.as_ref())?;
         Ok((place, history))
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use fsure_core::{Error, Monitor, Result, read_input};
+use fsure_core::{Error, Monitor, Result, read_input, shell_quoted};
 
 use super::headings::WHAT_TO_READ;
 
@@ -21,6 +21,12 @@ pub(crate) struct PathListArgs {
 }
 
 impl PathListArgs {
+    /// The options as they were typed, for a command that is advised; `None` without a list.
+    pub(crate) fn option(&self) -> Option<String> {
+        let file = shell_quoted(self.files_from.as_ref()?);
+        Some(format!("--files-from {file}{}", if self.null { " -0" } else { "" }))
+    }
+
     /// Reads the list; `None` if none is given.
     pub(crate) fn paths(&self, monitor: &dyn Monitor) -> Result<Option<Vec<PathBuf>>> {
         let Some(file) = &self.files_from else { return Ok(None) };

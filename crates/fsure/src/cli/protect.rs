@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
-use crate::report::{RootPaths, protect as report};
+use crate::report::protect as report;
 use clap::{Args, ValueHint};
 use fsure_core::{ExitCode, Result, escape};
-use fsure_integrity::catalog::locate;
+use fsure_integrity::catalog::{RootLocation, locate};
 use fsure_integrity::model::{Allowed, ProtectOutcome};
+use fsure_integrity::parity::folder;
 use fsure_integrity::{Options, ProtectOptions, protect};
 
 use super::OutputArgs;
-use super::access_args::NoWaitArgs;
+use super::access_args::AccessArgs;
 use super::headings::{NOT_THE_ROOT, RECORD};
 use super::screen::Screen;
 
@@ -42,7 +43,7 @@ pub(crate) struct ProtectArgs {
     #[arg(long, hide = true)]
     force: bool,
     #[command(flatten)]
-    wait: NoWaitArgs,
+    access: AccessArgs,
 }
 
 /// Runs the command.
@@ -50,12 +51,13 @@ pub(crate) fn run(args: &ProtectArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
     let root = args.path.to_string_lossy().into_owned();
     let code = match protected(args, &screen) {
-        Ok((paths, done)) => {
+        Ok((place, done)) => {
             if output.json {
                 screen.print(&report::json_summary(&root, &done));
             } else if !output.quiet {
                 let shown = escape(&fsure_os::path::bytes(&args.path));
-                screen.print(&report::text_summary(&shown, &paths, &done));
+                let (folder, paths) = (folder(&place.catalog), screen.paths(&place));
+                screen.print(&report::text_summary(&shown, &folder, &paths, &done));
             }
             done.exit_code()
         }
@@ -64,7 +66,7 @@ pub(crate) fn run(args: &ProtectArgs, output: &OutputArgs) -> ExitCode {
     screen.end(code)
 }
 
-fn protected(args: &ProtectArgs, screen: &Screen) -> Result<(RootPaths, ProtectOutcome)> {
+fn protected(args: &ProtectArgs, screen: &Screen) -> Result<(RootLocation, ProtectOutcome)> {
     let place = locate(&args.path, args.catalog.as_deref())?;
     screen.starts_on(std::slice::from_ref(&place));
     let task = screen.begin(screen.paths(&place), false);
@@ -73,10 +75,10 @@ fn protected(args: &ProtectArgs, screen: &Screen) -> Result<(RootPaths, ProtectO
         other_disk: args.allow_other_disk || args.force,
         missing: false,
     };
-    let common = Options { access: args.wait.access(), allowed, ..Options::default() };
+    let common = Options { access: args.access.access(), allowed, ..Options::default() };
     let done = protect(&place, &ProtectOptions { common, per_mille: args.redundancy }, &task)?;
     drop(task);
-    Ok((screen.paths(&place), done))
+    Ok((place, done))
 }
 
 /// A share in steps of a thousandth: what would have to be rounded is refused, so that no

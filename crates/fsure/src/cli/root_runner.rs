@@ -13,7 +13,7 @@ use crate::report::metrics::{RootMetrics, metrics};
 use crate::report::{RootPaths, json, text};
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum, ValueHint};
-use fsure_core::{Clock, Error, ExitCode, IoContext as _, Monitor, RelPath, Result};
+use fsure_core::{Clock, Error, ExitCode, IoContext as _, Monitor, RelPath, Result, shell_quoted};
 use fsure_core::{unless_reader_left, write_output};
 use fsure_integrity::catalog::{RootLocation, locate, locate_folder};
 use fsure_integrity::model::{Outcome, ScanMonitor, Scopes, Verdict};
@@ -224,7 +224,7 @@ impl RootRunner<'_> {
         if let Err(error) = refused.and_then(|()| self.metrics.refuse_with_list(self.args)) {
             return screen.end(screen.failed(&error));
         }
-        let found = find(self.args).and_then(|places| {
+        let found = find(self.args, self.command).and_then(|places| {
             check(&places)?;
             screen.starts_on(&places);
             screen.write_lists(&self.args.lists.wanted, self.args.lists.print0)?;
@@ -479,9 +479,26 @@ pub(crate) fn asked_roots(places: &[RootLocation]) -> HashSet<PathBuf> {
     whole.map(|place| place.root.clone()).collect()
 }
 
+/// Refuses a catalog without the folder that it is the record of, which it does not name.
+fn refuse_unknown_root(args: &RootArgs, command: &str) -> Result<()> {
+    let Some(catalog) = args.catalog.as_ref().filter(|_| args.paths.is_empty()) else {
+        return Ok(());
+    };
+    Err(Error::Usage {
+        message: "'--catalog FILE' needs PATH: a catalog does not name the folder that it is the \
+                  record of"
+            .to_owned(),
+        hint: Some(format!(
+            "give that folder; if it is the current one: fsure {command} . --catalog {}",
+            shell_quoted(catalog)
+        )),
+    })
+}
+
 /// The roots that were asked for.
-pub(crate) fn find(args: &RootArgs) -> Result<Vec<RootLocation>> {
+pub(crate) fn find(args: &RootArgs, command: &str) -> Result<Vec<RootLocation>> {
     let paths = asked_for(args);
+    refuse_unknown_root(args, command)?;
     if args.catalog.is_some() && paths.len() > 1 {
         return Err(Error::Usage {
             message: "one catalog cannot hold several roots".to_owned(),
@@ -502,20 +519,36 @@ pub(crate) fn find(args: &RootArgs) -> Result<Vec<RootLocation>> {
     match (&args.listed, places.first()) {
         (None, _) => Ok(places),
         (Some(listed), Some(place)) if args.catalog.is_some() => {
-            Ok(vec![select(place.clone(), below(place, listed)?)])
+            Ok(vec![select(place.clone(), below_root(place, listed)?)])
         }
         (Some(listed), _) => Ok(places.into_iter().chain(hold(listed)?).collect()),
     }
 }
 
-/// The listed paths, as paths below a root whose catalog is kept elsewhere.
-fn below(place: &RootLocation, listed: &[PathBuf]) -> Result<Vec<RelPath>> {
+/// A place for the listed paths in it alone.
+pub(crate) fn select_in(place: RootLocation, listed: &[PathBuf]) -> Result<RootLocation> {
+    let paths = below_root(&place, listed)?;
+    match paths.iter().position(|path| !path.is_within(&place.scope)) {
+        Some(number) => Err(not_below(&listed[number], &place.asked())),
+        None => Ok(RootLocation { parts: Some(Scopes::of(paths)), ..place }),
+    }
+}
+
+fn not_below(path: &Path, folder: &Path) -> Error {
+    Error::Usage {
+        message: format!("{} is not below {}", path.display(), folder.display()),
+        hint: Some(
+            "give the folder that holds all paths of the list as PATH, or leave this one out"
+                .to_owned(),
+        ),
+    }
+}
+
+/// The listed paths, as paths below a root.
+fn below_root(place: &RootLocation, listed: &[PathBuf]) -> Result<Vec<RelPath>> {
     let below = |path: &PathBuf| {
         let found = fsure_os::path::resolve(path).context("find", path)?;
-        let rest = found.strip_prefix(&place.root).map_err(|_| Error::Usage {
-            message: format!("{} is not below {}", path.display(), place.root.display()),
-            hint: Some("with '--catalog FILE', PATH is the root folder of all paths".to_owned()),
-        });
+        let rest = found.strip_prefix(&place.root).map_err(|_| not_below(path, &place.root));
         let scope = RelPath::from_bytes(fsure_os::path::bytes(rest?));
         refuse_inner_root(place, path)?;
         Ok(scope)

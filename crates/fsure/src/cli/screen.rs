@@ -93,6 +93,8 @@ pub(crate) struct Screen {
     spare_output: Mutex<Option<BufWriter<Box<dyn Write + Send>>>>,
     /// Lists of paths that were asked for beside the report.
     lists: Mutex<PathLists>,
+    /// The roots that the command works on.
+    places: Mutex<Vec<RootLocation>>,
     errors: Mutex<Box<dyn Write + Send>>,
     /// The live lines; `None` unless standard error is a terminal.
     live: Option<MultiProgress>,
@@ -138,6 +140,7 @@ impl Screen {
             working_folder: None,
             output: Mutex::new(Output::on(output)),
             spare_output: Mutex::default(),
+            places: Mutex::default(),
             lists: Mutex::default(),
             errors: Mutex::new(errors),
             live: None,
@@ -160,6 +163,7 @@ impl Screen {
 
     /// Sets the roots that the first line of JSON names.
     pub(crate) fn starts_on(&self, places: &[RootLocation]) {
+        places.clone_into(&mut locked(&self.places));
         let mut output = locked(&self.output);
         if let Some(start) = &mut output.start {
             start.roots = places.iter().map(start_root).collect();
@@ -273,11 +277,16 @@ impl Screen {
     /// output as well.
     pub(crate) fn error(&self, error: &Error) {
         self.complain("fsure", &error.to_string());
-        if let Some(hint) = error.hint() {
-            self.complain("fsure: hint", &hint);
+        let hint = error.hint_for(&|catalog| {
+            let places = locked(&self.places);
+            let place = places.iter().find(|place| place.catalog == catalog);
+            place.map(|place| place.root.clone())
+        });
+        if let Some(hint) = &hint {
+            self.complain("fsure: hint", hint);
         }
         if self.settings.json {
-            self.put(&json::error_line(error));
+            self.put(&json::error_line(error, hint));
         }
     }
 

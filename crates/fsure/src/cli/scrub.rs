@@ -25,7 +25,10 @@ use super::signed_by_args::SignedByArgs;
 /// ends, inside a large file too. Only recorded files are checked: new and moved ones
 /// are found by status and update.
 ///
-/// Every night by cron: '0 2 * * * fsure scrub --budget 1h --idle /srv/photos'. For
+/// It takes no '--files-from': age decides on what is read, and 'fsure verify
+/// --files-from' reads single files now.
+///
+/// Every night by cron: '0 2 * * * /usr/bin/fsure scrub --budget 1h --idle /srv/photos'. For
 /// systemd, the packages bring a timer: fsure-scrub@.timer.
 #[derive(Args)]
 pub(crate) struct ScrubArgs {

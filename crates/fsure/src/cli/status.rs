@@ -9,7 +9,7 @@ use fsure_core::{Clock, ExitCode};
 use fsure_integrity::catalog::RootLocation;
 use fsure_integrity::model::{AgeHistogram, ScanMonitor, Verdict};
 use fsure_integrity::scan::IoOptions;
-use fsure_integrity::{Options, RecordAccess, age, nested_place, status};
+use fsure_integrity::{Options, RecordAccess, age_by_folder, nested_place, status};
 
 use super::OutputArgs;
 use super::path_list::PathListArgs;
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
 }
 
 fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCode {
-    let mut places = match find(&args.roots) {
+    let mut places = match find(&args.roots, "status") {
         Ok(places) => VecDeque::from(places),
         Err(error) => return screen.failed(&error),
     };
@@ -72,11 +72,13 @@ fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCod
         let root = place.root.to_string_lossy().into_owned();
         let paths = screen.paths(&place);
         let task = screen.begin(paths.clone(), !ends.is_empty() || !places.is_empty());
-        let ages = age(&place, &Clock::default(), &task);
+        let ages = age_by_folder(&place, &Clock::default(), &task);
         drop(task);
         match ages {
-            Ok(ages) => {
+            Ok((ages, folders)) => {
                 if output.json {
+                    let lines = report::json_folders(&root, &folders);
+                    lines.iter().for_each(|line| screen.print(line));
                     screen.print(&report::json_line(&root, &ages));
                 } else {
                     screen.print(&report::text(&paths, &ages));

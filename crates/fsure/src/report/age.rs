@@ -8,8 +8,8 @@ use super::json::{line, rfc3339};
 use super::{RootPaths, date_and_time, number};
 use fsure_core::count;
 use fsure_core::json_path_and_bytes;
-use fsure_core::{ExitCode, escape, units};
-use fsure_integrity::model::{AgeBucket, AgeHistogram};
+use fsure_core::{ExitCode, RelPath, escape, units};
+use fsure_integrity::model::{AgeBucket, AgeHistogram, AmountsByAge, FilesAndBytes, FolderAges};
 
 /// Characters of a bar that is everything.
 const BAR: u64 = 30;
@@ -70,6 +70,27 @@ pub fn json_line(root: &str, ages: &AgeHistogram) -> String {
     line(&AgeLine { r#type: "age", command: None, root: Some(root), ..AgeLine::of(ages) })
 }
 
+/// A line for each folder of a root.
+pub fn json_folders(root: &str, folders: &FolderAges) -> Vec<String> {
+    let folder = |(path, amounts): (&RelPath, &AmountsByAge)| {
+        let bars = AgeBucket::ALL.into_iter().zip(amounts).filter(|(_, amount)| amount.files > 0);
+        let (path, path_bytes) = json_path_and_bytes(path.as_bytes());
+        let verified = bars.map(|(when, amount)| Bar::of(when, *amount)).collect();
+        line(&FolderLine { r#type: "age-folder", root, path, path_bytes, verified })
+    };
+    folders.iter().map(folder).collect()
+}
+
+#[derive(Serialize)]
+struct FolderLine<'a> {
+    r#type: &'static str,
+    root: &'a str,
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    verified: Vec<Bar>,
+}
+
 /// The last line of the output, over all roots.
 pub fn json_summary(ages: &AgeHistogram, code: ExitCode) -> String {
     let exit_code = Some(code.number());
@@ -101,6 +122,12 @@ struct Bar {
     bytes: u64,
 }
 
+impl Bar {
+    fn of(when: AgeBucket, amount: FilesAndBytes) -> Self {
+        Self { when: when.name(), files: amount.files, bytes: amount.bytes }
+    }
+}
+
 #[derive(Serialize)]
 struct Oldest {
     path: String,
@@ -111,10 +138,7 @@ struct Oldest {
 
 impl AgeLine<'_> {
     fn of(ages: &AgeHistogram) -> Self {
-        let bar = |when: AgeBucket| {
-            let amount = ages.of(when);
-            Bar { when: when.name(), files: amount.files, bytes: amount.bytes }
-        };
+        let bar = |when: AgeBucket| Bar::of(when, ages.of(when));
         let oldest = ages.oldest.as_ref().map(|(path, verified_s)| {
             let (path, path_bytes) = json_path_and_bytes(path.as_bytes());
             let verified = rfc3339(verified_s.saturating_mul(1_000_000_000));
@@ -139,7 +163,6 @@ impl AgeLine<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fsure_core::RelPath;
 
     #[test]
     fn bars_are_exactly_so() {

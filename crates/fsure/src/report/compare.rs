@@ -40,11 +40,12 @@ pub fn text_summary(found: &Comparison, here: &Path, there: &Path) -> String {
     let mut text: String =
         shown.map(|(name, number)| format!("{name:<10}  {:>12}\n", count(*number))).collect();
     text += &format!("Read: {}\n", units::size(found.bytes_read));
-    let differing = &rows[1..];
-    if differing.iter().all(|(_, number)| *number == 0) {
+    if rows[1..].iter().all(|(_, number)| *number == 0) {
+        let is_all = found.malformed + found.unusable + found.bad_records == 0;
         text += match found.same {
             0 => "There was nothing to compare.\n",
-            _ => "Both sides have the same content.\n",
+            _ if is_all => "Both sides have the same content.\n",
+            _ => "What could be compared is the same on both sides.\n",
         };
     }
     text += &unread(found, here, there);

@@ -155,8 +155,16 @@ fn put_back(paths: &RootPaths, outcome: &Outcome) -> String {
     if outcome.healing.is_some() {
         return "Put back good copies. Only".to_owned();
     }
-    let command = format!("{} --from COPY", paths.command("heal"));
-    with_command("Put back what is good, from the folder of a copy", &command) + "\nOnly"
+    let heal = paths.command("heal");
+    let from_copy = format!("{heal} --from COPY");
+    let advice = match outcome.has_recovery_data {
+        true => {
+            let first = with_command("Put back what is good, from the recovery data", &heal);
+            first + "\n" + &with_command("What these lack, from the folder of a copy", &from_copy)
+        }
+        false => with_command("Put back what is good, from the folder of a copy", &from_copy),
+    };
+    advice + "\nOnly"
 }
 
 fn unread(outcome: &Outcome) -> Option<String> {
@@ -248,8 +256,8 @@ pub(super) fn unfinished(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
             timeout.as_secs_f64()
         ),
         StopReason::RecordFailed(why) => format!(
-            "The record COULD NOT BE WRITTEN: {}. It holds what was saved before. Remove the \
-             cause and run the same command again.",
+            "The record COULD NOT BE WRITTEN: {}. It holds what was saved before: run the same \
+             command again to go on.",
             safe(why)
         ),
     });
@@ -348,6 +356,12 @@ fn recorded(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         parts.into_iter().filter_map(|(what, who)| Some(format!("{} {what}", who?))).collect();
     let verb = if outcome.is_dry_run { "Would record" } else { "Recorded" };
     let recorded = (!parts.is_empty()).then(|| format!("{verb}: {}.", parts.join("; ")));
+    let added = outcome.added_digests;
+    let completed = (added.files > 0).then(|| {
+        let verb = if outcome.is_dry_run { "Would add" } else { "Added" };
+        let files = number(added.files, "file, which is", "files, which are");
+        format!("{verb} {} to {files} as recorded.", added.digests)
+    });
     let accepted = (outcome.accepted.total() > 0).then(|| {
         let who = number(outcome.accepted.total(), "finding was", "findings were");
         match outcome.is_dry_run {
@@ -360,7 +374,7 @@ fn recorded(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         let record_it = record_it(paths, first, is == "are");
         format!("{who} {is} of another type than recorded. If that is meant, {record_it}")
     });
-    [recorded, accepted, retyped].into_iter().flatten().collect()
+    [recorded, completed, accepted, retyped].into_iter().flatten().collect()
 }
 
 fn differences(paths: &RootPaths, outcome: &Outcome) -> Option<String> {

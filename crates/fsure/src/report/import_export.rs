@@ -20,6 +20,7 @@ pub fn exported(done: &Exported, to: &Path) -> String {
         (done.bad, "LEFT OUT, because its record fails its own seal"),
         (done.known_damage.total(), "in it KNOWN TO BE DAMAGED: the list has the recorded digests"),
         (done.gone, "recorded as gone, and left out"),
+        (done.not_recorded, "of '--files-from' NOT RECORDED, and left out"),
     ] {
         if count > 0 {
             text += &format!("\n{} {what}.", number(count, "file", "files"));
@@ -38,6 +39,7 @@ pub fn exported_json(done: &Exported) -> String {
         not_expressed: done.not_expressed,
         without_digest: done.without_digest,
         gone: done.gone,
+        not_recorded: done.not_recorded,
         record_bad: done.bad,
         known_damage: done.known_damage.total(),
         exit_code: done.exit_code().number(),
@@ -47,13 +49,16 @@ pub fn exported_json(done: &Exported) -> String {
 /// Returns the result of an import, for the user.
 pub fn imported(paths: &RootPaths, done: &Imported) -> String {
     let recorded = number(done.recorded, "file", "files");
+    let read = "file that was read and matches the list";
+    let proven = number(done.recorded, read, "files that were read and match the list");
     let mut text = match done.is_proven {
         _ if done.is_empty => "Nothing was recorded: the list names no file.".to_owned(),
+        false if done.recorded == 0 => "Nothing was recorded.".to_owned(),
         true if done.is_dry_run => {
-            format!("Would record {recorded} that were read and match the list.")
+            format!("Would record {proven}.")
         }
         false if done.is_dry_run => format!("Would record {recorded} from the list."),
-        true => format!("Recorded {recorded} that were read and match the list."),
+        true => format!("Recorded {proven}."),
         false => format!("Recorded {recorded} from the list, none of which is verified yet."),
     };
     for (count, what) in [
@@ -123,6 +128,7 @@ struct ExportLine {
     not_expressed: u64,
     without_digest: u64,
     gone: u64,
+    not_recorded: u64,
     record_bad: u64,
     known_damage: u64,
     exit_code: u8,

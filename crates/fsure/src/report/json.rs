@@ -72,11 +72,11 @@ pub fn summary(command: &str, roots: &[(String, Outcome)], exit_code: ExitCode) 
 }
 
 /// The line of an error that ended the run; no line end.
-pub fn error_line(error: &Error) -> String {
+pub fn error_line(error: &Error, hint: Option<String>) -> String {
     line(&ErrorLine {
         r#type: "error",
         message: error.to_string(),
-        hint: error.hint(),
+        hint,
         exit_code: error.exit_code().number(),
     })
 }
@@ -490,9 +490,9 @@ mod tests {
     #[test]
     fn an_error_has_advice() {
         let error = Error::NoRecord { path: "/x".into(), folder: "/x".into() };
-        let line = parsed(&error_line(&error));
+        let line = parsed(&error_line(&error, error.hint()));
         assert_eq!((&line["type"], &line["exit_code"]), (&json!("error"), &json!(5)));
         assert!(line["hint"].as_str().unwrap().contains("fsure update"));
-        assert_eq!(parsed(&error_line(&Error::Internal("x".into())))["exit_code"], 70);
+        assert_eq!(parsed(&error_line(&Error::Internal("x".into()), None))["exit_code"], 70);
     }
 }

@@ -63,12 +63,12 @@ fn known_damage(paths: &RootPaths, history: &History) -> String {
     }
     if history.damaged_files.total() > 0 {
         let files = number(history.damaged_files.total(), "file is", "files are");
-        text += &format!(
-            "{files} known to be DAMAGED. To heal from a copy, run '{} --from COPY --yes', and \
-             then '{}'.\n\n",
-            paths.command("heal"),
-            paths.command("verify")
-        );
+        let (heal, verify) = (paths.command("heal"), paths.command("verify"));
+        let heal = match history.has_recovery_data {
+            true => format!("To heal from the recovery data, run '{heal} --yes'"),
+            false => format!("To heal from a copy, run '{heal} --from COPY --yes'"),
+        };
+        text += &format!("{files} known to be DAMAGED. {heal}, and then '{verify}'.\n\n");
     }
     text
 }

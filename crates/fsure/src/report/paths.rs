@@ -17,6 +17,8 @@ pub struct RootPaths {
     catalog: Option<PathBuf>,
     /// The folder that the command was called in.
     working_folder: Option<PathBuf>,
+    /// The option of a heal that names a list of paths.
+    list: Option<String>,
 }
 
 impl RootPaths {
@@ -32,18 +34,30 @@ impl RootPaths {
             working_folder: working_folder
                 .filter(|folder| folder.parent().is_some())
                 .map(Path::to_owned),
+            list: None,
         }
     }
 
     /// Absolute paths of a root folder.
     pub fn at(root: &Path) -> Self {
-        Self { root: root.to_owned(), scope: RelPath::root(), catalog: None, working_folder: None }
+        Self {
+            root: root.to_owned(),
+            scope: RelPath::root(),
+            catalog: None,
+            working_folder: None,
+            list: None,
+        }
     }
 
     /// Paths of a root folder that is the working folder.
     #[cfg(test)]
     pub(super) fn in_root() -> Self {
         Self { working_folder: Some(PathBuf::from("/r")), ..Self::at(Path::new("/r")) }
+    }
+
+    /// The same for a heal of a list of paths: another one is advised with the list.
+    pub fn with_list(self, list: Option<String>) -> Self {
+        Self { list, ..self }
     }
 
     /// The root folder.
@@ -81,7 +95,11 @@ impl RootPaths {
 
     /// `fsure NAME` for what this command was called for.
     pub fn command(&self, name: &str) -> String {
-        self.command_on(name, &self.scope)
+        let command = self.command_on(name, &self.scope);
+        match &self.list {
+            Some(list) if name == "heal" => format!("{command} {list}"),
+            _ => command,
+        }
     }
 
     /// `fsure NAME` for a path in the root.

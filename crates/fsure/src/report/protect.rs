@@ -1,5 +1,7 @@
 //! Reports the result of keeping recovery data, for the user and for a program.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::json::line;
@@ -9,18 +11,26 @@ use fsure_core::units;
 use fsure_integrity::model::{ParityUpdate, ProtectOutcome};
 
 /// For a person, several lines.
-pub fn text_summary(root: &str, paths: &RootPaths, done: &ProtectOutcome) -> String {
+pub fn text_summary(root: &str, folder: &Path, paths: &RootPaths, done: &ProtectOutcome) -> String {
     let (whole, tenth) = (done.per_mille / 10, done.per_mille % 10);
     let percent = if tenth == 0 { whole.to_string() } else { format!("{whole}.{tenth}") };
+    let (protected, read, wrote) = match done.is_dry_run {
+        true => ("Would protect", "Would read", "write"),
+        false => ("Protected", "Read", "wrote"),
+    };
     let mut text = format!(
-        "protect {root}\n\nProtected {} ({}) by {} of recovery data, {percent} %: fsure can \
+        "protect {root}\n\n{protected} {} ({}) by {} of recovery data, {percent} %: fsure can \
          restore that share of each\ngroup of up to 64 MiB, in pieces of 16 KiB.\n",
         number(done.files, "file", "files"),
         units::size(done.bytes),
         units::size(done.space),
     );
+    let to = match done.is_dry_run {
+        true => format!(" to {}", safe(&folder.display().to_string())),
+        false => String::new(),
+    };
     text += &format!(
-        "Groups: {} kept, {} made, {} deleted. Read {}, wrote {}.\n",
+        "Groups: {} kept, {} made, {} deleted. {read} {}, {wrote} {}{to}.\n",
         done.kept,
         done.made,
         done.deleted,
@@ -29,7 +39,9 @@ pub fn text_summary(root: &str, paths: &RootPaths, done: &ProtectOutcome) -> Str
     );
     if done.damaged > 0 {
         let groups = number(done.damaged, "group was", "groups were");
-        text += &format!("{groups} of recovery data DAMAGED, and made again. Check the medium.\n");
+        let made = if done.is_dry_run { "would be made" } else { "made" };
+        text +=
+            &format!("{groups} of recovery data DAMAGED, and {made} again. Check the medium.\n");
     }
     if done.left_out > 0 {
         let files = number(done.left_out, "file is", "files are");
@@ -39,6 +51,10 @@ pub fn text_summary(root: &str, paths: &RootPaths, done: &ProtectOutcome) -> Str
             paths.command("verify"),
             paths.command("update")
         );
+    }
+    if done.is_dry_run {
+        text += "Dry run: nothing was written, and none of the files was read. Without -n, files that are \
+                 not as recorded are left out.\n";
     }
     text
 }
@@ -76,6 +92,7 @@ pub fn json_summary(root: &str, done: &ProtectOutcome) -> String {
         left_out: done.left_out,
         bytes_read: done.bytes_read,
         bytes_written: done.bytes_written,
+        dry_run: done.is_dry_run,
         exit_code: done.exit_code().number(),
     })
 }
@@ -96,5 +113,7 @@ struct ProtectSummary<'a> {
     left_out: u64,
     bytes_read: u64,
     bytes_written: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
     exit_code: u8,
 }

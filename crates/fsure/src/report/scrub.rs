@@ -2,6 +2,7 @@
 //! come to by itself.
 
 use super::{RootPaths, number};
+use fsure_core::block_hash::BLOCK;
 use fsure_core::count;
 use fsure_core::units;
 use fsure_integrity::model::{Outcome, ScrubSummary, Verdict};
@@ -16,11 +17,24 @@ pub(super) fn sentences(paths: &RootPaths, scrub: &ScrubSummary, outcome: &Outco
         )
     });
     let too_large = scrub.too_large_first.as_ref().map(|first| {
-        let who = number(scrub.too_large_files, "file is", "files are");
+        let who = number(scrub.too_large_files - scrub.below_block_files, "file is", "files are");
+        let larger = match scrub.too_large_budget {
+            0 => "A longer budget".to_owned(),
+            bytes => format!("'--budget {}'", budget_of(bytes)),
+        };
         format!(
-            "{who} TOO LARGE for this budget and cannot be verified in parts: they have no block \
-             values. A larger budget verifies them, or each by itself, the first with '{}'.",
+            "{who} TOO LARGE for this budget and cannot be verified in parts, for want of block \
+             values. {larger} verifies them, or each by itself, the first with '{}'.",
             paths.command_on("verify", first)
+        )
+    });
+    let below_block = (scrub.below_block_files > 0).then(|| {
+        let who = number(scrub.below_block_files, "file WAITS", "files WAIT");
+        format!(
+            "{who}: the budget leaves less than one block ({}), the least that is read of a large \
+             file. The least that works is '--budget {}'.",
+            units::size(BLOCK),
+            budget_of(scrub.below_block_budget)
         )
     });
     let eaten_up = scrub.is_eaten_up().then(|| {
@@ -34,8 +48,14 @@ pub(super) fn sentences(paths: &RootPaths, scrub: &ScrubSummary, outcome: &Outco
             paths.command("status")
         )
     });
-    let all = [undecided, too_large, eaten_up, elsewhere, Some(how_far(scrub, outcome))];
+    let all =
+        [undecided, too_large, below_block, eaten_up, elsewhere, Some(how_far(scrub, outcome))];
     all.into_iter().flatten().collect()
+}
+
+/// A budget of at least so many bytes, as the option takes it.
+fn budget_of(bytes: u64) -> String {
+    format!("{}MiB", bytes.div_ceil(1 << 20))
 }
 
 fn how_far(scrub: &ScrubSummary, outcome: &Outcome) -> String {

@@ -100,3 +100,110 @@ fn messages_of_recover_name_their_root() {
     assert!(run.stdout.contains("NOT PROVED"), "{run:?}");
     type_all(&run, &["update", "verify"]);
 }
+
+/// Types the command that a hint has behind `before`, up to the end of it.
+fn type_hint(run: &Run, before: &str, end: &str) -> Run {
+    let (_, rest) = run.stderr.split_once(before).unwrap_or_else(|| panic!("{run:?}"));
+    let command = rest.split(end).next().expect("a command");
+    typed(Path::new("/"), command.trim_end())
+}
+
+#[test]
+fn recover_is_advised_with_the_root_of_a_catalog_that_is_kept_elsewhere() {
+    let tree = Tree::new();
+    tree.write("photos/a", content(3000, 1));
+    let recorded = Recorded::outside(&tree.path("photos"), &tree.path("cat.db"));
+    recorded.record();
+    fs::remove_file(&recorded.catalog).expect("remove");
+    let run = recorded.text("verify", &[""; 0]);
+    assert_eq!(run.code, 6, "{run:?}");
+    assert!(run.stderr.contains("if it was moved, name its new place"), "{run:?}");
+    let done = type_hint(&run, "from its backup, run: ", ";");
+    assert_eq!(done.code, 5, "not proved to be whole: {done:?}");
+    assert!(recorded.catalog.exists());
+    // Nor is it forgotten if all of it was moved.
+    for end in ["db", "db.backup"] {
+        fs::rename(tree.path(format!("cat.{end}")), tree.path(format!("new.{end}"))).expect("move");
+    }
+    let run = recorded.text("verify", &[""; 0]);
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(run.stderr.contains("if it was moved, name its new place"), "{run:?}");
+}
+
+#[test]
+fn a_catalog_needs_its_folder() {
+    let tree = Tree::new();
+    tree.write("photos/a", "a");
+    let recorded = Recorded::outside(&tree.path("photos"), &tree.path("cat.db"));
+    recorded.record();
+    for command in ["verify", "status", "scrub", "update"] {
+        let run = fsure(&[command.as_ref(), "--catalog".as_ref(), recorded.catalog.as_os_str()]);
+        assert_eq!(run.code, 2, "{run:?}");
+        let (_, advised) = run.stderr.split_once("current one: ").expect("a command");
+        assert_eq!(typed(&recorded.root, advised.trim_end()).code, 0, "{advised}");
+    }
+}
+
+#[test]
+fn a_record_of_which_nothing_is_left_can_be_begun_anew() {
+    let tree = Tree::new();
+    tree.write("photos/a", content(3000, 1));
+    let photos = tree.path("photos");
+    let outside = Recorded::outside(&photos, &tree.path("cat.db"));
+    for recorded in [Recorded::inside(&photos), outside] {
+        recorded.record();
+        for file in [recorded.catalog.clone(), recorded.catalog.with_extension("db.backup")] {
+            fs::write(file, "no record").expect("write");
+        }
+        let run = recorded.text("recover", &[""; 0]);
+        assert_eq!(run.code, 6, "{run:?}");
+        assert!(run.stderr.contains("damage from before is not detected any more"), "{run:?}");
+        let done = type_hint(&run, "can be begun: '", "'. It takes");
+        assert_eq!(done.code, 0, "{done:?}");
+        assert_eq!(recorded.text("verify", &[""; 0]).code, 0);
+    }
+}
+
+#[test]
+fn a_folder_without_any_record_is_recovered_from_a_backup_kept_elsewhere() {
+    let tree = Tree::new();
+    tree.write("photos/a", content(3000, 1));
+    let recorded = Recorded::inside(&tree.path("photos"));
+    recorded.record();
+    let backup = tree.path("kept.backup");
+    fs::rename(recorded.catalog.with_extension("db.backup"), &backup).expect("move");
+    fs::remove_dir_all(tree.path("photos/.fsure")).expect("remove");
+    let run = recorded.text("recover", &[""; 0]);
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(run.stderr.contains("no record of"), "{run:?}");
+    assert!(!tree.path("photos/.fsure").exists());
+    let run = recorded.text("recover", &["--from".as_ref(), backup.as_os_str()]);
+    assert_eq!(run.code, 5, "not proved to be whole: {run:?}");
+    assert_eq!(recorded.text("verify", &[""; 0]).code, 0);
+    // What is no backup leaves nothing behind.
+    fs::remove_dir_all(tree.path("photos/.fsure")).expect("remove");
+    let bad = tree.write("bad", "no backup");
+    let run = recorded.text("recover", &["--from".as_ref(), bad.as_os_str()]);
+    assert_eq!(run.code, 6, "{run:?}");
+    assert!(!tree.path("photos/.fsure").exists());
+}
+
+#[test]
+fn a_heal_without_a_record_says_how_to_get_one() {
+    let tree = Tree::new();
+    tree.write("photos/a", "damaged");
+    tree.write("copy/a", "sound!!");
+    let run = typed(tree.root(), "fsure heal photos");
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(run.stderr.contains("'fsure compare photos COPY'"), "{run:?}");
+    let run = typed(tree.root(), "fsure heal photos --from copy");
+    assert_eq!(run.code, 5, "{run:?}");
+    for command in ["fsure compare photos copy", "fsure update copy", "cp -r copy/.fsure photos"] {
+        assert!(run.stderr.contains(&format!("'{command}'")), "{command}: {run:?}");
+        let code = typed(tree.root(), command).code;
+        assert!(code < 2, "{command}: {code}");
+    }
+    let run = typed(tree.root(), "fsure heal photos --from copy --yes");
+    assert_eq!(run.code, 7, "{run:?}");
+    assert_eq!(tree.read("photos/a"), b"sound!!");
+}

@@ -342,3 +342,16 @@ fn a_record_that_stands_for_a_file_is_counted_and_the_command_that_reads_it_name
     let listed = compare(here.root(), &list, &[]);
     assert_eq!((number(&listed, "recorded_here"), number(&listed, "recorded_there")), (1, 0));
 }
+
+#[test]
+fn sides_of_which_a_part_was_not_compared_are_not_called_the_same() {
+    let tree = Tree::new();
+    tree.write("a", "one");
+    let digest = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed";
+    let list = Tree::new();
+    let list = list.write("list", format!("{digest}  a\ngarbage\n"));
+    let run = fsure(&["compare".as_ref(), list.as_os_str(), tree.root().as_os_str()]);
+    assert_eq!(run.code, 6, "{run:?}");
+    assert!(!run.stdout.contains("Both sides have the same content"), "{run:?}");
+    assert!(run.stdout.contains("What could be compared is the same"), "{run:?}");
+}

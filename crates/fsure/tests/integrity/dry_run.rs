@@ -240,6 +240,25 @@ fn nothing_is_healed() {
 }
 
 #[test]
+fn protect_says_how_much_it_writes_and_where() {
+    let sample = Sample::new();
+    sample.recorded.record();
+    let mut made = Vec::new();
+    for more in [&[][..], &[], &["--redundancy", "10%"]] {
+        let dry = sample.dry("protect", more);
+        let folder = sample.recorded.catalog.with_extension("db.parity");
+        assert!(dry.stdout.contains(&format!("to {}", folder.display())), "{}", dry.stdout);
+        assert!(dry.stdout.contains("Dry run: nothing was written"), "{}", dry.stdout);
+        let (dry, real) = (sample.dry_json("protect", more), sample.json("protect", more));
+        assert_eq!(dry.summary()["dry_run"], true);
+        assert_eq!(comparable(&dry), comparable(&real));
+        made.push(real.summary()["groups_made"].as_u64());
+    }
+    // For the last, the pool has as many shards at ten percent as at five.
+    assert_eq!(made, [Some(2), Some(0), Some(1)]);
+}
+
+#[test]
 fn a_damaged_record_is_left_as_it_is() {
     let sample = Sample::new();
     sample.recorded.record();

@@ -61,6 +61,76 @@ fn fed(input: &[u8], args: &[&OsStr], folder: &Path) -> Run {
     }
 }
 
+/// A list of the files by their absolute paths below `folder`.
+fn absolute_sums(folder: &Path) -> String {
+    let line = |(name, content): &(&str, &str)| {
+        format!("{}  {}\n", sha256(content.as_bytes()), folder.join(name).display())
+    };
+    FILES.iter().map(line).collect()
+}
+
+#[test]
+fn absolute_paths_below_the_root_are_names_in_it() {
+    let (tree, beside) = sample();
+    let link = beside.path("link");
+    std::os::unix::fs::symlink(tree.root(), &link).expect("link");
+    for folder in [tree.root(), &link] {
+        let list = beside.write("list", absolute_sums(folder));
+        for root in [tree.root(), &link] {
+            let report = against(&tree, &list);
+            assert_eq!((report.code, report.count("ok")), (0, 2), "{root:?}: {report:?}");
+            let report = import(&list, root);
+            assert_eq!(report.code, 0, "{report:?}");
+            assert_eq!(report.summary()["recorded"], 2, "{report:?}");
+            std::fs::remove_dir_all(tree.path(".fsure")).expect("remove");
+            let run = fsure(&["compare".as_ref(), list.as_os_str(), root.as_ref()]);
+            assert_eq!(run.code, 0, "{run:?}");
+        }
+    }
+    // Damage is found by such a name as by another.
+    tree.write("sub/b", "other");
+    assert_eq!(against(&tree, &beside.path("list")).code, 3);
+}
+
+#[test]
+fn absolute_paths_elsewhere_are_named_with_the_folder_that_holds_them() {
+    let (tree, beside) = sample();
+    let other = Tree::new();
+    for (name, content) in FILES {
+        other.write(name, content);
+    }
+    let list = beside.write("list", absolute_sums(other.root()));
+    let advised = |root: &str| {
+        let list = list.display();
+        [
+            format!("'fsure verify {root} --against {list}'"),
+            format!("'fsure import {list} --root {root}'"),
+        ]
+    };
+    let at = format!("{}:1: {} is not below", list.display(), other.path("a").display());
+    let runs = [against(&tree, &list), import(&list, tree.root())];
+    for (run, command) in runs.iter().zip(advised(&other.root().display().to_string())) {
+        assert_eq!(run.code, 5, "{run:?}");
+        assert!(run.stderr.contains(&at) && run.stderr.contains(&command), "{run:?}");
+        assert!(!run.stderr.contains("can be understood"), "{run:?}");
+    }
+    assert!(!tree.path(".fsure").exists());
+    assert_eq!(against(&other, &list).code, 0, "the command that was advised");
+    // A list of both is one of the folder that holds both.
+    let both = absolute_sums(tree.root()) + &absolute_sums(other.root());
+    let list = beside.write("list", both);
+    let report = against(&tree, &list);
+    assert_eq!((report.code, report.count("ok")), (5, 2), "{report:?}");
+    assert_eq!(tree.root().parent(), other.root().parent());
+    let above = tree.root().parent().expect("a folder").display();
+    assert!(report.stderr.contains(&format!("'fsure verify {above} --against")), "{report:?}");
+    // Of a folder that is gone, there is no command.
+    let list = beside.write("list", absolute_sums(Path::new("/nonexistent/photos")));
+    let report = against(&tree, &list);
+    assert_eq!(report.code, 5, "{report:?}");
+    assert!(report.stderr.contains("remove '/nonexistent/photos/'"), "{report:?}");
+}
+
 #[test]
 fn a_list_that_names_no_file_is_not_believed_and_leaves_nothing() {
     let (tree, beside) = sample();

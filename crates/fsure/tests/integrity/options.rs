@@ -289,3 +289,21 @@ fn a_dash_is_standard_input_and_output() {
     assert_eq!(with_input(&import, list.as_bytes()).code, 0);
     assert!(!Path::new("-").exists(), "a file of that name was made");
 }
+
+#[test]
+fn an_update_says_which_digests_it_added() {
+    let tree = Tree::new();
+    for name in ["a", "b"] {
+        tree.write(name, name);
+    }
+    let recorded = Recorded::inside(tree.root());
+    let first = recorded.text("update", &["--digest", "blake3"]);
+    assert!(!first.stdout.contains("Added"), "{first:?}");
+    let dry = recorded.text("update", &["--digest", "sha256,md5", "-n"]);
+    assert!(dry.stdout.contains("Would add sha256,md5 to 2 files, which are"), "{dry:?}");
+    tree.write("b", "another content");
+    let added = recorded.text("update", &["--digest", "sha256,md5"]);
+    assert!(added.stdout.contains("Added sha256,md5 to 1 file, which is as recorded"), "{added:?}");
+    let again = recorded.text("update", &["--digest", "sha256,md5"]);
+    assert!(!again.stdout.contains("Added"), "{again:?}");
+}

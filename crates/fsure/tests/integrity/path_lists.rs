@@ -294,3 +294,70 @@ fn a_list_is_as_good_as_its_paths_on_the_command_line() {
     assert_eq!(report.code, one_by_one.code, "{report:?}");
     assert_eq!(report.verdicts(), one_by_one.verdicts());
 }
+
+#[test]
+fn only_the_listed_paths_are_healed() {
+    let (tree, _recorded) = tree();
+    let beside = Tree::new();
+    for name in NAMES {
+        beside.write(name, tree.read(name));
+    }
+    for name in ["a", "b", "c/1", "z"] {
+        tree.flip(name, 7);
+    }
+    fs::remove_file(tree.path("c/2")).expect("remove");
+    let root = tree.root();
+    let copy = beside.root().to_str().expect("text");
+    let heal = ["heal", ".", "--from", copy, "--in-place"];
+    let list = "a\0c\0a-b/x\0";
+    let dry = listed(root, &[&heal[..], &["-0"]].concat(), list);
+    assert_eq!(dry.code, 3, "{dry:?}");
+    assert!(dry.stdout.contains("3 files CAN BE HEALED"), "{dry:?}");
+    let advised = format!("fsure heal . --files-from - -0 --from {copy} --in-place --yes");
+    assert!(dry.stdout.contains(&advised), "{dry:?}");
+    let healed = json(root, &[&heal[..], &["-0", "--yes"]].concat(), list);
+    assert_eq!((healed.code, &healed.summary()["healed"]), (7, &3.into()), "{healed:?}");
+    for name in NAMES {
+        let is_listed = !["b", "z"].contains(&name);
+        assert_eq!(tree.read(name) == beside.read(name), is_listed, "{name}");
+    }
+    // What is not there and not recorded is told; what is elsewhere is refused.
+    let unknown = listed(root, &[&heal[..], &["--yes"]].concat(), "b\nnever\n");
+    assert_eq!(unknown.code, 5, "{unknown:?}");
+    assert!(tree.read("b") == beside.read("b") && unknown.stderr.contains("never"), "{unknown:?}");
+    let within = ["heal", "c", "--from", copy];
+    let elsewhere = listed(root, &within, "c/1\nz\n");
+    assert_eq!(elsewhere.code, 2, "{elsewhere:?}");
+    assert!(elsewhere.stderr.contains("z is not below"), "{elsewhere:?}");
+}
+
+#[test]
+fn only_the_listed_paths_are_exported() {
+    let (tree, _recorded) = tree();
+    let names = |run: &Run| -> Vec<String> {
+        run.stdout.lines().map(|line| line.rsplit("  ").next().unwrap().to_owned()).collect()
+    };
+    // SHA-256 is computed for these only.
+    let export = ["export", "--format", "sha256sums"];
+    let run = listed(tree.root(), &export, "c\na-b/x\nb\n");
+    assert_eq!(
+        (run.code, names(&run)),
+        (0, ["a-b/x", "b", "c/1", "c/2", "c/3"].map(String::from).to_vec())
+    );
+    let list = tree.path("c");
+    let run = listed(&list, &export, "2\n");
+    assert_eq!((run.code, names(&run)), (0, vec!["2".to_owned()]), "{run:?}");
+    tree.write("new", "new");
+    let run = listed(tree.root(), &export, "new\na\n");
+    assert_eq!((run.code, names(&run)), (5, vec!["a".to_owned()]), "{run:?}");
+    assert!(run.stderr.contains("new is not recorded"), "{run:?}");
+    let beside = Tree::new();
+    let to = beside.path("list");
+    let to_file = [&export[..], &["-o", to.to_str().unwrap()]].concat();
+    let report = json(tree.root(), &to_file, "gone\nb\n");
+    assert_eq!((report.code, &report.summary()["not_recorded"]), (5, &1.into()), "{report:?}");
+    let bag = beside.path("bag");
+    let run =
+        listed(tree.root(), &["export", "--format", "bagit", "-o", bag.to_str().unwrap()], "b\n");
+    assert_eq!((run.code, bag.exists()), (2, false), "{run:?}");
+}

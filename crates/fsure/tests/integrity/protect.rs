@@ -416,3 +416,23 @@ fn a_pool_is_read_once_for_all_that_it_heals() {
     // Each file is read to be judged, the damaged ones some times more.
     assert!(many < few + 10 * FILES, "{few} reads to heal 2 files, {many} to heal 100");
 }
+
+#[test]
+fn damage_is_reported_with_the_heal_that_recovery_data_allow() {
+    let set = Setting::new(&[("f", 3 * MIB)], "5%");
+    set.damage("f", [5]);
+    let (root, catalog) = (set.tree.root().display(), set.recorded.catalog.display());
+    let heal = format!("fsure heal {root} --catalog {catalog}");
+    for (command, before) in [("verify", "from the recovery data:\n    "), ("log", "run '")] {
+        let run = set.recorded.text(command, &[""; 0]);
+        assert_eq!(run.code, 3, "{run:?}");
+        assert!(run.stdout.contains(&format!("{before}{heal}")), "{run:?}");
+    }
+    let parity = set.recorded.catalog.with_extension("db.parity");
+    std::fs::remove_dir_all(parity).unwrap();
+    for command in ["verify", "log"] {
+        let run = set.recorded.text(command, &[""; 0]);
+        assert!(run.stdout.contains(&format!("{heal} --from COPY")), "{run:?}");
+        assert!(!run.stdout.contains("recovery data"), "{run:?}");
+    }
+}

@@ -341,7 +341,25 @@ fn what_can_only_be_read_as_a_whole_is_not_starved_in_silence() {
     assert_eq!(read, (4 + 3 + 3 + 4) * MIB, "the others had their turns");
     let text = recorded.text("scrub", &["--budget", "5MiB"]).stdout;
     assert!(text.contains("1 file is TOO LARGE") && text.contains("/b'."), "{text}");
+    assert!(text.contains("'--budget 9MiB' verifies"), "{text}");
     assert_eq!(totals(&scrub(&recorded, &["--budget", "9MiB"])), (4, 3, 9 * MIB));
+}
+
+#[test]
+fn a_budget_below_one_block_says_so_and_names_the_least_that_works() {
+    let tree = Tree::new();
+    tree.write("a", content(3 * MIB as usize, 1));
+    tree.write("b", content(5 * MIB as usize, 2));
+    let recorded = Recorded::inside(tree.root());
+    assert_eq!(recorded.record().code, 0);
+    for budget in ["100KiB", "0B", "1%"] {
+        let text = recorded.text("scrub", &["--budget", budget]).stdout;
+        assert!(text.contains("2 files WAIT") && text.contains("one block (1.0 MiB)"), "{text}");
+        assert!(text.contains("'--budget 1MiB'") && !text.contains("TOO LARGE"), "{text}");
+    }
+    assert_eq!(totals(&scrub(&recorded, &["--budget", "1MiB"])).2, MIB);
+    let text = recorded.text("scrub", &["--budget", "2MiB"]).stdout;
+    assert!(!text.contains("WAIT"), "{text}");
 }
 
 #[test]

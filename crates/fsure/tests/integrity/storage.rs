@@ -77,6 +77,7 @@ fn a_full_disk_ends_the_update_and_leaves_the_record_as_it_was() {
         assert!(message.contains("full"), "{attempt}: it says why: {stopped}");
         let text = recorded.text("update", &[""; 0]);
         assert!(text.stdout.contains("disk is full"), "{attempt}: {}", text.stdout);
+        assert!(!text.stdout.contains("cannot write the record"), "said twice: {}", text.stdout);
         // What a commit has made durable stays; nothing that was there is lost.
         let now = recorded.rows();
         // A verification in between may have moved its date.

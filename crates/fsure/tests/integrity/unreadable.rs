@@ -5,11 +5,12 @@
 
 use crate::support;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::{
-    Fault, FaultyFs, Mounted, Recorded, Row, Tree, code, content, or_skip, path_verdicts,
+    Fault, FaultyFs, Mounted, Recorded, Row, Run, Tree, code, content, or_skip, path_verdicts,
 };
 use rusqlite::types::Value;
 use rustix::process::{Pid, Signal, kill_process};
@@ -312,10 +313,60 @@ fn a_large_hole_is_read_until_the_run_is_interrupted() {
     assert_eq!(code(run.status), 130, "{}{stderr}", String::from_utf8_lossy(&run.stdout));
 }
 
+/// Runs fsure as another user; skips the test if that cannot be.
+fn as_another_user(test: &str, args: &[&str], root: &Path) -> Option<Run> {
+    const OTHER: &str = "65534";
+    let output = Command::new("setpriv")
+        .args(["--reuid", OTHER, "--regid", OTHER, "--clear-groups"])
+        .arg(env!("CARGO_BIN_EXE_fsure"))
+        .args(args)
+        .arg(root)
+        .env("XDG_CONFIG_HOME", "/nonexistent")
+        .env("XDG_STATE_HOME", "/nonexistent")
+        .output();
+    let Ok(output) = output else {
+        support::skip(test, "there is no setpriv");
+        return None;
+    };
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (said(&output.stdout), said(&output.stderr));
+    if stderr.starts_with("setpriv: ") {
+        support::skip(test, &stderr);
+        return None;
+    }
+    Some(Run { code: code(output.status), stdout, stderr })
+}
+
+#[test]
+fn a_record_of_another_user_can_be_made_ones_own() {
+    const TEST: &str = "a_record_of_another_user_can_be_made_ones_own";
+    let tree = Tree::new();
+    tree.write("a", "1");
+    let others = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(tree.root(), others).expect("set a mode");
+    if std::os::unix::fs::chown(tree.path("a"), Some(65534), None).is_err() {
+        return support::skip(TEST, "it needs root");
+    }
+    Recorded::inside(tree.root()).record();
+    let own = tree.path(".fsure");
+    let command = format!("sudo chown -R \"$(id -un)\" {}", own.display());
+    for (name, code) in [("update", 5), ("verify", 0)] {
+        let Some(run) = as_another_user(TEST, &[name], tree.root()) else { return };
+        assert_eq!(run.code, code, "{run:?}");
+        assert!(run.stderr.contains(&command), "{run:?}");
+    }
+    for path in
+        [".fsure", ".fsure/catalog.db", ".fsure/catalog.db.lock", ".fsure/catalog.db.backup"]
+    {
+        std::os::unix::fs::chown(tree.path(path), Some(65534), None).expect("chown");
+    }
+    let Some(run) = as_another_user(TEST, &["update"], tree.root()) else { return };
+    assert_eq!((run.code, run.stderr.contains("chown")), (0, false), "{run:?}");
+}
+
 #[test]
 fn a_folder_that_the_user_may_not_enter_is_denied_and_the_rest_is_recorded() {
     const TEST: &str = "a_folder_that_the_user_may_not_enter";
-    const OTHER: &str = "65534";
     let tree = Tree::new();
     tree.write("a", "1");
     tree.write("lost+found/b", "2");
@@ -328,20 +379,10 @@ fn a_folder_that_the_user_may_not_enter_is_denied_and_the_rest_is_recorded() {
         return support::skip(TEST, "it needs root");
     }
     for (command, verdicts) in [("update", ["a new"]), ("verify", ["a ok"])] {
-        let output = Command::new("setpriv")
-            .args(["--reuid", OTHER, "--regid", OTHER, "--clear-groups"])
-            .args([env!("CARGO_BIN_EXE_fsure"), command, "--all"])
-            .arg(tree.root())
-            .env("XDG_CONFIG_HOME", "/nonexistent")
-            .env("XDG_STATE_HOME", "/nonexistent")
-            .output();
-        let Ok(output) = output else { return support::skip(TEST, "there is no setpriv") };
-        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (stdout, stderr) = (said(&output.stdout), said(&output.stderr));
-        if stderr.starts_with("setpriv: ") {
-            return support::skip(TEST, &stderr);
-        }
-        assert_eq!(code(output.status), 4, "{command}: {stdout}{stderr}");
+        let args = [command, "--all"];
+        let Some(run) = as_another_user(TEST, &args, tree.root()) else { return };
+        let Run { code, stdout, stderr } = run;
+        assert_eq!(code, 4, "{command}: {stdout}{stderr}");
         assert!(!stderr.contains("sidecar"), "{command}: {stderr}");
         let words = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("denied ") && words.contains("lost+found folder"), "{stdout}");

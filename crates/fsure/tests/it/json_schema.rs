@@ -47,6 +47,7 @@ const KINDS_OF_FILES: &[&str] = &[
     "root",
     "summary",
     "age",
+    "age_folder",
     "age_summary",
     "remedy",
     "generation",

@@ -29,7 +29,7 @@ use super::Options;
 use super::dry_run::open_to_write;
 use super::open_root::{
     OpenRoot, check_signature, detect_offline, is_surely_the_root, keep_backup, offline_outcome,
-    open_root, plan, require_scope, require_trusted_record, warn_of_other_root,
+    open_root, plan, require_parts, require_trusted_record, warn_of_other_root,
 };
 use crate::catalog::{Catalog, RootLocation, StoredRow, open_unchanged, refuse_irregular_parity};
 use crate::model::{
@@ -84,7 +84,7 @@ pub fn heal(
         let is_dry_run = !options.does;
         return Ok(Outcome { replicas, is_dry_run, ..offline_outcome(offline, allowed, HEAL) });
     }
-    require_scope(place, &open, &mut catalog)?;
+    let (place, unknown_paths) = &require_parts(place, &open, &mut catalog, monitor)?;
     // Before anything is written by what it says.
     let trusted = check_signature(place, &open, &mut catalog, &options.common)?;
     let parity = open_parity(place, &open, monitor)?;
@@ -100,6 +100,7 @@ pub fn heal(
     let ward = FindingFilter::new(monitor);
     let noted = catalog.history().last_verification()?;
     let mut outcome = scan(&plan, &mut catalog, &ward)?;
+    outcome.unknown_paths = *unknown_paths;
     let may_go_on = outcome.offline.is_none()
         && outcome.stopped.is_none()
         && outcome.record_untrusted.is_none();
@@ -159,10 +160,10 @@ fn heal_all(
         match healer.heal_finding(catalog, finding) {
             Ok(()) => {}
             Err(HealFailure::Stopped(code)) => stopped = Some(StopReason::Interrupted(code)),
-            Err(HealFailure::Fatal(error @ Error::RecordNotWritten { .. })) => {
+            Err(HealFailure::Fatal(Error::RecordNotWritten { catalog: file, why, hint })) => {
                 catalog.rollback();
-                let hint = error.hint().unwrap_or_default();
-                stopped = Some(StopReason::RecordFailed(format!("{error}; {hint}")));
+                let why = format!("{}: {why}; {hint}", file.display());
+                stopped = Some(StopReason::RecordFailed(why));
             }
             Err(HealFailure::Fatal(error)) => return Err(error),
             Err(HealFailure::Unhealed(why)) => return Err(Error::Internal(why)),

@@ -89,6 +89,11 @@ impl Pools {
 
     fn make(&mut self, keeper: &mut ParityWriter<'_>) -> HealAttempt<()> {
         self.bytes = 0;
+        if keeper.done.is_dry_run && !self.stretch.is_empty() {
+            let stretch = std::mem::take(&mut self.stretch);
+            keeper.plan(stretch.into_iter().map(|(member, _)| member).collect());
+            return Ok(());
+        }
         let (mut members, mut data) = (Vec::new(), Vec::new());
         for (member, row) in std::mem::take(&mut self.stretch) {
             let recorded = RecordProof::whole(row);

@@ -45,8 +45,7 @@ impl<'a> ParityWriter<'a> {
     pub(super) fn new(
         folder: PathBuf,
         root: &Arc<Root>,
-        per_mille: u32,
-        checks: bool,
+        (per_mille, checks, is_dry_run): (u32, bool, bool),
         monitor: &'a dyn ScanMonitor,
     ) -> Result<Self> {
         Ok(Self {
@@ -56,13 +55,16 @@ impl<'a> ParityWriter<'a> {
             monitor,
             per_mille,
             checks,
-            done: ProtectOutcome { per_mille, ..ProtectOutcome::default() },
+            done: ProtectOutcome { per_mille, is_dry_run, ..ProtectOutcome::default() },
             left_out: HashSet::new(),
         })
     }
 
     /// Removes groups that never got their name.
     pub(super) fn remove_halves(&self) -> io::Result<()> {
+        if self.done.is_dry_run {
+            return Ok(());
+        }
         for name in user_file::names(&self.folder)? {
             if name.windows(8).any(|part| part == b".making-") {
                 os_path::remove(&self.folder.join(os_path::from_bytes(&name)), false);
@@ -106,6 +108,10 @@ impl<'a> ParityWriter<'a> {
     }
 
     fn make_own(&mut self, recorded: &RecordProof, groups: &[(Member, String)]) -> HealAttempt<()> {
+        if self.done.is_dry_run {
+            groups.iter().for_each(|(member, _)| self.plan(vec![member.clone()]));
+            return Ok(());
+        }
         let path = &recorded.row.record.path;
         let file = SourceFile::open(HealSource::Itself, &self.opener, path.as_bytes());
         let file = file.or_unhealed("open it")?;
@@ -180,7 +186,8 @@ impl<'a> ParityWriter<'a> {
             false => (GroupHeaderInfo::read(&file).ok(), true),
         };
         if claim.is_none() || !is_sound {
-            self.monitor.warn(&format!("{} is damaged, and is made again", file.display()));
+            let made = if self.done.is_dry_run { "would be made" } else { "is made" };
+            self.monitor.warn(&format!("{} is damaged, and {made} again", file.display()));
             self.done.damaged += 1;
         }
         claim.filter(|claim| {
@@ -192,6 +199,18 @@ impl<'a> ParityWriter<'a> {
     pub(super) fn count_kept(&mut self, claim: &GroupHeaderInfo) {
         self.done.kept += 1;
         self.count(claim);
+    }
+
+    /// Counts a group that would be made, as if its files were as recorded.
+    pub(super) fn plan(&mut self, members: Vec<Member>) {
+        let length = members.iter().map(|member| member.length).sum();
+        let data = parity::shards(length);
+        let recovery = parity::recovery_count(data, self.per_mille);
+        let claim = GroupHeaderInfo { members, data, recovery };
+        self.done.bytes_read += length;
+        self.done.bytes_written += claim.file_length();
+        self.done.made += 1;
+        self.count(&claim);
     }
 
     /// Writes a group that has no name yet.
@@ -251,7 +270,9 @@ impl<'a> ParityWriter<'a> {
     }
 
     pub(super) fn delete(&mut self, name: &str) {
-        os_path::remove(&self.folder.join(name), false);
+        if !self.done.is_dry_run {
+            os_path::remove(&self.folder.join(name), false);
+        }
         self.done.deleted += 1;
     }
 }

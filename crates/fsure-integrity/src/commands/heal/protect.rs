@@ -14,8 +14,9 @@ use crate::catalog::{
     Audit, Catalog, PageStart, RootLocation, Row, StoredRow, refuse_irregular_parity,
 };
 use crate::commands::Options;
+use crate::commands::dry_run::open_to_write;
 use crate::commands::open_root::{
-    detect_offline, lock, open_root, reject_interrupted_heal, require_record,
+    detect_offline, open_root, reject_interrupted_heal, require_record,
 };
 use crate::model::{ProtectOutcome, ScanMonitor};
 use crate::parity;
@@ -48,7 +49,7 @@ pub fn protect(
         });
     }
     let (open, access) = (open_root(place)?, options.common.access);
-    let mut catalog = Catalog::open(&place.catalog, Some(lock(&place.catalog, access, monitor)?))?;
+    let mut catalog = open_to_write(place, access, monitor)?;
     reject_interrupted_heal(place)?;
     let audit = Audit::of(&mut catalog)?;
     if !audit.is_clean() {
@@ -76,9 +77,12 @@ pub fn protect(
         (None, Ok(kept)) => kept.unwrap_or(USUAL),
         (None, Err(error)) => return Err(not_kept(&folder, &error)),
     };
-    os_path::make_folder(&folder).map_err(|error| not_kept(&folder, &error))?;
-    parity::set_redundancy(&folder, per_mille).map_err(|error| not_kept(&folder, &error))?;
-    keep(ParityWriter::new(folder, &open.root, per_mille, true, monitor)?, &mut catalog)
+    if !access.is_dry_run {
+        os_path::make_folder(&folder).map_err(|error| not_kept(&folder, &error))?;
+        parity::set_redundancy(&folder, per_mille).map_err(|error| not_kept(&folder, &error))?;
+    }
+    let manner = (per_mille, true, access.is_dry_run);
+    keep(ParityWriter::new(folder, &open.root, manner, monitor)?, &mut catalog)
 }
 
 /// Brings recovery data up to date; `None` if there are none.
@@ -92,7 +96,8 @@ pub(crate) fn refresh(
     match parity::redundancy(&folder) {
         Ok(None) => Ok(None),
         Ok(Some(per_mille)) => {
-            keep(ParityWriter::new(folder, root, per_mille, false, monitor)?, catalog).map(Some)
+            let manner = (per_mille, false, false);
+            keep(ParityWriter::new(folder, root, manner, monitor)?, catalog).map(Some)
         }
         Err(error) => Err(not_kept(&folder, &error)),
     }

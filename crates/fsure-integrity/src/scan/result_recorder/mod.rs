@@ -562,6 +562,7 @@ impl<'a> ResultRecorder<'a> {
         let before = result.row().map(|row| &row.record);
         let after = change.record().filter(|_| accepts).cloned();
         let is_judged = result.was_read || result.entry.is_none();
+        let added = change.added_digests(result);
         let written = match is_in_range {
             true => Ok(()),
             false => change.write(self.catalog, result),
@@ -571,6 +572,9 @@ impl<'a> ResultRecorder<'a> {
             false => Ok(()),
         });
         self.stop_on_write_error(written)?;
+        if !self.is_stopped() {
+            self.report.outcome_mut().added_digests.add(added);
+        }
         if accepts && !self.is_stopped() {
             let (name, now_s) = (result.verdict.name(), self.time.now_s());
             let noted =
@@ -766,11 +770,11 @@ impl<'a> ResultRecorder<'a> {
     /// The same of what ends any run: a catalog that cannot be read any more.
     pub(super) fn survive_end(&mut self, result: Result<()>) -> Result<()> {
         match result {
-            Err(error @ Error::RecordNotWritten { .. }) => {
+            Err(Error::RecordNotWritten { catalog, why, hint }) => {
                 self.catalog.rollback();
                 self.may_write = false;
-                let hint = error.hint().unwrap_or_default();
-                self.report.stop(StopReason::RecordFailed(format!("{error}; {hint}")));
+                let why = format!("{}: {why}; {hint}", catalog.display());
+                self.report.stop(StopReason::RecordFailed(why));
                 Ok(())
             }
             other => other,

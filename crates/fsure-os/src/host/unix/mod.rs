@@ -25,6 +25,12 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// See [`crate::user::is_of_another_user`].
+pub(crate) fn is_of_another_user(path: &std::path::Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::symlink_metadata(path).is_ok_and(|stat| stat.uid() != user_and_group().0)
+}
+
 /// See [`crate::user::user_and_group`].
 pub(crate) fn user_and_group() -> (u32, u32) {
     (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())

@@ -36,6 +36,11 @@ pub(crate) fn is_root() -> bool {
     false
 }
 
+/// See [`crate::user::is_of_another_user`].
+pub(crate) fn is_of_another_user(_: &std::path::Path) -> bool {
+    false
+}
+
 /// See [`crate::user::user_and_group`].
 pub(crate) fn user_and_group() -> (u32, u32) {
     (0, 0)

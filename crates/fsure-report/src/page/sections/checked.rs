@@ -2,10 +2,10 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::{date, files_are, is_or_are, number, path, percent};
-use super::{Draft, findings};
+use super::super::words::{date, files_are, is_or_are, number, path};
+use super::{Draft, ages, findings};
 use crate::chart::{Amount, amounts, figure};
-use crate::outputs::{Age, Bar, Checked, CommonLines, OutputTotals, Remedy, Signed};
+use crate::outputs::{Checked, CommonLines, OutputTotals, Remedy, Signed};
 use fsure_core::{count, units};
 
 /// Verdicts that mean damage, as the exit code counts them.
@@ -32,9 +32,13 @@ pub(super) fn section(checked: &Checked, common: &CommonLines, charts: &mut Char
     draft.part("Findings", findings::pieces(checked, with_root, charts));
     draft.part("Repairs", remedies(checked));
     draft.part("Each root", each_root(&checked.roots));
+    if let Some(totals) = checked.summary.as_ref().filter(|totals| !totals.verified.is_empty()) {
+        draft.part("Coverage", [ages::coverage(&totals.verified)]);
+    }
+    draft.part("Last verified, by folder", ages::picture(checked, with_root, charts));
     for age in &checked.ages {
         let heading = format!("Last verified: {}", age.root);
-        draft.part(&heading, [age_chart(&heading, age, charts)]);
+        draft.part(&heading, [ages::chart(&heading, age, charts)]);
     }
     if let Some(totals) = &checked.summary {
         draft.part("Counts", counts(totals));
@@ -77,7 +81,7 @@ impl OutputTotals {
 /// The verdict of a run: the gravest of what is there.
 fn judge(draft: &mut Draft, command: &str, checked: &Checked, totals: &OutputTotals) {
     if !totals.verified.is_empty() {
-        return judge_age(draft, totals);
+        return ages::judge(draft, totals);
     }
     draft.key(count(totals.damaged()), format!("damaged of {}", count_files(totals.all())));
     let healed = totals.healed;
@@ -202,31 +206,6 @@ fn notes(draft: &mut Draft, command: &str, checked: &Checked, totals: &OutputTot
     }
 }
 
-/// The verdict of `status --age`: how much was verified lately.
-fn judge_age(draft: &mut Draft, totals: &OutputTotals) {
-    let files = |names: &[&str]| {
-        let own = totals.verified.iter().filter(|bar| names.contains(&bar.when.as_str()));
-        own.map(|bar| bar.files).sum::<u64>()
-    };
-    let recent = files(&["today", "week", "month", "quarter"]);
-    let all = totals.verified.iter().map(|bar| bar.files).sum::<u64>();
-    let share = percent(recent, all);
-    draft.key(share.clone(), "of the files verified in the last three months");
-    let sentence = format!("{share} of {} verified in the last three months", count_files(all));
-    let grade = if recent == all { Grade::Good } else { Grade::Warn };
-    draft.verdict(grade, sentence);
-    if totals.known_damage > 0 {
-        let known = files_are(totals.known_damage);
-        let since = totals.damaged_since.as_deref().map(date);
-        let since = since.map_or(String::new(), |since| format!(", the first since {since}"));
-        draft.verdict(Grade::Bad, format!("{known} known to be damaged{since}"));
-    }
-    if totals.bad_records > 0 {
-        let records = number(totals.bad_records, "record", "records");
-        draft.note(format!("{records} failed their own check and are left out."));
-    }
-}
-
 /// Adds the facts of a receipt: who, when, what.
 fn facts(draft: &mut Draft, totals: &OutputTotals, has_start: bool) {
     if !has_start {
@@ -336,27 +315,6 @@ fn each_root(roots: &[OutputTotals]) -> Option<Piece> {
         ]);
     }
     table.unless_empty()
-}
-
-fn age_chart(title: &str, age: &Age, charts: &mut Charts) -> Piece {
-    let oldest = age.oldest.as_ref().map(|oldest| {
-        let path = path(&oldest.path, oldest.path_bytes.as_ref());
-        format!("Verified longest ago: {}, {path}.", date(&oldest.verified))
-    });
-    charts.add(&amounts(title, &bars(&age.verified)), &oldest.unwrap_or_default())
-}
-
-fn bars(bars: &[Bar]) -> Vec<Amount> {
-    let has_bytes = bars.iter().any(|bar| bar.bytes > 0);
-    let amount = |bar: &Bar| Amount {
-        label: match bar.when.as_str() {
-            when @ ("week" | "month" | "quarter" | "year") => format!("this {when}"),
-            when => when.to_owned(),
-        },
-        value: if has_bytes { bar.bytes } else { bar.files },
-        words: format!("{}, {}", units::size(bar.bytes), count_files(bar.files)),
-    };
-    bars.iter().map(amount).collect()
 }
 
 /// The counts that are not zero: verdicts by kind, then the rest.

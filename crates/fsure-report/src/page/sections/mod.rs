@@ -1,5 +1,6 @@
 //! A section of the page for each kind of output, and what all of them have.
 
+mod ages;
 mod checked;
 mod compared;
 mod crash;

@@ -16,7 +16,10 @@ pub(super) fn section(run: &Protected) -> Section {
         let share = format!("{} %", figure(totals.redundancy * 100.0));
         let bytes = units::size(totals.bytes);
         let words = format!("{files} ({bytes}) have recovery data of {share}");
-        if totals.left_out > 0 {
+        if totals.dry_run {
+            draft
+                .verdict(Grade::Warn, format!("dry run: nothing was written; {words} after a run"));
+        } else if totals.left_out > 0 {
             let left_out = number(totals.left_out, "file is", "files are");
             draft.verdict(Grade::Warn, format!("{left_out} NOT PROTECTED; {words}"));
         } else {
