@@ -118,6 +118,7 @@ fn row(
         }
         .words(&site.file_system),
         histogram: latency.buckets(),
+        turns_us: tally.turns_us(),
     }
 }
 

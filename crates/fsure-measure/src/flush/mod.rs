@@ -148,7 +148,7 @@ fn each(
 fn measure(site: &FlushWorkspace<'_>) -> Result<FlushFacts> {
     let (options, span) = (site.options, site.options.span);
     let stack = Stack::of(site.folder()).context("find the devices below", site.folder())?;
-    for layer in verdict_facts::layers(&site.target, &stack) {
+    for layer in environment::layers(&site.target, &stack) {
         site.emit(&ResultLine::Layer(layer));
     }
     let methods = operations::needed_bytes(Method::all().len(), options.size);

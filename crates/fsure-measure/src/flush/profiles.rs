@@ -10,6 +10,7 @@ use fsure_os::durable_write::{self, Method, Writer};
 use super::operations::{Append, Data, Overwrite};
 use super::time_slice::{Operation, SliceResult, SliceStats};
 use super::workspace::{FlushWorkspace, MeasuredOperation};
+use crate::flush_verdict::thresholds::ETCD_P99_US;
 use crate::results::{Profile, ResultLine};
 use fsure_core::Result;
 
@@ -24,9 +25,6 @@ pub enum Pattern {
     Sqlite,
 }
 
-/// Below this 99th percentile of a flush etcd calls a disk reasonably fast, in
-/// microseconds: its FAQ on warnings, of the metric `wal_fsync_duration_seconds`.
-const ETCD_P99_US: f64 = 10_000.0;
 /// The mean size of an etcd log entry, after IBM's recipe for fio that etcd's
 /// documentation points to: `--rw=write --ioengine=sync --fdatasync=1 --bs=2300`.
 const ETCD_ENTRY: usize = 2_300;

@@ -101,6 +101,11 @@ impl SliceStats {
         self.spread(|slice| Some(slice.p50_us))
     }
 
+    /// The same, each by itself, in the order made.
+    pub(super) fn turns_us(&self) -> Vec<f64> {
+        self.slices.iter().map(|slice| slice.p50_us).collect()
+    }
+
     /// Bytes that the device was written per commit: the median of the turns, so that
     /// one in which other processes wrote a lot does not count for more.
     pub(super) fn device_bytes(&self) -> Option<f64> {

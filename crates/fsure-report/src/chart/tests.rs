@@ -57,6 +57,7 @@ fn charts(name: &str, value: f64) -> Vec<Chart> {
         flushes_per_op: None,
         reached: text.clone(),
         histogram: vec![(value, 5), (7.0, 1)],
+        turns_us: vec![value],
     };
     let point = Point { x: value, y: value, low: 0.0, high: value, flushes_per_op: None };
     let curve_ = Curve {

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::report::storage::flush as report;
-use clap::{Args, ValueEnum};
-use fsure_core::{Error, ExitCode, Result, units};
+use clap::{Args, Subcommand, ValueEnum};
+use fsure_core::{ExitCode, Result, units};
+use fsure_measure::results::Measurement;
 use fsure_measure::{FlushOptions, Pattern, flush};
 
+use super::comparison::CompareArgs;
 use super::measurement_screen::Measuring;
 use super::screen::Screen;
 use super::{OutputArgs, user_dirs};
@@ -19,7 +21,10 @@ use super::{OutputArgs, user_dirs};
 /// sent; and reports what to believe of it. Only cutting the power proves anything.
 /// Exit codes: 0 nothing speaks against it, 1 suspicious, 3 bad, 5 not measured.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct FlushArgs {
+    #[command(subcommand)]
+    command: Option<Sub>,
     /// Folders to measure in; a file stands for the folder that it is in
     /// [default: the current folder]
     #[arg(value_name = "PATH")]
@@ -43,6 +48,17 @@ pub(crate) struct FlushArgs {
     save: Option<PathBuf>,
 }
 
+#[derive(Subcommand)]
+enum Sub {
+    /// Compare saved results, such as those of several drives
+    ///
+    /// Reports how many times faster or slower a durable write is than in the first, with an
+    /// interval, and which of them suits which purpose. A difference is by ranks of the turns,
+    /// corrected for the number of ratios, with intervals that have no value in common, and of
+    /// 5 % or more. Exit codes: 0 no difference seen, 1 a difference, 5 nothing in common.
+    Compare(CompareArgs),
+}
+
 /// A database with a way of its own to commit.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Database {
@@ -60,12 +76,15 @@ fn time(text: &str) -> std::result::Result<Duration, String> {
 /// Runs the command.
 pub(crate) fn run(args: &FlushArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.patient_screen();
-    let code = measure(args, output, &screen).unwrap_or_else(|error| screen.failed(&error));
+    let done = match &args.command {
+        Some(Sub::Compare(args)) => args.run(Measurement::Flush, output, &screen),
+        None => measure(args, output, &screen),
+    };
+    let code = done.unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
 }
 
 fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
-    refuse_comparison(&args.paths)?;
     let options = args.options();
     let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
     let prints_lines = measuring.prints_lines;
@@ -86,20 +105,6 @@ fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
         None => {}
     }
     Ok(code)
-}
-
-/// Refuses what looks like `speed compare`, before anything is measured.
-fn refuse_comparison(paths: &[PathBuf]) -> Result<()> {
-    let is_word = paths.first().is_some_and(|path| path == Path::new("compare") && !path.exists());
-    if !is_word {
-        return Ok(());
-    }
-    Err(Error::Usage {
-        message: "flush measures folders, and there is no folder 'compare'".to_owned(),
-        hint: Some(
-            "'fsure report FILE... -o page.html' shows saved results side by side".to_owned(),
-        ),
-    })
 }
 
 impl FlushArgs {
