@@ -3,8 +3,12 @@
 
 use super::contenders::Case;
 use crate::environment;
-use crate::results::{Machine, Measurement};
+use crate::flush::RATE;
+use crate::results::{Machine, Measurement, ResultLine};
 use fsure_core::units;
+
+/// Share of a rate below which it was not reached.
+const RATE_SHARE_MIN: f64 = 0.95;
 
 /// Returns the differences of each contender from the first, in sentences. The folders of one
 /// result (`is_one_run`) have their machine and their noise in common.
@@ -19,6 +23,7 @@ pub(super) fn unlike(cases: &[Case<'_>], is_one_run: bool) -> Vec<String> {
         };
         unlike.extend(all.into_iter().map(words));
     }
+    unlike.extend(cases.iter().filter_map(missed_rate));
     for case in if is_one_run { &cases[..1] } else { cases } {
         let run = if is_one_run { "the run" } else { &case.contender.name };
         match &case.stored.summary {
@@ -30,6 +35,25 @@ pub(super) fn unlike(cases: &[Case<'_>], is_one_run: bool) -> Vec<String> {
         }
     }
     unlike
+}
+
+/// Returns a sentence on a contender that was too slow for the rate that it was to be held at:
+/// what it costs is then not what it costs at that rate.
+fn missed_rate(case: &Case<'_>) -> Option<String> {
+    let (_, rate) = case.stored.header.setup.iter().find(|(name, _)| name == RATE)?;
+    let wanted: f64 = rate.strip_suffix("/s")?.parse().ok()?;
+    let slowest = case.stored.lines.iter().filter_map(|line| match line {
+        ResultLine::Method(method) if case.targets.contains(&method.target.as_str()) => {
+            Some(method)
+        }
+        _ => None,
+    });
+    let slowest = slowest.min_by(|one, two| one.ops.total_cmp(&two.ops))?;
+    let is_missed = slowest.ops < wanted * RATE_SHARE_MIN;
+    is_missed.then(|| {
+        let (name, method, reached) = (&case.contender.name, &slowest.name, slowest.ops);
+        format!("{name} did not reach the rate of {rate}: {method} had {reached:.1}/s")
+    })
 }
 
 /// The name of what differs, and both values.
@@ -121,6 +145,9 @@ fn same_drive(one: &Case<'_>, two: &Case<'_>) -> Option<String> {
     let [old, new] = [before, after].map(|one| one.firmware.as_deref().unwrap_or("not known"));
     let names = format!("{} and {}", before.name, after.name);
     Some(match old == new {
+        true if before.firmware.is_none() => {
+            format!("{names} lie on the same drive (serial {serial}); its firmware is not known")
+        }
         true => {
             format!("{names} lie on the same drive (serial {serial}), firmware {old} both times")
         }

@@ -41,6 +41,9 @@ pub struct FlushOptions {
     pub size: usize,
     /// Threads that commit at the same time, at most.
     pub threads: usize,
+    /// Writes a second of each method and profile, so that what they cost at the same rate can
+    /// be compared; `None` for as many as there can be.
+    pub rate: Option<u32>,
     /// Databases' own patterns.
     pub profiles: Vec<Pattern>,
     /// A program that removes the files of the measurement if this process is killed,
@@ -59,6 +62,7 @@ impl Default for FlushOptions {
             span: Duration::from_secs(1),
             size: 4096,
             threads: 8,
+            rate: None,
             profiles: Vec::new(),
             guard: None,
             cuts: None,
@@ -206,6 +210,9 @@ fn check(options: &FlushOptions) -> Result<()> {
             "4K is the default, and what databases write",
         );
     }
+    if options.rate == Some(0) {
+        return refuse("'--rate' must be at least 1/s", "30/s is a rate that most drives keep");
+    }
     if options.span.is_zero() {
         return refuse("'--time' must be more than 0", "1s for each method is the default");
     }
@@ -219,6 +226,9 @@ fn check(options: &FlushOptions) -> Result<()> {
     Ok(())
 }
 
+/// The name of the setting in the header of a result.
+pub(crate) const RATE: &str = "rate";
+
 /// Largest write, in bytes: a larger one shows more of throughput than of flushes.
 const SIZE_MAX: usize = 1 << 20;
 
@@ -226,12 +236,18 @@ const SIZE_MAX: usize = 1 << 20;
 fn planned(options: &FlushOptions) -> Duration {
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let methods = options.span * count(methods::count());
-    let curves = options.span / 2 * count(curves::count(options.threads));
+    let curves = options.span / 2 * count(curves::count(options));
     let profiles = options.span * 2 * count(profiles::count(&options.profiles));
     workspace::time(methods + curves + profiles)
 }
 
 fn header(options: &FlushOptions, machine: Machine) -> ResultHeader {
+    let mut setup = vec![
+        ("time for each method".to_owned(), format!("{} s", options.span.as_secs_f64())),
+        ("size of a write".to_owned(), units::size(options.size as u64)),
+        ("threads".to_owned(), options.threads.to_string()),
+    ];
+    setup.extend(options.rate.map(|rate| (RATE.to_owned(), format!("{rate}/s"))));
     ResultHeader {
         kind: Measurement::Flush,
         version: VERSION,
@@ -239,10 +255,6 @@ fn header(options: &FlushOptions, machine: Machine) -> ResultHeader {
         started: environment::timestamp(&options.clock),
         machine,
         targets: options.paths.iter().map(|path| ResultTarget::of(path)).collect(),
-        setup: vec![
-            ("time for each method".to_owned(), format!("{} s", options.span.as_secs_f64())),
-            ("size of a write".to_owned(), units::size(options.size as u64)),
-            ("threads".to_owned(), options.threads.to_string()),
-        ],
+        setup,
     }
 }

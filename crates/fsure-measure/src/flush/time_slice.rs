@@ -45,6 +45,22 @@ struct Slice {
     counters: Option<Counters>,
 }
 
+/// A rate that operations do not exceed: so many of them in a second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace(pub(super) u32);
+
+impl Pace {
+    /// Waits until it is time for the operation behind the first `done`. One that was late is
+    /// not made up for by quicker ones.
+    fn wait(self, begun: Instant, done: u64, stop: &dyn Fn() -> bool) {
+        const PIECE: Duration = Duration::from_millis(50);
+        let due = Duration::from_secs_f64(done as f64 / f64::from(self.0));
+        while let Some(left) = due.checked_sub(begun.elapsed()).filter(|_| !stop()) {
+            std::thread::sleep(left.min(PIECE));
+        }
+    }
+}
+
 /// All turns of an operation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SliceStats {
@@ -58,7 +74,7 @@ impl SliceStats {
     pub(super) fn turn(
         &mut self,
         operation: &mut dyn Operation,
-        span: Duration,
+        (span, pace): (Duration, Option<Pace>),
         meter: Option<&DeviceCounters>,
         stop: &dyn Fn() -> bool,
     ) -> io::Result<()> {
@@ -68,6 +84,10 @@ impl SliceStats {
         while let Some(done) = operation.operate()? {
             latency.record(done.took);
             commits += done.commits;
+            // The wait behind the last one belongs to its time, too.
+            if let Some(pace) = pace {
+                pace.wait(begun, latency.count(), stop);
+            }
             if begun.elapsed() >= span || stop() {
                 break;
             }
@@ -164,16 +184,30 @@ mod tests {
     fn a_time_slice_ends_with_its_last_operation_and_flushes() {
         let (mut tally, mut triple) = (SliceStats::default(), Triple::default());
         for _ in 0..3 {
-            tally.turn(&mut triple, Duration::from_secs(3600), None, &|| false).unwrap();
+            tally.turn(&mut triple, (Duration::from_secs(3600), None), None, &|| false).unwrap();
         }
         assert_eq!((triple.flushes, tally.latency.count(), tally.slices.len()), (3, 6, 3));
         assert!(tally.slices.iter().all(|slice| slice.commits == 6));
         assert_eq!((tally.device_bytes(), tally.flushes()), (None, None));
         let median = tally.medians_us().unwrap().median;
         assert!((median - 10.0).abs() < 0.1, "{median}");
-        tally.turn(&mut triple, Duration::from_secs(3600), None, &|| true).unwrap();
+        tally.turn(&mut triple, (Duration::from_secs(3600), None), None, &|| true).unwrap();
         assert_eq!(tally.latency.count(), 7, "one operation, and then the wish to stop");
         assert_eq!(SliceStats::default().rates(), None);
+    }
+
+    #[test]
+    fn a_pace_is_not_exceeded_and_a_wish_to_stop_ends_the_wait() {
+        let (mut tally, mut triple) = (SliceStats::default(), Triple::default());
+        let begun = Instant::now();
+        let turn = (Duration::from_millis(1), Some(Pace(20)));
+        tally.turn(&mut triple, turn, None, &|| false).unwrap();
+        assert!(begun.elapsed() >= Duration::from_millis(50), "{:?}", begun.elapsed());
+        assert!(tally.per_second() <= 60.0, "three commits each: {}", tally.per_second());
+        let turn = (Duration::from_secs(3600), Some(Pace(1)));
+        let begun = Instant::now();
+        tally.turn(&mut triple, turn, None, &|| true).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     }
 
     #[test]

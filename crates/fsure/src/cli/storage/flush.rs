@@ -42,6 +42,10 @@ pub(crate) struct FlushArgs {
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
+    /// Make no more than so many writes a second, such as 30/s, to compare what they cost at
+    /// the same rate [default: as many as possible]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    rate: Option<u32>,
     /// Save the result in FILE, which must not be there yet, line by line as it
     /// comes; '-' is standard output, as '--json'
     #[arg(long, value_name = "FILE")]
@@ -71,6 +75,16 @@ const TRIAL_TIME: Duration = Duration::from_millis(200);
 
 fn time(text: &str) -> std::result::Result<Duration, String> {
     units::span_option(text, "a time such as 1s or 0.5s")
+}
+
+fn rate(text: &str) -> std::result::Result<u32, String> {
+    const FORM: &str = "a rate of 1/s to 100000/s, such as 30/s";
+    if units::is_bare_number(text) {
+        let number = text.trim();
+        return Err(format!("without a unit it could be writes or bytes: say {number}/s"));
+    }
+    let number = text.strip_suffix("/s").and_then(|number| number.trim().parse().ok());
+    number.filter(|rate| (1..=100_000).contains(rate)).ok_or_else(|| FORM.to_owned())
 }
 
 /// Runs the command.
@@ -121,6 +135,7 @@ impl FlushArgs {
             paths: paths.iter().map(|path| folder_of(path)).collect(),
             span: self.time.unwrap_or(if self.quick { TRIAL_TIME } else { defaults.span }),
             threads: usize::from(self.threads),
+            rate: self.rate,
             profiles: self.profile.iter().map(pattern).collect(),
             guard: std::env::current_exe().ok(),
             cuts: user_dirs::cuts_if_any(),

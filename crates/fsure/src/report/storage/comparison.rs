@@ -62,9 +62,20 @@ pub fn text(compared: &Comparison) -> String {
     text
 }
 
-/// Words behind `start`, in lines that begin below them.
+/// Words behind `start`, in lines that begin below them; a unit stays with its number.
 fn wrapped(start: &str, words: &str) -> String {
-    filled_to(WIDTH, start, &safe(words).split(' ').collect::<Vec<_>>(), " ")
+    let mut pieces: Vec<String> = Vec::new();
+    for word in safe(words).split(' ') {
+        let unit = word.trim_end_matches([',', '.', ';', ')', '(']);
+        match pieces.last_mut() {
+            Some(last) if ["us", "ms", "s", "h", "min", "%"].contains(&unit) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => pieces.push(word.to_owned()),
+        }
+    }
+    filled_to(WIDTH, start, &pieces, " ")
 }
 
 /// What a letter stands for.
