@@ -22,6 +22,7 @@ pub(super) fn machine() -> Machine {
         cores: known.cores.unwrap_or(1),
         memory_bytes: known.memory_bytes,
         virtualization: known.virtualization,
+        backup_power: machine::backup_power(),
     }
 }
 

@@ -66,7 +66,7 @@ fn differing(all: Vec<(String, String, String)>) -> Vec<Differing> {
 fn machines(first: &Case<'_>, second: &Case<'_>) -> Vec<Differing> {
     let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
     let of = |case: &Case<'_>| {
-        let Machine { host, system, processor, cores, memory_bytes, virtualization } =
+        let Machine { host, system, processor, cores, memory_bytes, virtualization, .. } =
             &case.stored.header.machine;
         [
             ("machine", host.clone()),

@@ -92,6 +92,20 @@ impl Comparison {
         })
     }
 
+    /// Returns what the device was sent for each durable write of the way that matters most;
+    /// `None` if nothing counted it.
+    pub fn device_cost(&self) -> Option<String> {
+        let figure = self.key_figure()?;
+        let each = self.contenders.iter().zip(&figure.values).filter_map(|(one, value)| {
+            let cost = value.as_ref()?.flush?;
+            let (kib, flushes) = (cost.device_kib_per_op?, cost.flushes_per_op?);
+            Some(format!("{kib:.2} KiB and {flushes:.2} flushes ({})", one.name))
+        });
+        let each: Vec<_> = each.collect();
+        let name = &figure.name;
+        (!each.is_empty()).then(|| format!("For each {name}, the device got {}.", each.join(", ")))
+    }
+
     /// Returns the result in a sentence: the figure that matters most.
     pub fn headline(&self) -> String {
         let Some(figure) = self.key_figure().or_else(|| self.figures.first()) else {

@@ -164,6 +164,7 @@ fn measure(site: &FlushWorkspace<'_>) -> Result<FlushFacts> {
     profiles::measure(site, span * 2)?;
     let cuts = cuts(site, &stack);
     Ok(FlushFacts {
+        backup_power: fsure_os::machine::backup_power(),
         cuts,
         ..verdict_facts::of((&stack, &after), &site.file_system, &table, options.size, slope)
     })
@@ -247,7 +248,8 @@ fn header(options: &FlushOptions, machine: Machine) -> ResultHeader {
         ("size of a write".to_owned(), units::size(options.size as u64)),
         ("threads".to_owned(), options.threads.to_string()),
     ];
-    setup.extend(options.rate.map(|rate| (RATE.to_owned(), format!("{rate}/s"))));
+    let rate = options.rate.map_or("as many as possible".to_owned(), |rate| format!("{rate}/s"));
+    setup.push((RATE.to_owned(), rate));
     ResultHeader {
         kind: Measurement::Flush,
         version: VERSION,

@@ -38,6 +38,7 @@ pub(super) fn of(
         slope,
         dsync_us: median(Method::Dsync),
         weak_us: Method::weaker().and_then(median),
+        backup_power: None,
         cuts: None,
     }
 }

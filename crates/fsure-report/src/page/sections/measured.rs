@@ -397,7 +397,7 @@ fn sentence(limit: &Limit) -> String {
 }
 
 fn machine(stored: &StoredResult) -> Vec<(String, String)> {
-    let Machine { system, processor, cores, memory_bytes, virtualization, .. } =
+    let Machine { system, processor, cores, memory_bytes, virtualization, backup_power, .. } =
         &stored.header.machine;
     let facts = [
         ("system", Some(system.clone())),
@@ -405,6 +405,7 @@ fn machine(stored: &StoredResult) -> Vec<(String, String)> {
         ("cores", Some(cores.to_string())),
         ("memory", memory_bytes.map(units::size)),
         ("virtual machine", virtualization.clone()),
+        ("battery or UPS", backup_power.clone()),
         ("other load", stored.summary.as_ref().and_then(|summary| noise(&summary.noise))),
     ];
     let facts = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));

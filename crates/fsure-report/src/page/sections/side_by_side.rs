@@ -105,6 +105,7 @@ fn table(compared: &Comparison) -> Vec<Piece> {
     }
     let mut pieces = vec![Piece::Heading("All figures".to_owned())];
     pieces.extend(table.unless_empty());
+    pieces.extend(compared.device_cost().map(Piece::Text));
     pieces.push(Piece::Text(words));
     if !compared.only_in_some.is_empty() {
         let only = compared.only_in_some.join("; ");

@@ -36,6 +36,7 @@ pub fn text(compared: &Comparison) -> String {
     for only in &compared.only_in_some {
         text += &wrapped("not in all: ", only);
     }
+    text += &compared.device_cost().map_or(String::new(), |cost| wrapped("", &cost));
     text += &explanation(compared);
     if !compared.purposes.is_empty() {
         text += "\nWhich of these for what\n";
