@@ -41,7 +41,7 @@ impl Figure {
 /// The value of one contender.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigureValue {
-    /// Median of the runs, or of the turns of a flush.
+    /// Median of the runs; of a flush, that of the mean times of its turns.
     pub median: f64,
     /// 95 % confidence interval of the median; `None` if the result does not have its turns.
     pub interval: Option<(f64, f64)>,
@@ -247,8 +247,9 @@ fn of_rung(rung: &Rung) -> FigureValue {
 
 fn of_method(method: &MethodLine) -> FigureValue {
     let spread = Spread::of(&method.turns_us);
+    let mean_us = if method.ops > 0.0 { 1e6 / method.ops } else { method.p50_us };
     FigureValue {
-        median: spread.as_ref().map_or(method.p50_us, |spread| spread.median),
+        median: spread.as_ref().map_or(mean_us, |spread| spread.median),
         interval: spread.map(|spread| (spread.low, spread.high)),
         runs: method.turns_us.len(),
         flush: Some(FlushCost {

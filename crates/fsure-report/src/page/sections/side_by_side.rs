@@ -198,13 +198,13 @@ fn flush_charts(compared: &Comparison, charts: &mut Charts) -> Vec<Piece> {
     let mut sources: Vec<_> = REFERENCES.iter().map(|one| one.source).collect();
     sources.dedup();
     let caption = format!(
-        "Shorter is better. Grey is what others have measured, otherwise than here: {}. \
+        "Median over turns of their means; shorter is better. Grey is what others have measured, otherwise than here: {}. \
          PostgreSQL and SQLite publish no mark that a drive must reach; the line is what SQLite's \
          FAQ expects of a disk with heads. PostgreSQL's manual says of pg_test_fsync that a \
          difference there might make none in the throughput of a database.",
         sources.join("; ")
     );
-    let title = format!("Median time of a durable write: {}", flush.name);
+    let title = format!("Time of a durable write: {}", flush.name);
     let chart = comparison(&title, &medians, &[sqlite()], &microseconds);
     let mut pieces = vec![charts.add(&chart, &caption)];
     let p99 = |value: &FigureValue| (value.flush.map_or(0.0, |cost| cost.p99_us), None);

@@ -103,7 +103,7 @@ fn table(compared: &Comparison) -> String {
         }
     }
     for unit in units {
-        let column = if unit == "us" { "median" } else { unit };
+        let column = if unit == "us" { "time" } else { unit };
         let other = if unit == "us" { "a second" } else { "runs" };
         let _ = writeln!(
             text,
@@ -157,10 +157,14 @@ fn cells(figure: &Figure, value: &FigureValue) -> (String, String, String) {
 }
 
 fn explanation(compared: &Comparison) -> String {
-    let mut words = "A ratio holds with 90 % at least within its interval, which is from the ends \
+    let mut words = match compared.kind {
+        Measurement::Flush => "The time of one is the median over turns of their means. ",
+        Measurement::Speed => "The figure is the median over the runs. ",
+    }
+    .to_owned();
+    words += "A ratio holds with 90 % at least within its interval, which is from the ends \
                      of both 95 % intervals. No difference is seen if these have a value in \
-                     common, if it may be by chance, or if it is under 5 %."
-        .to_owned();
+                     common, if it may be by chance, or if it is under 5 %.";
     if compared.contenders.iter().any(|one| one.has_other_settings) {
         words += " *: measured with other settings, see 'not alike' above.";
     }
