@@ -2,7 +2,7 @@
 //! them and the verdict on it.
 
 use super::StoredFile;
-use crate::results::{Claim, LEFT_OUT, LayerLine, ResultLine, StoredResult};
+use crate::results::{Claim, LEFT_OUT, LayerLine, Profile, ResultLine, StoredResult};
 
 /// One result of a comparison, or one folder of the only result.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub struct Contender {
     pub started: String,
     /// The worst verdict on its flushes.
     pub verdict: Option<ContenderVerdict>,
+    /// Patterns of databases that were measured.
+    pub profiles: Vec<Profile>,
     /// True if it was measured with other settings than the first.
     pub has_other_settings: bool,
 }
@@ -61,12 +63,7 @@ pub(super) fn cases<'a>(files: &[StoredFile<'a>]) -> Vec<Case<'a>> {
         stored: file.stored,
         targets,
     };
-    let mut cases: Vec<_> = each.into_iter().enumerate().map(case).collect();
-    for place in 1..cases.len() {
-        let differs = !super::likeness::settings(&cases[0], &cases[place]).is_empty();
-        cases[place].contender.has_other_settings = differs;
-    }
-    cases
+    each.into_iter().enumerate().map(case).collect()
 }
 
 /// A letter while there are any, then a number.
@@ -89,6 +86,10 @@ fn contender(name: String, file: StoredFile<'_>, targets: &[&str]) -> Contender 
         ResultLine::Verdict(claim) if is_own(&claim.target) => Some(claim),
         _ => None,
     });
+    let profiles = stored.lines.iter().filter_map(|line| match line {
+        ResultLine::Profile(profile) if is_own(&profile.target) => Some(profile),
+        _ => None,
+    });
     let file_system = layers.iter().find(|layer| layer.layer == "file system");
     Contender {
         name,
@@ -101,7 +102,16 @@ fn contender(name: String, file: StoredFile<'_>, targets: &[&str]) -> Contender 
         host: stored.header.machine.host.clone(),
         started: stored.header.started.clone(),
         verdict: worst(claims),
+        profiles: profiles.cloned().collect(),
         has_other_settings: false,
+    }
+}
+
+impl Contender {
+    /// Returns a figure of the pattern of a database, if it was measured.
+    pub(super) fn profile_figure(&self, database: &str, figure: &str) -> Option<f64> {
+        let profile = self.profiles.iter().find(|profile| profile.name == database)?;
+        profile.figures.iter().find(|(name, _)| name == figure).map(|(_, value)| *value)
     }
 }
 

@@ -47,7 +47,7 @@ pub struct FigureValue {
     pub interval: Option<(f64, f64)>,
     /// Number of runs or turns.
     pub runs: usize,
-    /// What a flush has beside its time.
+    /// The costs of a flush beside its time.
     pub flush: Option<FlushCost>,
     samples: Vec<f64>,
 }
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn a_factor_has_the_digits_that_count() {
         for (times, text) in
-            [(0.0123, "0.012"), (0.97, "0.97"), (1.05, "1.05"), (3.14, "3.1"), (12_345.6, "12,346")]
+            [(0.0123, "0.012"), (0.97, "0.97"), (1.05, "1.05"), (3.12, "3.1"), (12_345.6, "12,346")]
         {
             assert_eq!(factor(times), text);
         }

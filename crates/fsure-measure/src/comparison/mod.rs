@@ -129,7 +129,11 @@ impl Comparison {
 /// one disk can be compared with another; with one result, its folders are compared.
 pub fn compare(kind: Measurement, files: &[StoredFile<'_>]) -> Result<Comparison> {
     check(kind, files)?;
-    let cases = contenders::cases(files);
+    let mut cases = contenders::cases(files);
+    for place in 1..cases.len() {
+        let differing = likeness::settings(&cases[0], &cases[place]);
+        cases[place].contender.has_other_settings = !differing.is_empty();
+    }
     if cases.len() < 2 {
         return Err(usage(
             "one result of one folder has nothing to be compared with".to_owned(),

@@ -41,12 +41,19 @@ fn by_flushes(compared: &Comparison) -> Vec<Purpose> {
     let times = values(all, flush, |value| microseconds(value.median));
     let turn = microseconds(1e6 / SQLITE_DISK_COMMITS);
     let marks = [
-        ("PostgreSQL", format!("{each} {times}. PostgreSQL publishes no mark.")),
+        (
+            "PostgreSQL",
+            format!(
+                "{each} {times}.{} PostgreSQL publishes no mark.",
+                pattern(all, "postgres", "commits/s")
+            ),
+        ),
         (
             "SQLite",
             format!(
-                "{each} {times}; a rollback journal needs four. No mark is published: SQLite's FAQ \
-                 expects {SQLITE_DISK_COMMITS} a second of a disk of 7,200 rpm ({turn})."
+                "{each} {times}; a rollback journal needs four.{} No mark is published: SQLite's \
+                 FAQ expects {SQLITE_DISK_COMMITS} a second of a disk of 7,200 rpm ({turn}).",
+                pattern(all, "sqlite", "wal commits/s")
             ),
         ),
     ];
@@ -136,16 +143,40 @@ fn ruled_out(all: &[Contender]) -> String {
     words.collect()
 }
 
+/// A sentence on the commits a second of a database's own pattern, where it was measured.
+fn pattern(all: &[Contender], database: &str, figure: &str) -> String {
+    let each = all.iter().filter_map(|one| {
+        Some(format!("{} ({})", digits(one.profile_figure(database, figure)?), one.name))
+    });
+    let each: Vec<_> = each.collect();
+    if each.is_empty() {
+        return String::new();
+    }
+    format!(" Its own pattern gave {} commits a second.", each.join(", "))
+}
+
+fn digits(rate: f64) -> String {
+    if rate < 99.5 { format!("{rate:.1}") } else { fsure_core::count(rate.round() as u64) }
+}
+
+/// By the 99th percentile of etcd's own pattern if all have it, else of the plain flush.
 fn etcd(compared: &Comparison, flush: &Figure) -> Purpose {
     let all = &compared.contenders;
-    let p99 = |value: &FigureValue| value.flush.map_or(f64::INFINITY, |cost| cost.p99_us);
-    let passes =
-        |place: &usize| flush.values[*place].as_ref().is_some_and(|v| p99(v) < ETCD_P99_US);
+    let of_pattern: Vec<_> = all.iter().map(|one| one.profile_figure("etcd", "p99 us")).collect();
+    let has_pattern = of_pattern.iter().all(Option::is_some);
+    let p99 = |place: usize| match has_pattern {
+        true => of_pattern[place],
+        false => Some(flush.values[place].as_ref()?.flush?.p99_us),
+    };
+    let passes = |place: &usize| p99(*place).is_some_and(|p99| p99 < ETCD_P99_US);
     let passed: Vec<_> = believed(all, flush).into_iter().filter(passes).collect();
-    let times = values(all, flush, |value| microseconds(p99(value)));
+    let times = (0..all.len())
+        .filter_map(|place| Some(format!("{} ({})", microseconds(p99(place)?), all[place].name)));
+    let of = if has_pattern { "flushes of its own pattern" } else { "flushes" };
     let none = if passed.is_empty() { " None of these suits." } else { "" };
     let words = format!(
-        "99 % of the flushes took at most {times}; etcd asks for less than {}.{none}{}",
+        "99 % of the {of} took at most {}; etcd asks for less than {}.{none}{}",
+        times.collect::<Vec<_>>().join(", "),
         microseconds(ETCD_P99_US),
         ruled_out(all)
     );
@@ -165,8 +196,8 @@ fn archive_by_verdict(all: &[Contender]) -> Purpose {
     let mut words =
         "Written once and kept: that a flush holds matters more than its price.".to_owned();
     for (names, what) in [
-        (&sound, "nothing speaks against"),
-        (&unproved, "not proved is the flush of"),
+        (&sound, "nothing speaks against the flush of"),
+        (&unproved, "it is not proved that a flush holds on"),
         (&bad, "acknowledged data get lost on"),
     ] {
         if !names.is_empty() {

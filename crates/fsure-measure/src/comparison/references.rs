@@ -8,7 +8,7 @@ pub struct Reference {
     pub what: &'static str,
     /// Durable writes a second, one after the other.
     pub per_second: f64,
-    /// Who has measured it, where and when.
+    /// The source: a person, a place, a date.
     pub source: &'static str,
 }
 

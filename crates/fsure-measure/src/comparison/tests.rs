@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::results::{
-    Claim, LEFT_OUT, LayerLine, Machine, MethodLine, Noise, ResultHeader, ResultLine,
+    Claim, LEFT_OUT, LayerLine, Machine, MethodLine, Noise, Profile, ResultHeader, ResultLine,
     ResultSummary, ResultTarget, Rung, VERSION,
 };
 use crate::stats::Spread;
@@ -106,9 +106,9 @@ fn flushes(results: &[StoredResult]) -> Comparison {
     compared(Measurement::Flush, results)
 }
 
-fn suits<'a>(compared: &'a Comparison, name: &str) -> (String, &'a str) {
+fn suits(compared: &Comparison, name: &str) -> (String, String) {
     let purpose = compared.purposes.iter().find(|purpose| purpose.name == name).expect(name);
-    (purpose.suits.join(" "), &purpose.words)
+    (purpose.suits.join(" "), purpose.words.clone())
 }
 
 #[test]
@@ -313,6 +313,26 @@ fn each_purpose_has_its_drives_and_a_bad_flush_has_none() {
     let slow = flushes(&[flush("/a", 21_000.0), flush("/b", 22_000.0)]);
     let (suited, words) = suits(&slow, "etcd");
     assert!(suited.is_empty() && words.contains("None of these suits."), "{words}");
+}
+
+#[test]
+fn the_patterns_of_databases_count_if_all_have_them() {
+    let with = |mut stored: StoredResult, name: &str, figure: &str, value: f64| {
+        let (name, target) = (name.to_owned(), stored.header.targets[0].path.clone());
+        let figures = vec![(figure.to_owned(), value)];
+        let (passed, words) = (None, String::new());
+        stored.lines.push(ResultLine::Profile(Profile { name, target, passed, words, figures }));
+        stored
+    };
+    let quick = || with(flush("/a", 2_000.0), "etcd", "p99 us", 12_000.0);
+    let slow = || with(flush("/b", 21_000.0), "etcd", "p99 us", 9_000.0);
+    let (suited, words) = suits(&flushes(&[quick(), slow()]), "etcd");
+    assert_eq!(suited, "B", "{words}");
+    let (suited, words) = suits(&flushes(&[quick(), flush("/b", 21_000.0)]), "etcd");
+    assert_eq!(suited, "A", "42 ms of the plain flush, since one lacks the pattern: {words}");
+    let one = with(flush("/a", 2_000.0), "postgres", "commits/s", 187.4);
+    let (_, words) = suits(&flushes(&[one, flush("/b", 9.0)]), "PostgreSQL");
+    assert!(words.contains("Its own pattern gave 187 (A) commits a second."), "{words}");
 }
 
 #[test]

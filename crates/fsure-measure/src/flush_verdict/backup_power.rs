@@ -1,5 +1,5 @@
-//! What a battery or UPS of the machine changes: nothing of a grade. It keeps the drive powered
-//! when the mains fail, and the drive's cache is as volatile as before.
+//! A battery or UPS of the machine changes nothing of a grade: it keeps the drive powered when
+//! the mains fail, and the drive's cache is as volatile as before.
 
 use super::{FlushFinding, FlushFindingId, Grade};
 

@@ -2,9 +2,10 @@
 //! example that no longer works is worse than none.
 //!
 //! Each page runs in its own folder, which is its home folder, too. It holds the files of
-//! `docs/examples/NAME`, if there are any for the page, and the sessions make what else they need. `$ command` is run by `sh`, with `> ` before further lines of the
-//! command. The lines below it are what it prints on standard output: `...` stands for any lines
-//! and `[..]` for any text within one. Dates, durations and rates may differ. `[3]` is the exit
+//! `docs/examples/NAME`, if there are any for the page. Sessions make what else they need.
+//! `$ command` is run by `sh`, with `> ` before further lines of the command. The lines below it
+//! are what it prints on standard output: `...` stands for any lines and `[..]` for any text
+//! within one. Dates, durations and rates may differ. `[3]` is the exit
 //! code, 0 if none is given. A page shows its folder as `/home/me`.
 //!
 //! `FSURE_BLESS=1 cargo test -p fsure --test it sessions` writes what is printed into the pages

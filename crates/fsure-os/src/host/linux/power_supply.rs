@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Where the kernel lists its power supplies.
+/// The folder in which the kernel lists power supplies.
 const CLASS: &str = "/sys/class/power_supply";
 
 /// Returns the batteries and UPSs of this machine in words; `None` if the system knows of none.

@@ -67,7 +67,7 @@ fn pieces(compared: &Comparison, charts: &mut Charts) -> Vec<Piece> {
     pieces
 }
 
-/// What a letter stands for.
+/// A letter and the result that it stands for.
 fn key(contender: &Contender) -> (String, String) {
     let mut words = vec![contender.targets.join(" ")];
     words.extend(contender.device.clone());

@@ -79,7 +79,7 @@ fn wrapped(start: &str, words: &str) -> String {
     filled_to(WIDTH, start, &pieces, " ")
 }
 
-/// What a letter stands for.
+/// The result that a letter stands for.
 fn key(contender: &Contender) -> String {
     let mut parts = vec![contender.targets.join(" ")];
     parts.extend(contender.device.clone());
