@@ -108,6 +108,11 @@ fn contender(name: String, file: StoredFile<'_>, targets: &[&str]) -> Contender 
 }
 
 impl Contender {
+    /// Returns true if the verdict on its flushes is `bad`: it loses what it acknowledged.
+    pub fn has_bad_flush(&self) -> bool {
+        self.verdict.as_ref().is_some_and(|verdict| verdict.grade == "bad")
+    }
+
     /// Returns a figure of the pattern of a database, if it was measured.
     pub(super) fn profile_figure(&self, database: &str, figure: &str) -> Option<f64> {
         let profile = self.profiles.iter().find(|profile| profile.name == database)?;

@@ -121,7 +121,13 @@ impl Comparison {
             Measurement::Flush => format!("Durable write ({})", figure.name),
             Measurement::Speed => figure.name.clone(),
         };
-        format!("{what}: {}.", parts.join("; "))
+        let bad: Vec<_> = self.contenders.iter().filter(|one| one.has_bad_flush()).collect();
+        let bad: Vec<_> = bad.iter().map(|one| one.name.as_str()).collect();
+        let warning = match bad.is_empty() {
+            true => String::new(),
+            false => format!(" Acknowledged data get lost on {}.", bad.join(", ")),
+        };
+        format!("{what}: {}.{warning}", parts.join("; "))
     }
 }
 

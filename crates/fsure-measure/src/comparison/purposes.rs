@@ -59,7 +59,9 @@ fn by_flushes(compared: &Comparison) -> Vec<Purpose> {
     ];
     let database = |(name, words): (&'static str, String)| {
         let allowed = believed(all, flush);
-        suiting(compared, name, &best(flush, &allowed), &words, &allowed)
+        let mut purpose = suiting(compared, name, &best(flush, &allowed), &words, &allowed);
+        purpose.words += &left_out(all, flush, &allowed);
+        purpose
     };
     let mut purposes: Vec<_> = marks.into_iter().map(database).collect();
     purposes.push(etcd(compared, flush));
@@ -72,15 +74,15 @@ fn by_flushes(compared: &Comparison) -> Vec<Purpose> {
     purposes
 }
 
-/// The contenders that have a value and whose flushes are not known to be bad.
+/// The contenders that have a value and against whose flushes nothing speaks; if there are
+/// none, all that are not known to be bad.
 fn believed(all: &[Contender], figure: &Figure) -> Vec<usize> {
-    (0..all.len())
-        .filter(|place| figure.values[*place].is_some() && !is_bad(&all[*place]))
-        .collect()
-}
-
-fn is_bad(contender: &Contender) -> bool {
-    contender.verdict.as_ref().is_some_and(|verdict| verdict.grade == "bad")
+    let has_value = |place: &usize| figure.values[*place].is_some();
+    let of = |is: &dyn Fn(&Contender) -> bool| -> Vec<usize> {
+        (0..all.len()).filter(has_value).filter(|place| is(&all[*place])).collect()
+    };
+    let sound = of(&|one| one.verdict.as_ref().is_some_and(|verdict| verdict.grade == "ok"));
+    if sound.is_empty() { of(&|one| !one.has_bad_flush()) } else { sound }
 }
 
 /// Returns the contenders with the best value: the best, and all that cannot be told from it.
@@ -121,7 +123,7 @@ fn suiting(
         _ if allowed.len() > best.len() => " No difference was seen between the best.",
         _ => " No difference was seen.",
     };
-    let words = format!("{words}{reason}{}", ruled_out(all));
+    let words = format!("{words}{reason}");
     Purpose { name, suits: best.iter().map(|place| all[*place].name.clone()).collect(), words }
 }
 
@@ -133,12 +135,21 @@ fn values(all: &[Contender], figure: &Figure, words: impl Fn(&FigureValue) -> St
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// A sentence on each contender that its verdict rules out.
-fn ruled_out(all: &[Contender]) -> String {
-    let bad = all.iter().filter(|one| is_bad(one));
-    let words = bad.map(|one| {
-        let id = one.verdict.as_ref().map_or("", |verdict| &verdict.id);
-        format!(" {} is ruled out: its flush is bad ({id}).", one.name)
+/// A sentence on each contender that its verdict keeps from being considered.
+fn left_out(all: &[Contender], figure: &Figure, considered: &[usize]) -> String {
+    let has_value = |place: &usize| figure.values[*place].is_some();
+    let others = (0..all.len()).filter(has_value).filter(|place| !considered.contains(place));
+    let words = others.map(|place| {
+        let one = &all[place];
+        let id = one.verdict.as_ref().map_or("no verdict", |verdict| &verdict.id);
+        match one.has_bad_flush() {
+            true => format!(" {} is ruled out: its flush is bad ({id}).", one.name),
+            false => format!(
+                " {} is left out: it is not proved that its flush holds ({id}); 'fsure powercut' \
+                 can prove it.",
+                one.name
+            ),
+        }
     });
     words.collect()
 }
@@ -169,7 +180,8 @@ fn etcd(compared: &Comparison, flush: &Figure) -> Purpose {
         false => Some(flush.values[place].as_ref()?.flush?.p99_us),
     };
     let passes = |place: &usize| p99(*place).is_some_and(|p99| p99 < ETCD_P99_US);
-    let passed: Vec<_> = believed(all, flush).into_iter().filter(passes).collect();
+    let allowed = believed(all, flush);
+    let passed: Vec<_> = allowed.iter().copied().filter(passes).collect();
     let times = (0..all.len())
         .filter_map(|place| Some(format!("{} ({})", microseconds(p99(place)?), all[place].name)));
     let of = if has_pattern { "flushes of its own pattern" } else { "flushes" };
@@ -178,7 +190,7 @@ fn etcd(compared: &Comparison, flush: &Figure) -> Purpose {
         "99 % of the {of} took at most {}; etcd asks for less than {}.{none}{}",
         times.collect::<Vec<_>>().join(", "),
         microseconds(ETCD_P99_US),
-        ruled_out(all)
+        left_out(all, flush, &allowed)
     );
     let suits = passed.iter().map(|place| all[*place].name.clone()).collect();
     Purpose { name: "etcd", suits, words }

@@ -296,16 +296,25 @@ fn each_purpose_has_its_drives_and_a_bad_flush_has_none() {
     let compared = three("bad");
     for name in ["PostgreSQL", "SQLite"] {
         let (suited, words) = suits(&compared, name);
-        assert_eq!(suited, "B", "{name}: {words}");
+        assert_eq!(suited, "A", "{name}: {words}");
         assert!(words.contains("C is ruled out: its flush is bad (NO_FLUSH_SENT)."), "{words}");
+        assert!(words.contains("B is left out: it is not proved"), "{words}");
     }
+    assert!(compared.headline().ends_with("Acknowledged data get lost on C."));
     let (suited, words) = suits(&compared, "etcd");
-    assert_eq!(suited, "B", "42 ms are too slow, and C loses what it acknowledged: {words}");
+    assert!(suited.is_empty(), "42 ms are too slow, and the others are no choice: {words}");
     assert_eq!(suits(&compared, "photo archive").0, "A");
     assert_eq!(suits(&compared, "build cache").0, "");
     let unproved = compared.unproved().expect("B");
     assert!(unproved.contains("B (suspicious: FREE_FLUSH)"), "{unproved}");
     assert_eq!(suits(&three("ok"), "PostgreSQL").0, "C");
+    assert!(!three("ok").headline().contains("lost"));
+    let unproved = flushes(&[
+        judged(flush("/a", 21_000.0), "not measured", "NOT_MEASURED"),
+        judged(flush("/b", 2_000.0), "suspicious", "FREE_FLUSH"),
+        judged(flush("/c", 100.0), "bad", "NO_FLUSH_SENT"),
+    ]);
+    assert_eq!(suits(&unproved, "etcd").0, "B", "the best that there is, if none is proved");
     let alike = flushes(&[flush("/a", 7_000.0), flush("/b", 7_001.0)]);
     let (suited, words) = suits(&alike, "SQLite");
     assert_eq!(suited, "A B", "{words}");

@@ -14,6 +14,8 @@ const MARK: f64 = 16.0;
 const LEFT: f64 = 8.0;
 /// Room for a figure behind the longest bar.
 const FIGURE: f64 = 130.0;
+/// The shortest whisker that can be seen.
+const WHISKER_MIN: f64 = 3.0;
 const STYLES: [&str; 4] = ["first", "second", "third", "fourth"];
 
 /// One bar.
@@ -103,12 +105,13 @@ fn draw(
     let class = if bar.is_reference { "soft rim" } else { "rim" };
     canvas.text(LEFT + 2.0, y + 18.0, class, &clipped(&bar.label, row_characters()));
     let (zero, at) = (axis.at(0.0), axis.at(bar.value));
-    let width = (at - zero).max(0.5);
+    let width = (at - zero).max(1.5);
     let style = if bar.is_reference { "reference" } else { STYLES[place % 4] };
     canvas.rect(style, (zero, middle - BAR / 2.0), (width, BAR));
     let mut right = zero + width;
-    if let Some((low, high)) = bar.interval {
-        let (low, high) = (axis.at(low), axis.at(high));
+    let interval = bar.interval.map(|(low, high)| (axis.at(low), axis.at(high)));
+    // A shorter whisker would only hide the bar.
+    if let Some((low, high)) = interval.filter(|(low, high)| high - low > WHISKER_MIN) {
         let above = middle - 4.0;
         let whisker =
             format!("M{low:.1} {above:.1}v8M{low:.1} {middle:.1}H{high:.1}M{high:.1} {above:.1}v8");

@@ -50,7 +50,9 @@ fn of_kind(kind: Measurement, results: &[Named], charts: &mut Charts) -> Option<
 }
 
 fn pieces(compared: &Comparison, charts: &mut Charts) -> Vec<Piece> {
-    let mut pieces = vec![Piece::Note(Grade::Plain, compared.headline())];
+    let is_bad = compared.contenders.iter().any(Contender::has_bad_flush);
+    let grade = if is_bad { Grade::Bad } else { Grade::Plain };
+    let mut pieces = vec![Piece::Note(grade, compared.headline())];
     pieces.push(Piece::List(compared.contenders.iter().map(key).collect()));
     if !compared.unlike.is_empty() {
         let words = format!("Not alike: {}.", compared.unlike.join("; "));
@@ -163,6 +165,8 @@ fn bars(
     let bars = each.filter_map(|(contender, value)| {
         let mut words = vec![contender.targets.join(" ")];
         words.extend(contender.device.clone());
+        words.extend(contender.firmware.as_ref().map(|firmware| format!("firmware {firmware}")));
+        words.extend(contender.has_bad_flush().then(|| "its flush is BAD".to_owned()));
         let label = format!("{}: {}", contender.name, words.join(", "));
         let (value, interval) = of(value.as_ref()?);
         Some(Bar { interval, ..Bar::new(label, value) })

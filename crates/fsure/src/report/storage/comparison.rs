@@ -11,7 +11,7 @@ use super::{figure as digits, number};
 use fsure_core::safe;
 use fsure_core::units::microseconds;
 use fsure_measure::comparison::{
-    Comparison, Contender, Figure, FigureValue, REFERENCES, Ratio, Seen,
+    Comparison, Contender, Figure, FigureValue, Purpose, REFERENCES, Ratio, Seen,
 };
 use fsure_measure::results::Measurement;
 
@@ -41,12 +41,15 @@ pub fn text(compared: &Comparison) -> String {
     if !compared.purposes.is_empty() {
         text += "\nWhich of these for what\n";
     }
+    let suits = |purpose: &Purpose| match &purpose.suits[..] {
+        [] => "-".to_owned(),
+        [one, two] => format!("{one} or {two}"),
+        more => more.join(", "),
+    };
+    let width = compared.purposes.iter().map(|one| suits(one).chars().count()).max().unwrap_or(0);
     for purpose in &compared.purposes {
-        let suits = match purpose.suits.len() {
-            0 => "-".to_owned(),
-            _ => purpose.suits.join(" or "),
-        };
-        text += &wrapped(&format!("  {:<14}  {suits:<6}  ", purpose.name), &purpose.words);
+        let start = format!("  {:<13}  {:<width$}  ", purpose.name, suits(purpose));
+        text += &wrapped(&start, &purpose.words);
     }
     if let Some(unproved) = compared.unproved() {
         text += &wrapped("  ", &unproved);
