@@ -3,8 +3,8 @@
 
 use super::contenders::Case;
 use crate::environment;
-use crate::flush::RATE;
-use crate::results::{Machine, Measurement, ResultLine};
+use crate::flush::{ENDED_EARLY, RATE};
+use crate::results::{Machine, Measurement, ResultLine, StoredResult};
 use fsure_core::units;
 
 /// Share of a rate below which it was not reached.
@@ -26,15 +26,27 @@ pub(super) fn unlike(cases: &[Case<'_>], is_one_run: bool) -> Vec<String> {
     unlike.extend(cases.iter().filter_map(missed_rate));
     for case in if is_one_run { &cases[..1] } else { cases } {
         let run = if is_one_run { "the run" } else { &case.contender.name };
-        match &case.stored.summary {
-            None => unlike.push(format!("{run} is incomplete: it was cut off before its end")),
-            Some(summary) => {
-                let trouble = environment::describe_noise(&summary.noise);
-                unlike.extend(trouble.map(|trouble| format!("during {run}, {trouble}")));
-            }
-        }
+        unlike.extend(incomplete(case.stored).map(|why| format!("{run} is incomplete: {why}")));
+        let noise = case.stored.summary.as_ref().map(|summary| &summary.noise);
+        let trouble = noise.and_then(environment::describe_noise);
+        unlike.extend(
+            trouble.map(|trouble| format!("during {run}, {trouble}: a ratio may be of that load")),
+        );
     }
     unlike
+}
+
+/// Returns the reason why a result does not have all that its run was to measure.
+fn incomplete(stored: &StoredResult) -> Option<&'static str> {
+    let Some(summary) = &stored.summary else { return Some("it was cut off before its end") };
+    let is_early = |line: &ResultLine| match line {
+        ResultLine::Warning { words } => words.starts_with(ENDED_EARLY),
+        _ => false,
+    };
+    let has_failed = stored.lines.iter().any(is_early);
+    // Ctrl-C and SIGTERM.
+    let is_stopped = [130, 143].contains(&summary.exit_code);
+    (has_failed || is_stopped).then_some("its run ended early")
 }
 
 /// Returns a sentence on a contender that was too slow for the rate that it was to be held at:

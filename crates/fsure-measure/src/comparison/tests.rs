@@ -199,6 +199,14 @@ fn what_is_not_alike_is_said() {
     assert_eq!(compared.unlike, expected);
     assert!(compared.contenders[1].has_other_settings);
     assert!(!compared.contenders[0].has_other_settings);
+    let mut stopped = flush("/b", 7_000.0);
+    stopped.summary.as_mut().expect("a last line").exit_code = 130;
+    let mut failed = flush("/c", 7_000.0);
+    let words = "the run ended early: no space".to_owned();
+    failed.lines.push(ResultLine::Warning { words });
+    let early = flushes(&[flush("/a", 21_000.0), stopped, failed]);
+    let expected = ["B is incomplete: its run ended early", "C is incomplete: its run ended early"];
+    assert_eq!(early.unlike, expected);
     let alike = flushes(&[flush("/a", 21_000.0), flush("/b", 7_000.0)]);
     assert_eq!(alike.unlike, [""; 0], "another folder is no other setting");
     assert!(!alike.contenders[1].has_other_settings);

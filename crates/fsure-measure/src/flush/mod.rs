@@ -98,7 +98,7 @@ pub fn flush(options: &FlushOptions, listener: &dyn MeasurementMonitor) -> Resul
         // A verdict on a folder before counts for more than what came behind it.
         measured.exit_code = measured.exit_code.worse(error.exit_code());
         // The summary comes last, whatever ends the run.
-        listener.measured(&ResultLine::Warning { words: format!("the run ended early: {error}") });
+        listener.measured(&ResultLine::Warning { words: format!("{ENDED_EARLY}: {error}") });
         measured.ended_by = Some(error);
     }
     let noise = company.end();
@@ -226,6 +226,9 @@ fn check(options: &FlushOptions) -> Result<()> {
     }
     Ok(())
 }
+
+/// The beginning of the warning of a run that something has ended before its end.
+pub(crate) const ENDED_EARLY: &str = "the run ended early";
 
 /// The name of the setting in the header of a result.
 pub(crate) const RATE: &str = "rate";
