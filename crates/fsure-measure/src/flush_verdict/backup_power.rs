@@ -21,9 +21,9 @@ pub(super) fn add_words(findings: &mut [FlushFinding], backup_power: Option<&str
     if let Some(finding) = findings.iter_mut().find(is_of_cache) {
         finding.words += &format!(
             " This machine has a {power}: while it lasts, a failure of the mains does not empty \
-             the drive's cache. A crash or reset of the drive, a machine that is switched off \
-             hard and an empty battery still do, and a drive with a power supply of its own is \
-             not kept running. The verdict stays."
+             the drive's cache. A crash or reset of the drive, a machine that is reset or \
+             switched off hard and an empty battery still do, and a drive with a power supply of \
+             its own is not kept running. The verdict stays."
         );
     }
 }
