@@ -1,9 +1,10 @@
-//! Describes the machine and the load by other processes during a measurement, for
-//! all jobs that measure, and derives warnings and advice from the load.
+//! Describes the machine, the storage and the load by other processes during a measurement,
+//! for all jobs that measure, and derives warnings and advice from the load.
 
 use fsure_os::machine::{self, LoadSample};
+use fsure_os::storage_stack::{self, Stack};
 
-use crate::results::{Machine, Noise};
+use crate::results::{LayerLine, Machine, Noise};
 use fsure_core::Clock;
 
 /// Returns the current time as text, as the first line of a result has it.
@@ -21,7 +22,23 @@ pub(super) fn machine() -> Machine {
         cores: known.cores.unwrap_or(1),
         memory_bytes: known.memory_bytes,
         virtualization: known.virtualization,
+        backup_power: machine::backup_power(),
     }
+}
+
+/// The layers, as a result has them.
+pub(super) fn layers(target: &str, stack: &Stack) -> Vec<LayerLine> {
+    let layer = |layer: &storage_stack::StorageLayer| LayerLine {
+        target: target.to_owned(),
+        layer: layer.kind.to_owned(),
+        name: layer.name.clone(),
+        facts: layer
+            .facts
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect(),
+    };
+    stack.layers.iter().map(layer).collect()
 }
 
 /// The load by other processes and virtual machines during a measurement.

@@ -4,6 +4,7 @@
 //! [`stats`] the statistics.
 #![forbid(unsafe_code)]
 
+pub mod comparison;
 mod environment;
 mod flush;
 pub mod flush_verdict;
@@ -12,9 +13,7 @@ mod speed;
 pub mod stats;
 
 pub use flush::{FlushOptions, Measured, Pattern, flush};
-pub use speed::{
-    Data, SpeedChange, SpeedChanges, SpeedOptions, Verified, Verifier, compare_speed, speed,
-};
+pub use speed::{Data, SpeedOptions, Verified, Verifier, speed};
 
 /// Compiles and runs the examples of the README.
 #[cfg(doctest)]

@@ -63,6 +63,12 @@ pub fn machine() -> Machine {
     Machine { cores: std::thread::available_parallelism().ok().map(usize::from), ..host::machine() }
 }
 
+/// Batteries and UPSs that keep the machine running without the mains:
+/// `battery BAT0 (87 %, Full)`. `None` if the system knows of none or cannot be asked.
+pub fn backup_power() -> Option<String> {
+    host::backup_power()
+}
+
 /// Reads the current load.
 pub fn moment() -> LoadSample {
     let own = own_time().map(|own| own + host::children_time().unwrap_or_default());

@@ -20,7 +20,7 @@ const ROOTS: [&str; 3] = ["root", "target", "folder"];
 const USER_FOLDERS: [&str; 5] = ["/run/media", "/run/user", "/home", "/Users", "/media"];
 
 /// Stands for what was taken out.
-pub(crate) const LEFT_OUT: &str = "(left out)";
+pub(crate) use fsure_measure::results::LEFT_OUT;
 
 /// An output without what says whose it is.
 pub struct Anonymous<R> {

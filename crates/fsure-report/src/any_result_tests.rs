@@ -44,6 +44,7 @@ fn method() -> MethodLine {
         flushes_per_op: Some(1.0),
         reached: "data and a flush".to_owned(),
         histogram: vec![(21_000.5, 250), (30_000.0, 250)],
+        turns_us: vec![21_700.0; 8],
     }
 }
 

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use fsure_os::durable_write::{Method, Writer};
 
+use super::FlushOptions;
 use super::operations::{self, Data, Overwrite};
 use super::time_slice::{Operation, SliceResult, SliceStats};
 use super::workspace::{FlushWorkspace, MeasuredOperation};
-use crate::results::{Curve, Point, ResultLine};
+use crate::results::{Curve, NotRun, Point, ResultLine};
 use crate::stats::Spread;
 use fsure_core::{Result, units};
 
@@ -26,9 +27,13 @@ const POINT_TIME_MIN: Duration = Duration::from_secs(1);
 /// Bytes written at once where there are many.
 const WRITE_CHUNK_BYTES: usize = 1 << 20;
 
-/// Returns the number of points of all curves, for so many threads.
-pub(super) fn count(threads: usize) -> usize {
-    BATCHES.len() + 2 * powers(threads).count() + DIRTY.len()
+/// Returns the number of points of all curves.
+pub(super) fn count(options: &FlushOptions) -> usize {
+    let rates = match options.rate {
+        Some(_) => 0,
+        None => BATCHES.len() + 2 * powers(options.threads).count(),
+    };
+    rates + DIRTY.len()
 }
 
 /// Bytes that the files of one curve take at most, but for the one that is
@@ -41,9 +46,25 @@ pub(super) fn needed_bytes(threads: usize, size: usize) -> u64 {
 /// Measures all curves, each point for `span`. Returns the median time of a flush
 /// over the bytes before it, in microseconds.
 pub(super) fn measure(site: &FlushWorkspace<'_>, span: Duration) -> Result<Vec<(u64, f64)>> {
-    batches(site, span)?;
-    threads(site, span)?;
+    match site.options.rate {
+        Some(_) => leave_out_rates(site),
+        None => {
+            batches(site, span)?;
+            threads(site, span)?;
+        }
+    }
     slope(site, span)
+}
+
+/// Reports the curves whose figure is a rate, of which a set rate would say nothing.
+fn leave_out_rates(site: &FlushWorkspace<'_>) {
+    for name in ["commits per flush", "threads", "group commit"] {
+        site.report(&ResultLine::NotRun(NotRun {
+            name: name.to_owned(),
+            target: site.target.clone(),
+            why: "its figure is a rate, which '--rate' sets".to_owned(),
+        }));
+    }
 }
 
 /// 1, 2, 4, ... up to `most`.

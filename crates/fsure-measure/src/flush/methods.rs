@@ -50,20 +50,20 @@ pub(super) fn measure(site: &FlushWorkspace<'_>) -> Result<Table> {
     for method in Method::all() {
         let made = Overwrite::new(site, *method, size);
         let made = site.or_not_run(method.name(), made)?;
-        contenders.extend(made.map(|made| MeasuredOperation::with_tail(method.name(), made)));
+        contenders.extend(made.map(|made| MeasuredOperation::with_tail(site, method.name(), made)));
     }
     let flush = Method::thorough().name();
     let name = format!("append + {flush}");
     if let Some(made) = site.or_not_run(&name, Append::new(site, Method::thorough(), &sizes))? {
-        contenders.push(MeasuredOperation::with_tail(name, made));
+        contenders.push(MeasuredOperation::with_tail(site, name, made));
     }
     let name = format!("create + {flush} + folder flush");
     if let Some(made) = site.or_not_run(&name, Create::beside(site, size))? {
-        contenders.push(MeasuredOperation::with_tail(name, made));
+        contenders.push(MeasuredOperation::with_tail(site, name, made));
     }
     let name = format!("replace + {flush} + folder flush");
     if let Some(made) = site.or_not_run(&name, Create::replacing(site, size))? {
-        contenders.push(MeasuredOperation::with_tail(name, made));
+        contenders.push(MeasuredOperation::with_tail(site, name, made));
     }
     let ended = site.measure(&mut contenders, site.options.span);
     let mut rows: Vec<_> = contenders.into_iter().map(|one| (one.name, one.tally)).collect();
@@ -118,6 +118,7 @@ fn row(
         }
         .words(&site.file_system),
         histogram: latency.buckets(),
+        turns_us: tally.turns_us(),
     }
 }
 

@@ -41,6 +41,9 @@ pub struct FlushOptions {
     pub size: usize,
     /// Threads that commit at the same time, at most.
     pub threads: usize,
+    /// Writes a second of each method and profile, so that what they cost at the same rate can
+    /// be compared; `None` for as many as there can be.
+    pub rate: Option<u32>,
     /// Databases' own patterns.
     pub profiles: Vec<Pattern>,
     /// A program that removes the files of the measurement if this process is killed,
@@ -59,6 +62,7 @@ impl Default for FlushOptions {
             span: Duration::from_secs(1),
             size: 4096,
             threads: 8,
+            rate: None,
             profiles: Vec::new(),
             guard: None,
             cuts: None,
@@ -94,7 +98,7 @@ pub fn flush(options: &FlushOptions, listener: &dyn MeasurementMonitor) -> Resul
         // A verdict on a folder before counts for more than what came behind it.
         measured.exit_code = measured.exit_code.worse(error.exit_code());
         // The summary comes last, whatever ends the run.
-        listener.measured(&ResultLine::Warning { words: format!("the run ended early: {error}") });
+        listener.measured(&ResultLine::Warning { words: format!("{ENDED_EARLY}: {error}") });
         measured.ended_by = Some(error);
     }
     let noise = company.end();
@@ -148,7 +152,7 @@ fn each(
 fn measure(site: &FlushWorkspace<'_>) -> Result<FlushFacts> {
     let (options, span) = (site.options, site.options.span);
     let stack = Stack::of(site.folder()).context("find the devices below", site.folder())?;
-    for layer in verdict_facts::layers(&site.target, &stack) {
+    for layer in environment::layers(&site.target, &stack) {
         site.emit(&ResultLine::Layer(layer));
     }
     let methods = operations::needed_bytes(Method::all().len(), options.size);
@@ -160,6 +164,7 @@ fn measure(site: &FlushWorkspace<'_>) -> Result<FlushFacts> {
     profiles::measure(site, span * 2)?;
     let cuts = cuts(site, &stack);
     Ok(FlushFacts {
+        backup_power: fsure_os::machine::backup_power(),
         cuts,
         ..verdict_facts::of((&stack, &after), &site.file_system, &table, options.size, slope)
     })
@@ -206,6 +211,9 @@ fn check(options: &FlushOptions) -> Result<()> {
             "4K is the default, and what databases write",
         );
     }
+    if options.rate == Some(0) {
+        return refuse("'--rate' must be at least 1/s", "30/s is a rate that most drives keep");
+    }
     if options.span.is_zero() {
         return refuse("'--time' must be more than 0", "1s for each method is the default");
     }
@@ -219,6 +227,12 @@ fn check(options: &FlushOptions) -> Result<()> {
     Ok(())
 }
 
+/// The beginning of the warning of a run that something has ended before its end.
+pub(crate) const ENDED_EARLY: &str = "the run ended early";
+
+/// The name of the setting in the header of a result.
+pub(crate) const RATE: &str = "rate";
+
 /// Largest write, in bytes: a larger one shows more of throughput than of flushes.
 const SIZE_MAX: usize = 1 << 20;
 
@@ -226,12 +240,19 @@ const SIZE_MAX: usize = 1 << 20;
 fn planned(options: &FlushOptions) -> Duration {
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let methods = options.span * count(methods::count());
-    let curves = options.span / 2 * count(curves::count(options.threads));
+    let curves = options.span / 2 * count(curves::count(options));
     let profiles = options.span * 2 * count(profiles::count(&options.profiles));
     workspace::time(methods + curves + profiles)
 }
 
 fn header(options: &FlushOptions, machine: Machine) -> ResultHeader {
+    let mut setup = vec![
+        ("time for each method".to_owned(), format!("{} s", options.span.as_secs_f64())),
+        ("size of a write".to_owned(), units::size(options.size as u64)),
+        ("threads".to_owned(), options.threads.to_string()),
+    ];
+    let rate = options.rate.map_or("as many as possible".to_owned(), |rate| format!("{rate}/s"));
+    setup.push((RATE.to_owned(), rate));
     ResultHeader {
         kind: Measurement::Flush,
         version: VERSION,
@@ -239,10 +260,6 @@ fn header(options: &FlushOptions, machine: Machine) -> ResultHeader {
         started: environment::timestamp(&options.clock),
         machine,
         targets: options.paths.iter().map(|path| ResultTarget::of(path)).collect(),
-        setup: vec![
-            ("time for each method".to_owned(), format!("{} s", options.span.as_secs_f64())),
-            ("size of a write".to_owned(), units::size(options.size as u64)),
-            ("threads".to_owned(), options.threads.to_string()),
-        ],
+        setup,
     }
 }

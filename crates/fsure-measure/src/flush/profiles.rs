@@ -10,6 +10,7 @@ use fsure_os::durable_write::{self, Method, Writer};
 use super::operations::{Append, Data, Overwrite};
 use super::time_slice::{Operation, SliceResult, SliceStats};
 use super::workspace::{FlushWorkspace, MeasuredOperation};
+use crate::flush_verdict::thresholds::ETCD_P99_US;
 use crate::results::{Profile, ResultLine};
 use fsure_core::Result;
 
@@ -24,9 +25,6 @@ pub enum Pattern {
     Sqlite,
 }
 
-/// Below this 99th percentile of a flush etcd calls a disk reasonably fast, in
-/// microseconds: its FAQ on warnings, of the metric `wal_fsync_duration_seconds`.
-const ETCD_P99_US: f64 = 10_000.0;
 /// The mean size of an etcd log entry, after IBM's recipe for fio that etcd's
 /// documentation points to: `--rw=write --ioengine=sync --fdatasync=1 --bs=2300`.
 const ETCD_ENTRY: usize = 2_300;
@@ -77,9 +75,10 @@ fn postgres(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
     let Some(tally) = alone(site, "postgres", made, span)? else { return Ok(()) };
     let words = format!(
         "pages of 8 KiB of a log segment of 16 MiB written over, each with {}, as pg_test_fsync \
-         does: {:.0} commits/s of one session that waits for each",
+         does: {:.0} commits/s of one session that waits for each{}",
         flush.name(),
-        tally.per_second()
+        tally.per_second(),
+        held(site)
     );
     let figures = figures("", &tally);
     report(site, "postgres", None, words, figures);
@@ -99,14 +98,20 @@ fn sqlite(site: &FlushWorkspace<'_>, span: Duration) -> Result<()> {
     let words = format!(
         "transactions over two pages with synchronous=FULL, as they are seen with strace: {:.0} \
          commits/s with a write-ahead log (two frames and one {}), {in_journal} (four \
-         flushes)",
+         flushes){}",
         log.per_second(),
-        flush.name()
+        flush.name(),
+        held(site)
     );
     let mut all = figures("wal ", &log);
     all.extend(journal.iter().flat_map(|tally| figures("rollback ", tally)));
     report(site, "sqlite", None, words, all);
     Ok(())
+}
+
+/// Says that a rate is not what the storage gives, but what it was held at.
+fn held(site: &FlushWorkspace<'_>) -> String {
+    site.options.rate.map_or(String::new(), |rate| format!(", held at {rate}/s by '--rate'"))
 }
 
 /// Measures one operation by itself.
@@ -117,7 +122,7 @@ fn alone<O: Operation>(
     span: Duration,
 ) -> Result<Option<SliceStats>> {
     let Some(made) = site.or_not_run(name, made)? else { return Ok(None) };
-    let mut contenders = vec![MeasuredOperation::with_tail(name, made)];
+    let mut contenders = vec![MeasuredOperation::with_tail(site, name, made)];
     site.measure(&mut contenders, span)?;
     Ok(contenders.pop().map(|contender| contender.tally))
 }

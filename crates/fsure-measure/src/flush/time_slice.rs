@@ -42,7 +42,24 @@ struct Slice {
     commits: u64,
     seconds: f64,
     p50_us: f64,
+    mean_us: f64,
     counters: Option<Counters>,
+}
+
+/// A rate that operations do not exceed: so many of them in a second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace(pub(super) u32);
+
+impl Pace {
+    /// Waits until it is time for the operation behind the first `done`. One that was late is
+    /// not made up for by quicker ones.
+    fn wait(self, begun: Instant, done: u64, stop: &dyn Fn() -> bool) {
+        const PIECE: Duration = Duration::from_millis(50);
+        let due = Duration::from_secs_f64(done as f64 / f64::from(self.0));
+        while let Some(left) = due.checked_sub(begun.elapsed()).filter(|_| !stop()) {
+            std::thread::sleep(left.min(PIECE));
+        }
+    }
 }
 
 /// All turns of an operation.
@@ -58,7 +75,7 @@ impl SliceStats {
     pub(super) fn turn(
         &mut self,
         operation: &mut dyn Operation,
-        span: Duration,
+        (span, pace): (Duration, Option<Pace>),
         meter: Option<&DeviceCounters>,
         stop: &dyn Fn() -> bool,
     ) -> io::Result<()> {
@@ -68,6 +85,10 @@ impl SliceStats {
         while let Some(done) = operation.operate()? {
             latency.record(done.took);
             commits += done.commits;
+            // The wait behind the last one belongs to its time, too.
+            if let Some(pace) = pace {
+                pace.wait(begun, latency.count(), stop);
+            }
             if begun.elapsed() >= span || stop() {
                 break;
             }
@@ -77,8 +98,8 @@ impl SliceStats {
         operation.flush_to_medium()?;
         let counters = after.zip(before).map(|(after, before)| after.since(&before));
         if commits > 0 {
-            let p50_us = latency.quantile_us(0.5);
-            self.slices.push(Slice { commits, seconds, p50_us, counters });
+            let (p50_us, mean_us) = (latency.quantile_us(0.5), latency.mean_us());
+            self.slices.push(Slice { commits, seconds, p50_us, mean_us, counters });
             self.latency.add(&latency);
         }
         Ok(())
@@ -99,6 +120,12 @@ impl SliceStats {
     /// The median latency of each turn, in microseconds.
     pub(super) fn medians_us(&self) -> Option<Spread> {
         self.spread(|slice| Some(slice.p50_us))
+    }
+
+    /// The mean time of an operation in each turn, in the order made, in microseconds. A median
+    /// would pass over a drive that stalls at every third one.
+    pub(super) fn turns_us(&self) -> Vec<f64> {
+        self.slices.iter().map(|slice| slice.mean_us).collect()
     }
 
     /// Bytes that the device was written per commit: the median of the turns, so that
@@ -159,16 +186,55 @@ mod tests {
     fn a_time_slice_ends_with_its_last_operation_and_flushes() {
         let (mut tally, mut triple) = (SliceStats::default(), Triple::default());
         for _ in 0..3 {
-            tally.turn(&mut triple, Duration::from_secs(3600), None, &|| false).unwrap();
+            tally.turn(&mut triple, (Duration::from_secs(3600), None), None, &|| false).unwrap();
         }
         assert_eq!((triple.flushes, tally.latency.count(), tally.slices.len()), (3, 6, 3));
         assert!(tally.slices.iter().all(|slice| slice.commits == 6));
         assert_eq!((tally.device_bytes(), tally.flushes()), (None, None));
         let median = tally.medians_us().unwrap().median;
         assert!((median - 10.0).abs() < 0.1, "{median}");
-        tally.turn(&mut triple, Duration::from_secs(3600), None, &|| true).unwrap();
+        tally.turn(&mut triple, (Duration::from_secs(3600), None), None, &|| true).unwrap();
         assert_eq!(tally.latency.count(), 7, "one operation, and then the wish to stop");
         assert_eq!(SliceStats::default().rates(), None);
+    }
+
+    /// Every third one stalls.
+    struct Stalling(u32);
+
+    impl Operation for Stalling {
+        fn operate(&mut self) -> io::Result<Option<SliceResult>> {
+            self.0 += 1;
+            let took = if self.0.is_multiple_of(3) { 30_000 } else { 100 };
+            let done = SliceResult { took: Duration::from_micros(took), commits: 1 };
+            Ok((self.0 < 300).then_some(done))
+        }
+
+        fn flush_to_medium(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_turn_does_not_hide_stalls() {
+        let (mut tally, mut stalling) = (SliceStats::default(), Stalling(0));
+        let turn = (Duration::from_secs(3600), None);
+        tally.turn(&mut stalling, turn, None, &|| false).unwrap();
+        assert!(tally.medians_us().unwrap().median < 110.0);
+        assert!(tally.turns_us()[0] > 9_000.0, "{:?}", tally.turns_us());
+    }
+
+    #[test]
+    fn a_pace_is_not_exceeded_and_a_wish_to_stop_ends_the_wait() {
+        let (mut tally, mut triple) = (SliceStats::default(), Triple::default());
+        let begun = Instant::now();
+        let turn = (Duration::from_millis(1), Some(Pace(20)));
+        tally.turn(&mut triple, turn, None, &|| false).unwrap();
+        assert!(begun.elapsed() >= Duration::from_millis(50), "{:?}", begun.elapsed());
+        assert!(tally.per_second() <= 60.0, "three commits each: {}", tally.per_second());
+        let turn = (Duration::from_secs(3600), Some(Pace(1)));
+        let begun = Instant::now();
+        tally.turn(&mut triple, turn, None, &|| true).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     }
 
     #[test]
@@ -177,6 +243,7 @@ mod tests {
             commits: 2,
             seconds: 1.0,
             p50_us: 1.0,
+            mean_us: 1.0,
             counters: Some(Counters { written_bytes, flushes, ..Counters::default() }),
         };
         let slices = vec![slice(8192, Some(2)), slice(1 << 30, Some(900)), slice(8192, Some(2))];

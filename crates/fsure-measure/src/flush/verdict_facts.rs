@@ -6,7 +6,6 @@ use fsure_os::storage_stack::{self, Stack};
 use super::methods::Table;
 use super::time_slice::SliceStats;
 use crate::flush_verdict::{FlushFacts, Medium, WriteCache};
-use crate::results::LayerLine;
 
 /// All facts about a place, given the layers below it before it was measured and
 /// after.
@@ -39,6 +38,7 @@ pub(super) fn of(
         slope,
         dsync_us: median(Method::Dsync),
         weak_us: Method::weaker().and_then(median),
+        backup_power: None,
         cuts: None,
     }
 }
@@ -55,19 +55,4 @@ fn medium(stack: &Stack) -> Medium {
         storage_stack::Medium::Memory => Medium::Memory,
         storage_stack::Medium::Unknown => Medium::Unknown,
     }
-}
-
-/// The layers, as a result has them.
-pub(super) fn layers(target: &str, stack: &Stack) -> Vec<LayerLine> {
-    let layer = |layer: &storage_stack::StorageLayer| LayerLine {
-        target: target.to_owned(),
-        layer: layer.kind.to_owned(),
-        name: layer.name.clone(),
-        facts: layer
-            .facts
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), value.clone()))
-            .collect(),
-    };
-    stack.layers.iter().map(layer).collect()
 }

@@ -15,7 +15,7 @@ use fsure_os::root_dir::Root;
 use fsure_os::scratch_dir::Scratch;
 
 use super::FlushOptions;
-use super::time_slice::{Operation, SliceStats};
+use super::time_slice::{Operation, Pace, SliceStats};
 use crate::results::{MeasurementMonitor, NotRun, ResultLine};
 use fsure_core::{Error, IoContext as _, Result, Step, units};
 
@@ -58,17 +58,25 @@ pub(super) struct MeasuredOperation<'a> {
     pub(super) tally: SliceStats,
     /// Operations for which it gets further turns.
     least: u64,
+    /// The rate that it is held at.
+    pace: Option<Pace>,
 }
 
 impl<'a> MeasuredOperation<'a> {
     pub(super) fn new(name: impl Into<String>, operation: impl Operation + 'a) -> Self {
         let (name, operation) = (name.into(), Box::new(operation));
-        Self { name, operation, tally: SliceStats::default(), least: 0 }
+        Self { name, operation, tally: SliceStats::default(), least: 0, pace: None }
     }
 
-    /// One whose tail is measured: it gets further turns until it has enough samples.
-    pub(super) fn with_tail(name: impl Into<String>, operation: impl Operation + 'a) -> Self {
-        Self { least: SAMPLES_MIN, ..Self::new(name, operation) }
+    /// One whose tail is measured, at the rate that was asked for: it gets further turns until
+    /// it has enough samples.
+    pub(super) fn with_tail(
+        site: &FlushWorkspace<'_>,
+        name: impl Into<String>,
+        operation: impl Operation + 'a,
+    ) -> Self {
+        let pace = site.options.rate.map(Pace);
+        Self { least: SAMPLES_MIN, pace, ..Self::new(name, operation) }
     }
 }
 
@@ -263,7 +271,8 @@ impl<'a> FlushWorkspace<'a> {
     ) -> io::Result<()> {
         let stop = || self.listener.stop_requested().is_some();
         let meter = self.meter.as_ref();
-        contender.tally.turn(&mut *contender.operation, span, meter, &stop)?;
+        let turn = (span, contender.pace);
+        contender.tally.turn(&mut *contender.operation, turn, meter, &stop)?;
         if is_warm_up {
             contender.tally = SliceStats::default();
         }

@@ -6,6 +6,7 @@
 //! A fact that is not known never speaks for a drive, and no sentence says
 //! "safe" before a cut has passed.
 
+mod backup_power;
 mod free_flush;
 mod rules;
 #[cfg(test)]
@@ -87,6 +88,8 @@ pub struct FlushFacts {
     /// Median of the system's weaker flush, if it has one: `fsync` on macOS,
     /// the flush without a device flush on Windows.
     pub weak_us: Option<f64>,
+    /// Batteries and UPSs of the machine that the system knows of.
+    pub backup_power: Option<String>,
     /// Results of real or simulated power cuts of this device.
     pub cuts: Option<PowerCutHistory>,
 }

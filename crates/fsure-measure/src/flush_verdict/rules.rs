@@ -3,6 +3,7 @@
 //! most what its facts support; the classes before it take away questions from
 //! those behind (`docs/flush.md` has the table).
 
+use super::backup_power;
 use super::free_flush::FreeFlush;
 use super::thresholds::{
     CONSUMER_MIN_US, COUNT_MIN, CUTS_MIN, FEW_FLUSHES, FLASH_MIN_US, FOREIGN_MAX, FREE_SHARE,
@@ -17,6 +18,12 @@ const ONLY_A_CUT: &str = "Only a power cut while it writes can tell ('fsure powe
 
 /// Returns all judgements on these facts, the proofs first. Never empty.
 pub fn judge(facts: &FlushFacts) -> Vec<FlushFinding> {
+    let mut all = by_class(facts);
+    backup_power::add_words(&mut all, facts.backup_power.as_deref());
+    all
+}
+
+fn by_class(facts: &FlushFacts) -> Vec<FlushFinding> {
     let facts = Case::new(facts);
     let mut all: Vec<_> = facts.cuts().into_iter().collect();
     if let Some(why) = facts.without_drive() {

@@ -34,6 +34,7 @@ fn on(medium: Medium, flush_us: f64, direct_us: f64) -> FlushFacts {
         slope: Vec::new(),
         dsync_us: None,
         weak_us: None,
+        backup_power: None,
         cuts: None,
     }
 }
@@ -447,6 +448,7 @@ prop_compose! {
             0..5,
         ),
         cuts in proptest::option::of((0_u64..9, 0_u64..9, 0_u64..2)),
+        backup_power in proptest::option::of(Just("battery BAT0".to_owned())),
     ) -> FlushFacts {
         let [flush_us, direct_us, dsync_us, weak_us] = times;
         let [flushes_per_op, foreign_ratio] = ratios;
@@ -457,9 +459,31 @@ prop_compose! {
         FlushFacts {
             medium, file_system, write_cache, write_cache_changed, held_by_loop, drive_cache_on,
             count, spread_us, flush_us, direct_us, flushes_per_op, foreign_ratio, slope, dsync_us,
-            weak_us, cuts,
+            weak_us, backup_power, cuts,
         }
     }
+}
+
+/// A battery of the machine is no cache that holds: the grade stays, and the words say what it
+/// does and what it does not.
+#[test]
+fn a_battery_changes_words_and_no_grade() {
+    let power = |facts: FlushFacts| facts.but(|facts| facts.backup_power = Some("UPS u".into()));
+    let grades = |facts: &FlushFacts| {
+        judge(facts).iter().map(|finding| (finding.id, finding.grade)).collect::<Vec<_>>()
+    };
+    let free = || on(Nvme, 30.0, 25.0);
+    let unsent = || on(Nvme, 2_000.0, 25.0).but(|facts| facts.flushes_per_op = Some(0.0));
+    for (facts, id) in [(free(), FreeFlush), (unsent(), NoFlushSent)] {
+        let with = power(facts.clone());
+        assert_eq!(grades(&facts), grades(&with), "{id:?}");
+        let words = |facts: &FlushFacts| judge(facts)[0].words.clone();
+        assert!(words(&with).contains("This machine has a UPS u: while it lasts"), "{id:?}");
+        assert!(words(&with).contains("A crash or reset of the drive"), "{id:?}");
+        assert!(!words(&facts).contains("This machine has"), "{id:?}");
+    }
+    let honest = power(on(Nvme, 2_000.0, 25.0));
+    assert!(!judge(&honest)[0].words.contains("UPS"), "nothing to be said of a flush that holds");
 }
 
 proptest! {

@@ -84,3 +84,12 @@ pub const WEAK_SHARE: f64 = 0.2;
 /// repeats that testers of real drives use, since one cut can come at a moment
 /// when nothing is in the cache.
 pub const CUTS_MIN: u64 = 5;
+
+/// Below this 99th percentile of a flush etcd calls a disk reasonably fast, in
+/// microseconds: its FAQ on warnings, of the metric `wal_fsync_duration_seconds`.
+pub const ETCD_P99_US: f64 = 10_000.0;
+
+/// Transactions a second that SQLite expects of a disk of 7,200 rpm: its FAQ, question 19. It
+/// is no mark that a disk must reach. PostgreSQL publishes none either: the manual of
+/// `pg_test_fsync` compares methods only.
+pub const SQLITE_DISK_COMMITS: f64 = 60.0;

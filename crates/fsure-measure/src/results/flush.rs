@@ -49,6 +49,11 @@ pub struct MethodLine {
     /// The histogram: upper end of each bucket in microseconds, and how many
     /// operations fell into it; buckets without any are left out.
     pub histogram: Vec<(f64, u64)>,
+    /// The mean time of an operation in each turn, in the order made, in microseconds: ratios
+    /// to other results, and how sure these are, follow from them. Empty in results that an
+    /// older program has stored.
+    #[serde(default)]
+    pub turns_us: Vec<f64>,
 }
 
 /// One quantity over another.

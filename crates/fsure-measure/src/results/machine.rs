@@ -18,6 +18,9 @@ pub struct Machine {
     pub memory_bytes: Option<u64>,
     /// Type of the virtual machine, if the machine is one: `kvm`.
     pub virtualization: Option<String>,
+    /// Batteries and UPSs that the system knows of: `battery BAT0 (87 %, Full)`.
+    #[serde(default)]
+    pub backup_power: Option<String>,
 }
 
 /// Other activity during a run. A value that could not be found out is `None`.

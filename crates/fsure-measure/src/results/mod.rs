@@ -31,6 +31,9 @@ pub use speed::{Eviction, Limit, NotRun, Rung, Series};
 /// reader passes over types of lines and fields that it does not know.
 pub const VERSION: u32 = 1;
 
+/// Stands in a result for a name that its user has left out of it.
+pub const LEFT_OUT: &str = "(left out)";
+
 /// The command that measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

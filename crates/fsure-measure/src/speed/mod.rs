@@ -8,7 +8,6 @@
 //! of them than [`rung::Rung`].
 
 mod cache_experiment;
-mod compare;
 mod data_pool;
 mod large_file;
 mod memory_rungs;
@@ -24,6 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fsure_os::scratch_dir::Scratch;
+use fsure_os::storage_stack::Stack;
 use fsure_os::{machine, path as os_path};
 
 use super::environment::{self, NoiseMeter};
@@ -34,8 +34,6 @@ use crate::results::{
 use fsure_core::{
     Clock, Error, ExitCode, IoContext as _, Monitor, Result, Step, StepMonitor, units,
 };
-
-pub use compare::{SpeedChange, SpeedChanges, compare_speed};
 
 use data_pool::DataPool;
 use rung::{RunContext, Rung};
@@ -133,6 +131,12 @@ pub fn speed(
     let machine = environment::machine();
     let cores = machine.cores;
     collector.measured(&ResultLine::Result(header(options, machine, &sites)));
+    for site in &sites {
+        // What it lies on names the drive; without it, the figures are what they are.
+        let stack = Stack::of(&site.folder).into_iter();
+        let layers = stack.flat_map(|stack| environment::layers(&site.target, &stack));
+        layers.for_each(|layer| collector.measured(&ResultLine::Layer(layer)));
+    }
     for words in sites.iter().filter_map(|site| site.bounded.clone()) {
         warn(&collector, words);
     }

@@ -41,6 +41,11 @@ impl Latency {
         self.histogram.value_at_quantile(share) as f64 / 1e3
     }
 
+    /// The mean, in microseconds; 0 if nothing was counted.
+    pub fn mean_us(&self) -> f64 {
+        self.histogram.mean() / 1e3
+    }
+
     /// The longest, in microseconds.
     pub fn max_us(&self) -> f64 {
         self.histogram.max() as f64 / 1e3
@@ -72,6 +77,7 @@ mod tests {
         latency.add(&other);
         assert_eq!(latency.count(), 1001);
         assert!((latency.quantile_us(0.5) - 501.0).abs() < 2.0);
+        assert!((latency.mean_us() - (500_500.0 + 5e6) / 1001.0).abs() < 50.0);
         assert!((latency.max_us() - 5e6).abs() < 5e3);
         let buckets = latency.buckets();
         assert_eq!(buckets.iter().map(|(_, count)| count).sum::<u64>(), 1001);

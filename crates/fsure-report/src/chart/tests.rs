@@ -57,6 +57,7 @@ fn charts(name: &str, value: f64) -> Vec<Chart> {
         flushes_per_op: None,
         reached: text.clone(),
         histogram: vec![(value, 5), (7.0, 1)],
+        turns_us: vec![value],
     };
     let point = Point { x: value, y: value, low: 0.0, high: value, flushes_per_op: None };
     let curve_ = Curve {
@@ -67,7 +68,7 @@ fn charts(name: &str, value: f64) -> Vec<Chart> {
         points: vec![point],
         measured: text.clone(),
     };
-    let bar = Bar { label: text.clone(), value };
+    let bar = Bar { interval: Some((0.0, value)), ..Bar::new(text.clone(), value) };
     let mark = Mark { label: text.clone(), value: 3.0 };
     let item = TreemapItem { path: text.clone(), weight: value as u64, class: 0 };
     let item_2 = TreemapItem { path: format!("{text}/a"), weight: 7, class: 0 };

@@ -37,13 +37,23 @@ pub(crate) fn print_measurements() -> Printed {
     let flush = ["flush", "--time", "5ms", "--threads", "1", "--profile", "sqlite"];
     printed.run(home, &[&flush[..], &[text(place.path())]].concat());
     printed.run(home, &["flush", "/a folder that is not there"]);
+    let saves = folder();
+    let saves = ["one", "two"].map(|name| saves.path().join(name));
+    for saved in &saves {
+        let short = ["flush", "--time", "5ms", "--threads", "1", "--rate", "1000/s", "--save"];
+        printed.run(home, &[&short[..], &[text(saved), text(place.path())]].concat());
+    }
+    printed.run(home, &["flush", "compare", text(&saves[0]), text(&saves[1])]);
     let place = folder();
     let saved = place.path().join("saved");
     let saved = text(&saved);
     let rungs = ["--rungs", "void,disk read direct,verify", "--runs", "1", "--size", "1M"];
     let more = ["--budget", "20s", "--cache", "64M", "--save", saved, text(place.path())];
     printed.run(home, &[&["speed"], &rungs[..], &more].concat());
-    printed.run(home, &["speed", "compare", saved, saved]);
+    let again = place.path().join("again");
+    let short = ["speed", "--rungs", "void", "--runs", "1", "--size", "1M", "--save"];
+    printed.run(home, &[&short[..], &[text(&again), text(place.path())]].concat());
+    printed.run(home, &["speed", "compare", saved, text(&again)]);
     // No disk has the space for this.
     let too_large = ["--rungs", "void", "--runs", "1", "--size", "1M", "--cache", "1000T"];
     printed.run(home, &[&["speed"], &too_large[..], &[text(place.path())]].concat());

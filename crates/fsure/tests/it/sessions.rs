@@ -1,10 +1,11 @@
 //! Executes the sessions of the README, the tour, the tutorials and the how-to pages, because an
 //! example that no longer works is worse than none.
 //!
-//! Each page runs in its own empty folder, which is its home folder, too, and makes in its
-//! sessions what it needs. `$ command` is run by `sh`, with `> ` before further lines of the
-//! command. The lines below it are what it prints on standard output: `...` stands for any lines
-//! and `[..]` for any text within one. Dates, durations and rates may differ. `[3]` is the exit
+//! Each page runs in its own folder, which is its home folder, too. It holds the files of
+//! `docs/examples/NAME`, if there are any for the page. Sessions make what else they need.
+//! `$ command` is run by `sh`, with `> ` before further lines of the command. The lines below it
+//! are what it prints on standard output: `...` stands for any lines and `[..]` for any text
+//! within one. Dates, durations and rates may differ. `[3]` is the exit
 //! code, 0 if none is given. A page shows its folder as `/home/me`.
 //!
 //! `FSURE_BLESS=1 cargo test -p fsure --test it sessions` writes what is printed into the pages
@@ -89,6 +90,7 @@ fn check(path: &str) {
 /// returned: it is told, and not held against the page.
 fn run_all(path: &str, page: &Page) -> Vec<Output> {
     let tree = Tree::new();
+    copy_examples(path, tree.root());
     let (mut outputs, mut was_fsure) = (vec![], true);
     for step in &page.steps {
         let is_fsure = step.command.contains("fsure ");
@@ -112,6 +114,19 @@ fn run_all(path: &str, page: &Page) -> Vec<Output> {
     }
     let rest = page.steps[outputs.len()..].iter().map(Step::as_expected);
     outputs.into_iter().chain(rest).collect()
+}
+
+/// Copies the files that a page says it has from the sources: those of `docs/examples` in the
+/// folder of its name.
+fn copy_examples(path: &str, folder: &Path) {
+    let name = Path::new(path).file_stem().expect("a name");
+    let Ok(examples) = std::fs::read_dir(repository().join("docs/examples").join(name)) else {
+        return;
+    };
+    for file in examples {
+        let file = file.expect("list the examples");
+        std::fs::copy(file.path(), folder.join(file.file_name())).expect("copy an example");
+    }
 }
 
 fn run(folder: &Path, command: &str) -> Output {

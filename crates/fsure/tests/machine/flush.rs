@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::support::noise::undisturbed;
-use crate::support::{EXT4, Image, Mounted, Run, fsure, fsure_with, or_skip};
+use crate::support::{EXFAT, EXT4, Image, Mounted, Run, VFAT, fsure, fsure_with, or_skip, skip};
 use rustix::mount::{MountFlags, mount_remount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -282,4 +282,99 @@ fn on_fuse_nothing_is_left_behind() {
     assert!(ended.is_ok_and(|status| status.success()), "unmount it");
     assert!(run.stdout.contains("NOT_MEASURED"), "{}", run.stdout);
     assert_eq!(below.path().read_dir().expect("list it").count(), 0);
+}
+
+#[test]
+fn file_systems_of_sticks_and_cards_are_measured_where_the_kernel_has_them() {
+    let _shared = crate::support::serial::shared();
+    let known = std::fs::read_to_string("/proc/filesystems").expect("read the kernel's list");
+    for format in [&VFAT, &EXFAT] {
+        let test = format!("flush on {}", format.name);
+        if !known.split_whitespace().any(|name| name == format.name) {
+            skip(&test, "this kernel does not have it");
+            continue;
+        }
+        let Some(image) = or_skip(&test, Image::new(format, 64)) else { continue };
+        let lines = lines(&flush(&["--json", text(image.root())]).stdout);
+        assert_eq!(of_type(&lines, "layer")[0]["name"], format.name, "{lines:?}");
+        let methods = of_type(&lines, "method");
+        assert!(methods.iter().any(|method| method["name"] == "fdatasync"), "{methods:?}");
+        assert!(!of_type(&lines, "verdict").is_empty(), "{lines:?}");
+    }
+}
+
+/// Makes a result with four turns' worth of time, in memory.
+fn saved(test: &str, name: &str, home: &Path, more: &[&str]) -> Option<std::path::PathBuf> {
+    let (folder, _mounted) = memory(test, 400 << 10)?;
+    let file = home.join(name);
+    flush(&[&["--save", text(&file), text(folder.path())], more].concat());
+    Some(file)
+}
+
+#[test]
+fn saved_results_are_compared_with_their_settings() {
+    let _shared = crate::support::serial::shared();
+    let test = "saved_results_are_compared_with_their_settings";
+    let home = tempfile::tempdir().expect("make a folder");
+    let Some(free) = saved(test, "free", home.path(), &[]) else { return };
+    let Some(held) = saved(test, "held", home.path(), &["--rate", "500/s"]) else { return };
+    let run = fsure(&["flush", "compare", text(&free), text(&held)]);
+    assert!([0, 1].contains(&run.code), "{run:?}");
+    let first = run.stdout.lines().next().expect("a line");
+    assert!(first.starts_with("Durable write (fdatasync): "), "{first}");
+    assert!(
+        run.stdout.contains("not alike: rate: as many as possible in A, 500/s in B"),
+        "{run:?}"
+    );
+    assert!(run.stdout.contains("Which of these for what"), "{run:?}");
+    assert!(run.stdout.contains(")*"), "the ratios are marked: {run:?}");
+    let lines = lines(&fsure(&["flush", "compare", text(&free), text(&held), "--json"]).stdout);
+    assert!(of_type(&lines, "change").iter().all(|line| line["settings_differ"] == true));
+    assert_eq!(of_type(&lines, "contender")[1]["grade"], "not measured");
+    let stored = std::fs::read_to_string(&held).expect("read it");
+    let held = fsure_measure::results::read(stored.as_bytes()).expect("a result");
+    for line in &held.lines {
+        if let fsure_measure::results::ResultLine::Method(method) = line {
+            assert!(method.ops <= 520.0, "{}: {}", method.name, method.ops);
+            assert!(method.turns_us.len() >= 8, "{}", method.name);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_and_a_cut_off_result_is_named() {
+    let _shared = crate::support::serial::shared();
+    let test = "what_cannot_be_compared_is_refused_and_a_cut_off_result_is_named";
+    let home = tempfile::tempdir().expect("make a folder");
+    let Some(one) = saved(test, "one", home.path(), &[]) else { return };
+    let Some(two) = saved(test, "two", home.path(), &[]) else { return };
+    let content = std::fs::read_to_string(&two).expect("read it");
+    let write = |name: &str, content: &str| {
+        let file = home.path().join(name);
+        std::fs::write(&file, content).expect("write it");
+        text(&file).to_owned()
+    };
+    let speed = write("speed", &content.replacen(r#""kind":"flush""#, r#""kind":"speed""#, 1));
+    let later = write("later", &content.replacen(r#""version":1"#, r#""version":9"#, 1));
+    let copy = write("copy", &content);
+    let nothing = write("nothing", "");
+    let compare = |other: &str| fsure(&["flush", "compare", text(&two), other]);
+    for (other, message) in [
+        (speed.as_str(), "speed: it is not a result of 'fsure flush'"),
+        (&later, "in version 9 of the format"),
+        (&copy, "are the same result"),
+        (&nothing, "it is empty"),
+    ] {
+        let run = compare(other);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{message}: {run:?}");
+        assert!(run.stderr.contains(message), "{message}: {run:?}");
+    }
+    let run = fsure(&["flush", "compare", text(&one)]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(run.stderr.contains("nothing to be compared with"), "{run:?}");
+    // Cut off in the middle of a line, as a kill leaves it.
+    let half = write("half", &content[..content.len() * 2 / 3]);
+    let run = fsure(&["flush", "compare", text(&one), &half]);
+    assert!([0, 1].contains(&run.code), "{run:?}");
+    assert!(run.stdout.contains("not alike: B is incomplete: it was cut off"), "{run:?}");
 }

@@ -92,21 +92,36 @@ fn changes_are_reported_and_chance_is_not() {
     let after = save(folder.path(), "b", "here", "/b", after);
     let run = compare(&before, &after, false);
     assert_eq!(run.code, 1, "{run:?}");
-    let line = |name: &str| run.stdout.lines().find(|line| line.starts_with(name)).unwrap();
-    assert!(line("disk read direct").contains("-30.0 %: slower (p < 0.001)"), "{run:?}");
+    // The line of the second result, below the name.
+    let line = |name: &str| {
+        let mut lines = run.stdout.lines().skip_while(|line| *line != name);
+        lines.nth(2).unwrap_or_else(|| panic!("{name}: {run:?}"))
+    };
+    assert!(line("disk read direct").contains("1.43 times slower ("), "{run:?}");
     for same in ["void", "disk write durable"] {
-        assert!(line(same).contains("no significant difference"), "{run:?}");
+        assert!(line(same).contains("no difference seen ("), "{run:?}");
     }
-    assert!(run.stdout.contains("in one of them only: gone, /a"), "{run:?}");
-    assert!(run.stdout.contains("1 of 3 rungs have changed"), "{run:?}");
+    let first = run.stdout.lines().next().unwrap_or_default();
+    assert!(first.starts_with("disk read direct: B is 1.43 times slower than A ("), "{run:?}");
+    assert!(run.stdout.contains("not in all: gone, /a: A"), "{run:?}");
+    assert!(run.stdout.contains("1 of 3 ratios are a difference"), "{run:?}");
     assert!(!run.stdout.contains("not alike"), "{run:?}");
+    assert!(run.stdout.lines().all(|line| line.chars().count() <= 80), "{run:?}");
 
-    let run = compare(&before, &before, true);
-    assert_eq!(run.code, 0, "{run:?}");
+    let run = compare(&before, &after, true);
+    assert_eq!(run.code, 1, "{run:?}");
     let lines: Vec<serde_json::Value> =
         run.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!((lines.len(), &lines[0]["type"]), (5, &"change".into()));
-    assert_eq!((&lines[4]["changed"], &lines[4]["exit_code"]), (&0.into(), &0.into()));
+    let changes: Vec<_> = lines.iter().filter(|line| line["type"] == "change").collect();
+    assert_eq!((changes.len(), &changes[1]["seen"]), (3, &"slower".into()));
+    let (low, high) = (changes[1]["low"].as_f64(), changes[1]["high"].as_f64());
+    assert!(low < changes[1]["ratio"].as_f64() && changes[1]["ratio"].as_f64() < high);
+    let last = lines.last().expect("a line");
+    assert_eq!((&last["changed"], &last["exit_code"]), (&1.into(), &1.into()));
+
+    let run = compare(&before, &before, false);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
+    assert!(run.stderr.contains("are the same result"), "{run:?}");
 }
 
 #[test]
@@ -118,7 +133,7 @@ fn few_runs_decide_nothing_and_another_machine_is_reported_first() {
     let after = save(folder.path(), "b", "there", "/a", few(900.0));
     let run = compare(&before, &after, false);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stdout.starts_with("not alike: machine: here before, there after\n"), "{run:?}");
+    assert!(run.stdout.contains("\nnot alike: machine: here in A, there in B\n"), "{run:?}");
     assert!(run.stdout.contains("too few runs to compare"), "{run:?}");
     assert!(run.stdout.contains("'fsure speed --runs 10"), "{run:?}");
 }
@@ -137,8 +152,8 @@ fn nothing_in_common_is_no_proof_of_sameness() {
     std::fs::write(&after, larger).expect("write");
     let run = compare(&before, &after, false);
     assert_eq!(run.code, 5, "{run:?}");
-    assert!(run.stdout.contains("not alike: memory: not known before, 1.0 GiB after"), "{run:?}");
-    assert!(run.stdout.contains("not alike: rungs: not recorded before, bind after"), "{run:?}");
+    assert!(run.stdout.contains("not alike: memory: not known in A, 1.0 GiB in B"), "{run:?}");
+    assert!(run.stdout.contains("not alike: rungs: not recorded in A, bind in B"), "{run:?}");
 }
 
 #[test]

@@ -69,6 +69,14 @@ pub const EXT3: Format = Format {
     inline_max: 0,
 };
 
+/// FAT as sticks and cards have it.
+pub const VFAT: Format =
+    Format { name: "vfat", make: &[], options: "defaults", mebibytes_min: 64, inline_max: 0 };
+
+/// exFAT as larger cards have it.
+pub const EXFAT: Format =
+    Format { name: "exfat", make: &[], options: "defaults", mebibytes_min: 64, inline_max: 0 };
+
 /// XFS as it comes.
 pub const XFS: Format = Format {
     name: "xfs",

@@ -55,7 +55,8 @@ pub use concurrent_edit::{Meanwhile, Moment};
 pub use faulty::{Fault, Faults, FaultyFs, How, Request};
 #[cfg(target_os = "linux")]
 pub use image::{
-    BTRFS, BTRFS_PACKED, EXT3, EXT4, EXT4_JOURNALED, EXT4_SMALL_INODES, Format, Image, XFS,
+    BTRFS, BTRFS_PACKED, EXFAT, EXT3, EXT4, EXT4_JOURNALED, EXT4_SMALL_INODES, Format, Image, VFAT,
+    XFS,
 };
 #[cfg(target_os = "linux")]
 pub use mounted::Mounted;

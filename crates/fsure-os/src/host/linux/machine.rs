@@ -16,6 +16,11 @@ pub(crate) fn machine() -> Machine {
     }
 }
 
+/// See [`crate::machine::backup_power`].
+pub(crate) fn backup_power() -> Option<String> {
+    super::power_supply::backup()
+}
+
 fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }

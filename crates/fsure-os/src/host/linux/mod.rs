@@ -41,6 +41,7 @@ pub(crate) mod overmount;
 pub(crate) mod passthrough;
 pub(crate) mod physical_order;
 mod poll;
+mod power_supply;
 pub(crate) mod priority;
 pub(crate) mod private_mounts;
 mod process_tree;

@@ -21,6 +21,11 @@ pub(crate) fn machine() -> Machine {
     }
 }
 
+/// See [`crate::machine::backup_power`]: not asked here.
+pub(crate) fn backup_power() -> Option<String> {
+    None
+}
+
 pub(super) fn text(name: &CStr) -> Option<String> {
     let bytes = value(name)?;
     let text = CStr::from_bytes_until_nul(&bytes).ok()?.to_str().ok()?;

@@ -29,6 +29,11 @@ pub(crate) fn machine() -> Machine {
     }
 }
 
+/// See [`crate::machine::backup_power`]: not asked here.
+pub(crate) fn backup_power() -> Option<String> {
+    None
+}
+
 fn version() -> Option<String> {
     let mut version = OSVERSIONINFOW {
         dwOSVersionInfoSize: size_of::<OSVERSIONINFOW>() as u32,

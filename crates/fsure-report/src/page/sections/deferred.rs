@@ -34,8 +34,8 @@ pub(super) fn section(run: &Deferred, charts: &mut Charts) -> Section {
     }
     draft.plain_exit_code(totals.exit_code);
     let bars = [
-        Bar { label: "largest lag".to_owned(), value: lag * 1e3 },
-        Bar { label: "longest flush".to_owned(), value: totals.longest_flush_ms * 1e3 },
+        Bar::new("largest lag", lag * 1e3),
+        Bar::new("longest flush", totals.longest_flush_ms * 1e3),
     ];
     let mark = Mark { label: format!("agreed: {}", milliseconds(agreed)), value: agreed * 1e3 };
     let chart = comparison("How far behind the medium was", &bars, &[mark], &microseconds);

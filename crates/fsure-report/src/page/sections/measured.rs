@@ -57,7 +57,7 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
 }
 
 /// All lines of a kind.
-pub(super) fn lines<'a, T: 'a>(
+fn lines<'a, T: 'a>(
     stored: &'a StoredResult,
     of: impl Fn(&'a ResultLine) -> Option<&'a T> + 'a,
 ) -> impl Iterator<Item = &'a T> + 'a {
@@ -65,7 +65,7 @@ pub(super) fn lines<'a, T: 'a>(
 }
 
 /// Returns true if nothing shows that the flushes of a result reach a drive.
-pub(super) fn is_unproved(stored: &StoredResult) -> bool {
+fn is_unproved(stored: &StoredResult) -> bool {
     lines(stored, verdict).any(|claim| claim.grade == NOT_MEASURED)
 }
 
@@ -78,12 +78,12 @@ fn limit(line: &ResultLine) -> Option<&Limit> {
 }
 
 /// A step of the ladder.
-pub(super) fn rung(line: &ResultLine) -> Option<&Rung> {
+fn rung(line: &ResultLine) -> Option<&Rung> {
     if let ResultLine::Rung(rung) = line { Some(rung) } else { None }
 }
 
 /// A way to make a write durable.
-pub(super) fn method(line: &ResultLine) -> Option<&MethodLine> {
+fn method(line: &ResultLine) -> Option<&MethodLine> {
     if let ResultLine::Method(method) = line { Some(method) } else { None }
 }
 
@@ -108,7 +108,7 @@ fn layer(line: &ResultLine) -> Option<&LayerLine> {
 }
 
 /// The measured device in a few words, as far as the lines say.
-pub(super) fn device(stored: &StoredResult) -> Option<String> {
+fn device(stored: &StoredResult) -> Option<String> {
     let layers: Vec<_> = lines(stored, layer).collect();
     let disk = layers.iter().rev().find(|layer| layer.layer != "file system")?;
     let fact = |name: &str| {
@@ -124,7 +124,7 @@ pub(super) fn device(stored: &StoredResult) -> Option<String> {
 }
 
 /// The fastest flush that databases use, `fdatasync` before `fsync`.
-pub(super) fn database_flush(stored: &StoredResult) -> Option<&MethodLine> {
+fn database_flush(stored: &StoredResult) -> Option<&MethodLine> {
     let of = |name: &str| lines(stored, method).find(|method| method.name == name);
     of("fdatasync").or_else(|| of("fsync")).or_else(|| of("F_FULLFSYNC"))
 }
@@ -397,7 +397,7 @@ fn sentence(limit: &Limit) -> String {
 }
 
 fn machine(stored: &StoredResult) -> Vec<(String, String)> {
-    let Machine { system, processor, cores, memory_bytes, virtualization, .. } =
+    let Machine { system, processor, cores, memory_bytes, virtualization, backup_power, .. } =
         &stored.header.machine;
     let facts = [
         ("system", Some(system.clone())),
@@ -405,6 +405,7 @@ fn machine(stored: &StoredResult) -> Vec<(String, String)> {
         ("cores", Some(cores.to_string())),
         ("memory", memory_bytes.map(units::size)),
         ("virtual machine", virtualization.clone()),
+        ("battery or UPS", backup_power.clone()),
         ("other load", stored.summary.as_ref().and_then(|summary| noise(&summary.noise))),
     ];
     let facts = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));

@@ -71,9 +71,8 @@ fn judge(draft: &mut Draft, run: &RamRun) {
 }
 
 fn lag(run: &RamRun, charts: &mut Charts) -> Option<Piece> {
-    let bar = |folder: &RamFolder| {
-        Some(Bar { label: shown(folder), value: folder.worst_loss_ms? as f64 * 1e3 })
-    };
+    let bar =
+        |folder: &RamFolder| Some(Bar::new(shown(folder), folder.worst_loss_ms? as f64 * 1e3));
     let bars: Vec<_> = run.folders.iter().filter_map(bar).collect();
     let mut agreed: Vec<_> = run.folders.iter().filter_map(|folder| folder.max_loss_ms).collect();
     agreed.sort_unstable();

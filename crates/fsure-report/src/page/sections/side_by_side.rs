@@ -1,229 +1,221 @@
-//! Several measurements beside each other: which of two drives? One table of A beside B with
-//! the ratio, and charts with the marks that databases have published.
+//! Several measurements beside each other: which of these drives, by how much, and for what?
+//! The comparison is that of `fsure speed compare` and `fsure flush compare`.
 
 use super::super::Named;
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::marks::{etcd, sqlite};
-use super::measured::{database_flush, device, is_unproved, lines, method, rung};
-use crate::chart::{Bar, comparison, figure, microseconds};
+use crate::chart::{Bar, comparison, figure as digits, microseconds};
 use crate::outputs::ResultContent;
-use fsure_measure::results::{Measurement, ResultLine, StoredResult};
+use fsure_measure::comparison::{
+    Comparison, Contender, Figure, FigureValue, REFERENCES, Ratio, StoredFile, compare,
+};
+use fsure_measure::results::{LEFT_OUT, Measurement, StoredResult};
 
-/// Results that have a column of their own.
-const COLUMNS_MAX: usize = 6;
-
-/// Sections that hold results of one kind beside each other, if there are several.
+/// Sections that hold results of one kind beside each other, if there are several, or one of
+/// several folders.
 pub(in super::super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Vec<Section> {
     let kinds = [Measurement::Speed, Measurement::Flush];
-    let of_kind = |kind| {
-        let stored = results.iter().filter_map(|named| match &named.result.content {
-            ResultContent::Measured(stored) if stored.header.kind == kind => Some(&**stored),
-            _ => None,
-        });
-        stored.collect::<Vec<_>>()
-    };
-    let mut sections = Vec::new();
-    for kind in kinds {
-        let stored = of_kind(kind);
-        if stored.len() > 1 {
-            sections.push(section(kind, &stored, charts));
-        }
-    }
-    sections
+    kinds.iter().filter_map(|kind| of_kind(*kind, results, charts)).collect()
 }
 
-fn section(kind: Measurement, all: &[&StoredResult], charts: &mut Charts) -> Section {
-    let names = names(all);
-    let mut pieces = vec![Piece::List(key(&names, all))];
-    let of_kind = match kind {
+fn of_kind(kind: Measurement, results: &[Named], charts: &mut Charts) -> Option<Section> {
+    let stored = results.iter().filter_map(|named| match &named.result.content {
+        ResultContent::Measured(stored) if stored.header.kind == kind => {
+            Some(StoredFile { file: &named.file, stored: stored.as_ref() })
+        }
+        _ => None,
+    });
+    let files: Vec<_> = stored.collect();
+    let folders = |stored: &StoredResult| stored.header.targets.len();
+    match &files[..] {
+        [] => return None,
+        [only] if folders(only.stored) < 2 => return None,
+        _ => {}
+    }
+    let pieces = match compare(kind, &files) {
+        Ok(compared) => pieces(&compared, charts),
+        Err(error) => vec![Piece::Note(Grade::Warn, format!("Not compared: {error}."))],
+    };
+    let what = match kind {
         Measurement::Speed => "throughput",
         Measurement::Flush => "flushes",
     };
-    pieces.extend(likeness(all));
-    match kind {
-        Measurement::Speed => {
-            let rows = |stored| {
-                lines(stored, rung)
-                    .map(|rung| ((rung.name.clone(), rung.unit.clone()), rung.median))
-                    .collect::<Vec<_>>()
-            };
-            pieces.extend(table(
-                "Medians",
-                &names,
-                &all.iter().map(|one| rows(one)).collect::<Vec<_>>(),
-                &figure,
-            ));
-            pieces.extend(speed_chart(&names, all, charts));
-        }
-        Measurement::Flush => {
-            let rows = |stored| {
-                lines(stored, method)
-                    .map(|method| ((method.name.clone(), "p99".to_owned()), method.p99_us))
-                    .collect::<Vec<_>>()
-            };
-            pieces.extend(flush_charts(&names, all, charts));
-            pieces.extend(table(
-                "99th percentiles",
-                &names,
-                &all.iter().map(|one| rows(one)).collect::<Vec<_>>(),
-                &microseconds,
-            ));
-        }
+    let of = match files.len() {
+        1 => format!("{} folders", folders(files[0].stored)),
+        many => format!("{many} results"),
+    };
+    let title = format!("Side by side: {what} of {of}");
+    Some(Section { title, grade: Grade::Plain, pieces, ..Section::default() })
+}
+
+fn pieces(compared: &Comparison, charts: &mut Charts) -> Vec<Piece> {
+    let is_bad = compared.contenders.iter().any(Contender::has_bad_flush);
+    let grade = if is_bad { Grade::Bad } else { Grade::Plain };
+    let mut pieces = vec![Piece::Note(grade, compared.headline())];
+    pieces.push(Piece::List(compared.contenders.iter().map(key).collect()));
+    if !compared.unlike.is_empty() {
+        let words = format!("Not alike: {}.", compared.unlike.join("; "));
+        pieces.push(Piece::Note(Grade::Warn, words));
     }
-    Section {
-        title: format!("Side by side: {of_kind} of {} results", all.len()),
-        grade: Grade::Plain,
-        pieces,
-        ..Section::default()
-    }
+    let plain = |words: &String| Piece::Note(Grade::Plain, format!("{words}."));
+    pieces.extend(compared.same_drives.iter().map(plain));
+    pieces.extend(match compared.kind {
+        Measurement::Speed => speed_charts(compared, charts),
+        Measurement::Flush => flush_charts(compared, charts),
+    });
+    pieces.extend(purposes(compared));
+    pieces.extend(table(compared));
+    pieces
 }
 
-/// A letter for each result.
-fn names(all: &[&StoredResult]) -> Vec<String> {
-    let letter = |place: usize| match u32::try_from(place).ok().and_then(|n| char::from_u32(65 + n))
-    {
-        Some(letter) if place < 26 => letter.to_string(),
-        _ => (place + 1).to_string(),
-    };
-    (0..all.len()).map(letter).collect()
+/// A letter and the result that it stands for.
+fn key(contender: &Contender) -> (String, String) {
+    let mut words = vec![contender.targets.join(" ")];
+    words.extend(contender.device.clone());
+    words.extend(contender.serial.as_ref().map(|serial| format!("serial {serial}")));
+    words.extend(contender.firmware.as_ref().map(|firmware| format!("firmware {firmware}")));
+    words.extend(contender.file_system.clone());
+    words.push(contender.host.clone());
+    words.push(super::date(&contender.started));
+    let verdict = contender.verdict.as_ref();
+    words.extend(verdict.map(|verdict| format!("flush {}: {}", verdict.grade, verdict.id)));
+    words.retain(|word| !word.is_empty() && word != LEFT_OUT);
+    (contender.name.clone(), words.join(", "))
 }
 
-/// The result that each letter stands for.
-fn key(names: &[String], all: &[&StoredResult]) -> Vec<(String, String)> {
-    let item = |(name, stored): (&String, &&StoredResult)| {
-        let header = &stored.header;
-        let targets: Vec<_> = header.targets.iter().map(|target| target.path.as_str()).collect();
-        let mut words = vec![targets.join(" ")];
-        words.extend(device(stored));
-        words.push(header.machine.host.clone());
-        words.push(super::date(&header.started));
-        if is_unproved(stored) {
-            words.push("NOT MEASURED if its flushes reach a drive".to_owned());
-        }
-        words.retain(|word| !word.is_empty() && word != crate::anonymous::LEFT_OUT);
-        (name.clone(), words.join(", "))
-    };
-    names.iter().zip(all).map(item).collect()
-}
-
-/// Says so if the results are of different machines or systems: then not only the drive differs.
-fn likeness(all: &[&StoredResult]) -> Option<Piece> {
-    let first = &all[0].header;
-    let differs = |what: &str, is_other: &dyn Fn(&StoredResult) -> bool| {
-        all.iter().any(|stored| is_other(stored)).then(|| what.to_owned())
-    };
-    let other: Vec<_> = [
-        differs("machines", &|one| one.header.machine.host != first.machine.host),
-        differs("processors", &|one| one.header.machine.processor != first.machine.processor),
-        differs("systems", &|one| one.header.machine.system != first.machine.system),
-        differs("options", &|one| one.header.setup != first.setup),
-        differs("versions of fsure", &|one| one.header.program != first.program),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let words = format!("These are results of different {}.", other.join(", "));
-    (!other.is_empty()).then_some(Piece::Note(Grade::Warn, words))
-}
-
-type Row = ((String, String), f64);
-
-/// The rows that all results have, with the ratio to the first result; those of one only are
-/// left out, since there is nothing to compare.
-fn table(
-    title: &str,
-    names: &[String],
-    all: &[Vec<Row>],
-    words: &dyn Fn(f64) -> String,
-) -> Option<Piece> {
-    let shown = all.len().min(COLUMNS_MAX);
-    let mut columns = vec![title.to_owned()];
-    columns.extend(names[..shown].iter().map(|name| format!("#{name}")));
-    columns.extend(names[1..shown].iter().map(|name| format!("#{name} : {}", names[0])));
-    let columns: Vec<_> = columns.iter().map(String::as_str).collect();
-    let mut table = Table::new(title, &columns);
-    for (name, first) in &all[0] {
-        let of = |rows: &Vec<Row>| rows.iter().find(|(other, _)| other == name).map(|row| row.1);
-        let values: Vec<_> = all[..shown].iter().map(of).collect();
-        if values.iter().flatten().count() < 2 {
-            continue;
-        }
-        let mut row = vec![Cell::head(&name.0).with_small(&name.1)];
-        row.extend(values.iter().map(|value| match value {
-            Some(value) => Cell::number(words(*value)).with_key(value),
-            None => Cell::number("–"),
-        }));
-        row.extend(values[1..].iter().map(|value| match value {
-            Some(value) if *first > 0.0 => {
-                Cell::number(format!("{} ×", figure(value / first))).with_key(value / first)
+/// A row for each value: the first of a figure, and below it those that it is the measure of.
+fn table(compared: &Comparison) -> Vec<Piece> {
+    let first = &compared.contenders[0].name;
+    let against = format!("Against {first}");
+    let columns = ["Figure", "Result", "#Median", "#95 % interval", &against];
+    let mut table = Table::new("All figures", &columns);
+    for figure in &compared.figures {
+        let each = compared.contenders.iter().zip(&figure.values).zip(&figure.ratios);
+        for ((contender, value), ratio) in each {
+            if let Some(value) = value {
+                table.push(row(figure, contender, value, ratio.as_ref()));
             }
-            _ => Cell::number("–"),
-        }));
-        table.push(row);
+        }
     }
-    table.unless_empty()
+    let mut words = "A ratio holds with 90 % at least within its interval, which is from the ends \
+                     of both 95 % intervals. No difference is seen if these have a value in \
+                     common, if it may be by chance, or if it is under 5 %."
+        .to_owned();
+    if compared.contenders.iter().any(|one| one.has_other_settings) {
+        words += " *: measured with other settings.";
+    }
+    let mut pieces = vec![Piece::Heading("All figures".to_owned())];
+    pieces.extend(table.unless_empty());
+    pieces.extend(compared.device_cost().map(Piece::Text));
+    pieces.push(Piece::Text(words));
+    if !compared.only_in_some.is_empty() {
+        let only = compared.only_in_some.join("; ");
+        pieces.push(Piece::Text(format!("Not in all results: {only}.")));
+    }
+    pieces
+}
+
+fn row(
+    figure: &Figure,
+    contender: &Contender,
+    value: &FigureValue,
+    ratio: Option<&Ratio>,
+) -> Vec<Cell> {
+    let words = |value: f64| if figure.is_time() { microseconds(value) } else { digits(value) };
+    let interval = match value.interval {
+        Some((low, high)) => format!("{} – {}", words(low), words(high)),
+        None => "not stored".to_owned(),
+    };
+    let unit = if figure.is_time() { "" } else { &figure.unit };
+    let mark = if contender.has_other_settings { "*" } else { "" };
+    let against = ratio.map_or(String::new(), |ratio| format!("{}{mark}", ratio.words()));
+    vec![
+        Cell::head(&figure.name).with_small(unit),
+        Cell::text(&contender.name),
+        Cell::number(words(value.median)).with_key(value.median),
+        Cell::number(interval),
+        Cell::text(against),
+    ]
+}
+
+fn purposes(compared: &Comparison) -> Vec<Piece> {
+    let mut table = Table::new("Which of these for what", &["Purpose", "Suits", "Why"]);
+    for purpose in &compared.purposes {
+        let suits = match purpose.suits.len() {
+            0 => "–".to_owned(),
+            _ => purpose.suits.join(" or "),
+        };
+        let row = [Cell::head(purpose.name), Cell::text(suits), Cell::sentences(&purpose.words)];
+        table.push(row.into());
+    }
+    let Some(table) = table.unless_empty() else { return Vec::new() };
+    let mut pieces = vec![Piece::Heading("Which of these for what".to_owned()), table];
+    pieces.extend(compared.unproved().map(|words| Piece::Note(Grade::Warn, words)));
+    pieces
 }
 
 /// A bar for each result that has the figure.
 fn bars(
-    names: &[String],
-    all: &[&StoredResult],
-    of: &dyn Fn(&StoredResult) -> Option<f64>,
+    compared: &Comparison,
+    figure: &Figure,
+    of: impl Fn(&FigureValue) -> (f64, Option<(f64, f64)>),
 ) -> Vec<Bar> {
-    let bar = |(name, stored): (&String, &&StoredResult)| {
-        let target = stored.header.targets.first().map_or("", |target| target.path.as_str());
-        Some(Bar { label: format!("{name}  {target}"), value: of(stored)? })
+    let each = compared.contenders.iter().zip(&figure.values);
+    let bars = each.filter_map(|(contender, value)| {
+        let mut words = vec![contender.targets.join(" ")];
+        words.extend(contender.device.clone());
+        words.extend(contender.firmware.as_ref().map(|firmware| format!("firmware {firmware}")));
+        words.extend(contender.has_bad_flush().then(|| "its flush is BAD".to_owned()));
+        let label = format!("{}: {}", contender.name, words.join(", "));
+        let (value, interval) = of(value.as_ref()?);
+        Some(Bar { interval, ..Bar::new(label, value) })
+    });
+    bars.collect()
+}
+
+fn median(value: &FigureValue) -> (f64, Option<(f64, f64)>) {
+    (value.median, value.interval)
+}
+
+fn speed_charts(compared: &Comparison, charts: &mut Charts) -> Vec<Piece> {
+    let names = ["disk read direct", "disk write durable", "small files create"];
+    let figures = names
+        .iter()
+        .flat_map(|name| compared.figures.iter().filter(move |figure| figure.name == *name));
+    let chart = |figure: &Figure| {
+        let words = |value: f64| format!("{} {}", digits(value), figure.unit);
+        let title = format!("Side by side: {}, {}", figure.name, figure.unit);
+        let bars = bars(compared, figure, median);
+        charts.add(&comparison(&title, &bars, &[], &words), "Longer is better.")
     };
-    names.iter().zip(all).filter_map(bar).collect()
+    figures.map(chart).collect()
 }
 
-fn speed_chart(names: &[String], all: &[&StoredResult], charts: &mut Charts) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    for name in ["disk read direct", "disk write durable"] {
-        let of = |stored: &StoredResult| {
-            lines(stored, rung).find(|rung| rung.name == name).map(|rung| rung.median)
-        };
-        let bars = bars(names, all, &of);
-        if bars.len() > 1 {
-            let words = |value: f64| format!("{} MiB/s", figure(value));
-            pieces.push(
-                charts.add(&comparison(&format!("Side by side: {name}"), &bars, &[], &words), ""),
-            );
-        }
-    }
+fn flush_charts(compared: &Comparison, charts: &mut Charts) -> Vec<Piece> {
+    let Some(flush) = compared.key_figure() else { return Vec::new() };
+    let mut medians = bars(compared, flush, median);
+    medians.extend(REFERENCES.iter().map(|one| Bar {
+        is_reference: true,
+        ..Bar::new(format!("{} ({}/s)", one.what, digits(one.per_second)), one.microseconds())
+    }));
+    let mut sources: Vec<_> = REFERENCES.iter().map(|one| one.source).collect();
+    sources.dedup();
+    let caption = format!(
+        "Median over turns of their means; shorter is better. Grey is what others have measured, otherwise than here: {}. \
+         PostgreSQL and SQLite publish no mark that a drive must reach; the line is what SQLite's \
+         FAQ expects of a disk with heads. PostgreSQL's manual says of pg_test_fsync that a \
+         difference there might make none in the throughput of a database.",
+        sources.join("; ")
+    );
+    let title = format!("Time of a durable write: {}", flush.name);
+    let chart = comparison(&title, &medians, &[sqlite()], &microseconds);
+    let mut pieces = vec![charts.add(&chart, &caption)];
+    let p99 = |value: &FigureValue| (value.flush.map_or(0.0, |cost| cost.p99_us), None);
+    let tails = bars(compared, flush, p99);
+    let title = format!("99th percentile of a durable write: {}", flush.name);
+    let caption = "Shorter is better. Beyond the line, etcd warns of a slow disk.";
+    let chart = comparison(&title, &tails, &[etcd()], &microseconds);
+    pieces.push(charts.add(&chart, caption));
     pieces
-}
-
-fn flush_charts(names: &[String], all: &[&StoredResult], charts: &mut Charts) -> Vec<Piece> {
-    let p99 = bars(names, all, &|stored| database_flush(stored).map(|method| method.p99_us));
-    let rate = bars(names, all, &commits);
-    let mut pieces = Vec::new();
-    if !p99.is_empty() {
-        let title = "99th percentile of a durable write";
-        let caption = "Shorter is better. Beyond the line, etcd warns of a slow disk.";
-        pieces.push(charts.add(&comparison(title, &p99, &[etcd()], &microseconds), caption));
-    }
-    if !rate.is_empty() {
-        let title = "Durable writes a second, one at a time";
-        let caption = "Longer is better. PostgreSQL and SQLite publish no mark that a drive must \
-                       reach; the line is what SQLite's FAQ expects of a disk with heads. \
-                       PostgreSQL's manual says of pg_test_fsync that a difference there might \
-                       make none in the throughput of a database.";
-        let words = |value: f64| format!("{}/s", figure(value));
-        pieces.push(charts.add(&comparison(title, &rate, &[sqlite()], &words), caption));
-    }
-    pieces
-}
-
-/// Commits a second: of PostgreSQL's pattern if it was measured, else of the plain flush.
-fn commits(stored: &StoredResult) -> Option<f64> {
-    let profile = stored.lines.iter().find_map(|line| match line {
-        ResultLine::Profile(profile) if profile.name == "postgres" => Some(profile),
-        _ => None,
-    });
-    let of_profile = profile.and_then(|profile| {
-        profile.figures.iter().find(|(name, _)| name == "commits/s").map(|(_, value)| *value)
-    });
-    of_profile.or_else(|| database_flush(stored).map(|method| method.ops))
 }

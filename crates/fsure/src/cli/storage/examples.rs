@@ -18,7 +18,7 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
     CommandNotes {
         command: "speed compare",
         examples: &[
-            ("fsure speed compare before.jsonl after.jsonl", "Show which rungs have changed"),
+            ("fsure speed compare a.jsonl b.jsonl c.jsonl", "Show which of three disks is faster"),
             ("fsure speed compare a.jsonl b.jsonl || echo changed", "Act on the exit code"),
             ("fsure speed compare a.jsonl b.jsonl --json", "One JSON object a line"),
         ],
@@ -31,8 +31,19 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("fsure flush /mnt/data", "Measure every way to make a write durable there"),
             ("fsure flush /mnt/data --profile postgres,sqlite", "Also commit as databases do"),
             ("fsure flush /mnt/a /mnt/b --save flush.jsonl", "Measure two disks, keep the result"),
+            ("fsure flush /mnt/a --rate 30/s", "Measure what thirty writes a second cost"),
         ],
-        see_also: &["speed", "powercut", "report"],
+        see_also: &["flush compare", "speed", "powercut", "report"],
+        page: "docs/flush.md",
+    },
+    CommandNotes {
+        command: "flush compare",
+        examples: &[
+            ("fsure flush compare a.jsonl b.jsonl", "Show which of two disks suits a database"),
+            ("fsure flush compare old.jsonl new.jsonl", "Show what other firmware has changed"),
+            ("fsure flush compare a.jsonl b.jsonl --json", "One JSON object a line"),
+        ],
+        see_also: &["flush", "report"],
         page: "docs/flush.md",
     },
     CommandNotes {

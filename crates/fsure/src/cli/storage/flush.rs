@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::report::storage::flush as report;
-use clap::{Args, ValueEnum};
-use fsure_core::{Error, ExitCode, Result, units};
+use clap::{Args, Subcommand, ValueEnum};
+use fsure_core::{ExitCode, Result, units};
+use fsure_measure::results::Measurement;
 use fsure_measure::{FlushOptions, Pattern, flush};
 
+use super::comparison::CompareArgs;
 use super::measurement_screen::Measuring;
 use super::screen::Screen;
 use super::{OutputArgs, user_dirs};
@@ -19,7 +21,10 @@ use super::{OutputArgs, user_dirs};
 /// sent; and reports what to believe of it. Only cutting the power proves anything.
 /// Exit codes: 0 nothing speaks against it, 1 suspicious, 3 bad, 5 not measured.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct FlushArgs {
+    #[command(subcommand)]
+    command: Option<Sub>,
     /// Folders to measure in; a file stands for the folder that it is in
     /// [default: the current folder]
     #[arg(value_name = "PATH")]
@@ -37,10 +42,25 @@ pub(crate) struct FlushArgs {
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
+    /// Make no more than so many writes a second, such as 30/s, to compare what they cost at
+    /// the same rate [default: as many as possible]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    rate: Option<u32>,
     /// Save the result in FILE, which must not be there yet, line by line as it
     /// comes; '-' is standard output, as '--json'
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Sub {
+    /// Compare saved results, such as those of several drives
+    ///
+    /// Reports how many times faster or slower a durable write is than in the first, with an
+    /// interval, and which of them suits which purpose. A difference is by ranks of the turns,
+    /// corrected for the number of ratios, with intervals that have no value in common, and of
+    /// 5 % or more. Exit codes: 0 no difference seen, 1 a difference, 5 nothing in common.
+    Compare(CompareArgs),
 }
 
 /// A database with a way of its own to commit.
@@ -57,15 +77,28 @@ fn time(text: &str) -> std::result::Result<Duration, String> {
     units::span_option(text, "a time such as 1s or 0.5s")
 }
 
+fn rate(text: &str) -> std::result::Result<u32, String> {
+    const FORM: &str = "a rate of 1/s to 100000/s, such as 30/s";
+    if units::is_bare_number(text) {
+        let number = text.trim();
+        return Err(format!("without a unit it could be writes or bytes: say {number}/s"));
+    }
+    let number = text.strip_suffix("/s").and_then(|number| number.trim().parse().ok());
+    number.filter(|rate| (1..=100_000).contains(rate)).ok_or_else(|| FORM.to_owned())
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &FlushArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.patient_screen();
-    let code = measure(args, output, &screen).unwrap_or_else(|error| screen.failed(&error));
+    let done = match &args.command {
+        Some(Sub::Compare(args)) => args.run(Measurement::Flush, output, &screen),
+        None => measure(args, output, &screen),
+    };
+    let code = done.unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
 }
 
 fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
-    refuse_comparison(&args.paths)?;
     let options = args.options();
     let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
     let prints_lines = measuring.prints_lines;
@@ -88,20 +121,6 @@ fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
     Ok(code)
 }
 
-/// Refuses what looks like `speed compare`, before anything is measured.
-fn refuse_comparison(paths: &[PathBuf]) -> Result<()> {
-    let is_word = paths.first().is_some_and(|path| path == Path::new("compare") && !path.exists());
-    if !is_word {
-        return Ok(());
-    }
-    Err(Error::Usage {
-        message: "flush measures folders, and there is no folder 'compare'".to_owned(),
-        hint: Some(
-            "'fsure report FILE... -o page.html' shows saved results side by side".to_owned(),
-        ),
-    })
-}
-
 impl FlushArgs {
     fn options(&self) -> FlushOptions {
         let defaults = FlushOptions::default();
@@ -116,6 +135,7 @@ impl FlushArgs {
             paths: paths.iter().map(|path| folder_of(path)).collect(),
             span: self.time.unwrap_or(if self.quick { TRIAL_TIME } else { defaults.span }),
             threads: usize::from(self.threads),
+            rate: self.rate,
             profiles: self.profile.iter().map(pattern).collect(),
             guard: std::env::current_exe().ok(),
             cuts: user_dirs::cuts_if_any(),

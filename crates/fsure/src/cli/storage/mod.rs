@@ -2,6 +2,7 @@
 //! starts for them. A build without the feature `storage` has none of them.
 
 mod built_in;
+mod comparison;
 mod crash;
 mod crash_matrix;
 mod crash_serve;

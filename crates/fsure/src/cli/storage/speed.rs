@@ -1,19 +1,18 @@
 //! `fsure speed`.
 
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::report::storage::speed as report;
 use crate::verify_rung::OwnVerifier;
 use clap::{Args, Subcommand, ValueEnum};
-use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result, units};
-use fsure_measure::results;
-use fsure_measure::results::StoredResult;
-use fsure_measure::{Data, SpeedOptions, Verifier, compare_speed, speed};
+use fsure_core::{Clock, ExitCode, Result, units};
+use fsure_measure::results::Measurement;
+use fsure_measure::{Data, SpeedOptions, Verifier, speed};
 
 use super::OutputArgs;
+use super::comparison::CompareArgs;
 use super::measurement_screen::Measuring;
 use super::screen::Screen;
 
@@ -62,22 +61,13 @@ pub(crate) struct SpeedArgs {
 
 #[derive(Subcommand)]
 enum Sub {
-    /// Report which rungs have changed between two results that were saved
+    /// Compare saved results, such as those of several drives
     ///
-    /// By ranks, corrected for the number of rungs, and only what differs by 5 %
-    /// or more. Exit codes: 0 nothing has changed, 1 something has, 5 the two have no
-    /// rung in common.
+    /// Reports how many times faster or slower each is than the first, with an interval, and
+    /// which of them suits which purpose. A difference is by ranks, corrected for the number
+    /// of ratios, with intervals that have no value in common, and of 5 % or more. Exit
+    /// codes: 0 no difference seen, 1 a difference, 5 nothing in common.
     Compare(CompareArgs),
-}
-
-#[derive(Args)]
-struct CompareArgs {
-    /// The first result, of 'fsure speed --save'
-    #[arg(value_name = "A")]
-    before: PathBuf,
-    /// The second
-    #[arg(value_name = "B")]
-    after: PathBuf,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -106,7 +96,7 @@ fn budget(text: &str) -> std::result::Result<Duration, String> {
 pub(crate) fn run(args: &SpeedArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.patient_screen();
     let done = match &args.command {
-        Some(Sub::Compare(files)) => compare(files, output, &screen),
+        Some(Sub::Compare(args)) => args.run(Measurement::Speed, output, &screen),
         None => measure(args, output, &screen),
     };
     let code = done.unwrap_or_else(|error| screen.failed(&error));
@@ -142,21 +132,4 @@ fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
         screen.print(&report::text(&lines));
     }
     ended.map(|_| code)
-}
-
-fn compare(files: &CompareArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
-    let changes = compare_speed(&read(&files.before)?, &read(&files.after)?)?;
-    screen.print(&match output.json {
-        true => report::changes_json(&changes),
-        false => report::changes(&changes),
-    });
-    Ok(changes.exit_code())
-}
-
-fn read(file: &Path) -> Result<StoredResult> {
-    let open = fsure_os::user_file::open(file).context("read", file)?;
-    results::read(BufReader::new(open)).map_err(|error| Error::Usage {
-        message: format!("{}: {error}", file.display()),
-        hint: Some("'fsure speed --save FILE' makes a result that can be compared".to_owned()),
-    })
 }

@@ -209,12 +209,22 @@ fn paragraph(start: &str, words: &str) -> String {
 
 /// Pieces behind `start`, in lines of [`WIDTH`] that begin below the first.
 fn filled(start: &str, pieces: &[impl AsRef<str>], between: &str) -> String {
+    filled_to(WIDTH, start, pieces, between)
+}
+
+/// The same in lines of this width.
+pub(super) fn filled_to(
+    columns: usize,
+    start: &str,
+    pieces: &[impl AsRef<str>],
+    between: &str,
+) -> String {
     let indent = " ".repeat(start.chars().count());
     let (mut text, mut line) = (String::new(), start.to_owned());
     for (place, piece) in pieces.iter().enumerate() {
         let piece = piece.as_ref();
         let is_first = line == start || line == indent;
-        if !is_first && line.chars().count() + piece.chars().count() > WIDTH {
+        if !is_first && line.chars().count() + piece.chars().count() > columns {
             text += line.trim_end();
             text.push('\n');
             line.clone_from(&indent);
@@ -261,6 +271,7 @@ mod tests {
                 flushes_per_op: counted.map(|(_, flushes)| flushes),
                 reached: reached.to_owned(),
                 histogram: Vec::new(),
+                turns_us: Vec::new(),
             })
         };
         let noise = Noise::default();

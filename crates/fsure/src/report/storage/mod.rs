@@ -1,5 +1,6 @@
 //! Outcomes of the commands that measure storage, test it, or keep folders in RAM.
 
+pub mod comparison;
 pub mod crash;
 pub mod defer;
 pub mod disk;

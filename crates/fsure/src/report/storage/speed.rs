@@ -4,12 +4,9 @@
 
 use std::fmt::Write as _;
 
-use serde_json::json;
-
 use super::{figure, number};
 use fsure_core::safe;
 use fsure_core::units;
-use fsure_measure::SpeedChanges;
 use fsure_measure::results::{Limit, ResultLine, ResultSummary, Rung, Series};
 use fsure_report::rank::{MEANING, longest, ranks};
 
@@ -154,71 +151,6 @@ fn of_limit(limit: &Limit) -> String {
         figure(limit.device_mib_s),
         safe(&limit.limit)
     )
-}
-
-/// Returns the changes between two results.
-pub fn changes(changes: &SpeedChanges) -> String {
-    let mut text = String::new();
-    for unlike in &changes.unlike {
-        let _ = writeln!(text, "not alike: {}", safe(unlike));
-    }
-    let _ = writeln!(text, "{:<NAME$} {:>9} {:>9}  change", "rung", "before", "after");
-    for rung in &changes.rungs {
-        let percent = (rung.ratio - 1.0) * 100.0;
-        let word = match (rung.changed, rung.p) {
-            (true, _) if rung.ratio > 1.0 => "faster",
-            (true, _) => "slower",
-            (false, None) => "too few runs to compare",
-            (false, Some(_)) => "no significant difference",
-        };
-        let p = rung.p.map_or(String::new(), |p| match p {
-            ..0.001 => " (p < 0.001)".to_owned(),
-            _ => format!(" (p = {p:.3})"),
-        });
-        let _ = writeln!(
-            text,
-            "{:<NAME$} {:>9} {:>9}  {percent:+.1} %: {word}{p}",
-            rung.name,
-            figure(rung.before),
-            figure(rung.after)
-        );
-    }
-    for rung in &changes.only_in_one {
-        let _ = writeln!(text, "in one of them only: {}", safe(rung));
-    }
-    let changed = changes.rungs.iter().filter(|rung| rung.changed).count() as u64;
-    let all = changes.rungs.len() as u64;
-    let _ = writeln!(text, "\n{changed} of {} changed", number(all, "rung has", "rungs have"));
-    if changes.undecided() > 0 {
-        let _ = writeln!(
-            text,
-            "{} cannot be compared: 'fsure speed --runs 10 --budget 5m' makes enough runs, and \
-             '--rungs' measures fewer rungs",
-            number(changes.undecided() as u64, "rung", "rungs")
-        );
-    }
-    text
-}
-
-/// The same as JSON: a line for each rung, and a last one for all.
-pub fn changes_json(changes: &SpeedChanges) -> String {
-    let mut text = String::new();
-    for rung in &changes.rungs {
-        let mut line = json!(rung);
-        line["type"] = "change".into();
-        let _ = writeln!(text, "{line}");
-    }
-    let summary = json!({
-        "type": "summary",
-        "changed": changes.rungs.iter().filter(|rung| rung.changed).count(),
-        "compared": changes.rungs.len(),
-        "undecided": changes.undecided(),
-        "unlike": changes.unlike,
-        "only_in_one": changes.only_in_one,
-        "exit_code": changes.exit_code().number(),
-    });
-    let _ = writeln!(text, "{summary}");
-    text
 }
 
 /// The cost of caching, in one paragraph.

@@ -1,0 +1,36 @@
+//! Figures that others have measured on known drives, to hold a drive beside. Each has its
+//! source; the conditions were others, so that no ratio is made of them.
+
+/// A durable write on a known drive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reference {
+    /// The drive, and the way in which the write was made durable.
+    pub what: &'static str,
+    /// Durable writes a second, one after the other.
+    pub per_second: f64,
+    /// The source: a person, a place, a date.
+    pub source: &'static str,
+}
+
+impl Reference {
+    /// Time of one of them, in microseconds.
+    pub fn microseconds(&self) -> f64 {
+        1e6 / self.per_second
+    }
+}
+
+const THREAD: &str = "Hector Martin, thread on Apple's NVMe drives, February 2022";
+
+/// The drives with which this project began, and a consumer's NVMe drive. Without a flush, the
+/// drive of the second was written to about 60,000 times a second, which is no durable write
+/// and therefore not here.
+pub const REFERENCES: [Reference; 4] = [
+    Reference { what: "Apple SSD, Linux, fsync", per_second: 46.0, source: THREAD },
+    Reference { what: "Apple SSD, macOS, FAT32, F_FULLFSYNC", per_second: 58.0, source: THREAD },
+    Reference { what: "USB 3 flash drive, macOS, FAT32", per_second: 223.0, source: THREAD },
+    Reference {
+        what: "Samsung 990 Pro, xfs, 8 KiB, fdatasync",
+        per_second: 608.573,
+        source: "Tanel Poder, pg_test_fsync, May 2025",
+    },
+];
