@@ -44,6 +44,7 @@
 //! | [`tree_copy`] | one side of a folder and its copy |
 //! | [`change_watch`] | the folders of a file system that have changed |
 //! | [`io_trace`] | the operations of all programs on folders |
+//! | [`flush_trace`] | each flush of a command and of all that it starts |
 //! | [`mlock`] | files locked in memory |
 //! | [`memory_info`] | memory, its pressure and its limits |
 //!
@@ -89,6 +90,8 @@ pub mod device;
 pub mod durable_write;
 pub mod file_attributes;
 pub mod filesystem_id;
+#[cfg(feature = "io-trace")]
+pub mod flush_trace;
 pub mod freeze;
 #[cfg(feature = "fuse")]
 pub mod fuse_disk;

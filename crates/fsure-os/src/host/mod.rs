@@ -30,7 +30,7 @@
 //! | `batch_read` | many reads with one call, if the system has such a call |
 //! | `scratch_dir` | folders of which nothing is left behind |
 //! | `storage_stack` | the storage below a folder, layer by layer |
-//! | `io_trace` | the operations of all programs on folders |
+//! | `io_trace` | the operations of all programs on folders, and the flushes of one |
 //! | `freeze` | a file system that is frozen |
 //! | `filesystem_id` | the identity of a file system |
 //! | `change_watch` | the folders that have changed |
