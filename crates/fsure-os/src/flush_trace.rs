@@ -102,7 +102,7 @@ pub struct FlushTraceReport {
     pub files: Vec<TracedFile>,
     /// The blind spots of the trace, one sentence each.
     pub blind: Vec<String>,
-    /// What it could have seen and did not: a description, and the number.
+    /// Losses for want of room: a description, and the number.
     pub lost: Vec<(&'static str, u64)>,
     /// Number of processes that the command has left behind.
     pub processes_left: usize,

@@ -56,7 +56,7 @@ pub(crate) fn print_measurements() -> Printed {
     printed
 }
 
-/// `powercut`, `defer` and `hot`.
+/// `powercut`, `defer`, `hot` and `flush trace`.
 pub(crate) fn print_rest() -> Printed {
     let mut printed = Printed::default();
     print_powercut(&mut printed);
@@ -67,6 +67,7 @@ pub(crate) fn print_rest() -> Printed {
         printed.excuse(&["defer_summary"], &run.stderr);
     }
     print_hot(&mut printed);
+    print_flush_trace(&mut printed);
     printed
 }
 
@@ -123,6 +124,17 @@ fn print_hot(printed: &mut Printed) {
     printed.keep("hot advise", &run);
     if !run.stdout.contains(r#""source":"ebpf""#) {
         printed.excuse(&["advice"], "without eBPF there is no advice");
+    }
+}
+
+/// `flush trace`, whose command prints nothing between the lines.
+fn print_flush_trace(printed: &mut Printed) {
+    let place = folder();
+    let command = ["--", "sync", text(place.path())];
+    let run = printed.run(Path::new(NO_HOME), &[&["flush", "trace"][..], &command].concat());
+    if run.code != 0 {
+        let kinds = ["flushes", "flushed_file", "flush_trace_summary"];
+        printed.excuse(&kinds, &run.stderr);
     }
 }
 

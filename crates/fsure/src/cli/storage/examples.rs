@@ -32,7 +32,20 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("fsure flush /mnt/data --profile postgres,sqlite", "Also commit as databases do"),
             ("fsure flush /mnt/a /mnt/b --save flush.jsonl", "Measure two disks, keep the result"),
         ],
-        see_also: &["speed", "powercut", "report"],
+        see_also: &["flush trace", "speed", "powercut", "report"],
+        page: "docs/flush.md",
+    },
+    CommandNotes {
+        command: "flush trace",
+        examples: &[
+            ("sudo fsure flush trace -- ./import.sh", "Show what flushes cost a program, by file"),
+            (
+                "sudo fsure flush trace --save trace.jsonl -- make test",
+                "Keep the result, for 'fsure report'",
+            ),
+            ("sudo fsure flush trace -- runuser -u max make test", "Run it as the user max"),
+        ],
+        see_also: &["hot", "defer", "flush"],
         page: "docs/flush.md",
     },
     CommandNotes {
@@ -140,8 +153,9 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("sudo fsure hot", "Watch all programs for 30 seconds"),
             ("sudo fsure hot --for 5m /home /var", "Watch two folders for five minutes"),
             ("sudo fsure hot --by written", "Rank folders by what is written there"),
+            ("sudo fsure hot -- make test", "Watch one command alone, until it ends"),
         ],
-        see_also: &["hot advise", "ram bind"],
+        see_also: &["hot advise", "flush trace", "ram bind"],
         page: "docs/hot.md",
     },
     CommandNotes {

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::report::storage::flush as report;
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use fsure_core::{Error, ExitCode, Result, units};
 use fsure_measure::{FlushOptions, Pattern, flush};
 
+use super::flush_trace::FlushTraceArgs;
 use super::measurement_screen::Measuring;
 use super::screen::Screen;
 use super::{OutputArgs, user_dirs};
@@ -19,7 +20,10 @@ use super::{OutputArgs, user_dirs};
 /// sent; and reports what to believe of it. Only cutting the power proves anything.
 /// Exit codes: 0 nothing speaks against it, 1 suspicious, 3 bad, 5 not measured.
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct FlushArgs {
+    #[command(subcommand)]
+    command: Option<FlushCommand>,
     /// Folders to measure in; a file stands for the folder that it is in
     /// [default: the current folder]
     #[arg(value_name = "PATH")]
@@ -43,6 +47,11 @@ pub(crate) struct FlushArgs {
     save: Option<PathBuf>,
 }
 
+#[derive(Subcommand)]
+enum FlushCommand {
+    Trace(FlushTraceArgs),
+}
+
 /// A database with a way of its own to commit.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Database {
@@ -59,6 +68,9 @@ fn time(text: &str) -> std::result::Result<Duration, String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &FlushArgs, output: &OutputArgs) -> ExitCode {
+    if let Some(FlushCommand::Trace(args)) = &args.command {
+        return super::flush_trace::run(args, output);
+    }
     let screen = output.patient_screen();
     let code = measure(args, output, &screen).unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)

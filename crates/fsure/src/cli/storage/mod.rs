@@ -9,6 +9,7 @@ mod defer;
 mod examples;
 mod flush;
 mod flush_loop;
+mod flush_trace;
 mod hot;
 mod measurement_screen;
 mod pass_through;

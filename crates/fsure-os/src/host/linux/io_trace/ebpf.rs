@@ -86,7 +86,7 @@ const LOAD_ATTEMPTS_MAX: u32 = 20;
 /// it is emptied often.
 const RING_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What is watched.
+/// The part of the machine that is watched.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scope<'a> {
     /// Folders that matter; all if there are none.

@@ -72,10 +72,8 @@ fn every_flush_is_told_and_nothing_else() {
     let mut counts: BTreeMap<(FlushKind, Option<&Path>, bool), u64> = BTreeMap::new();
     for call in &calls {
         let file = call.file.map(|place| &report.files[place]);
-        let file = file.and_then(|file| file.path.as_deref()).map(|path| {
-            assert!(call.ns > 0 && call.began_ns > 0, "{call:?}");
-            path
-        });
+        let file = file.and_then(|file| file.path.as_deref());
+        assert!(file.is_none() || call.ns > 0 && call.began_ns > 0, "{call:?}");
         *counts.entry((call.kind, file, call.is_failed)).or_default() += 1;
     }
     let [plain, synced, data_synced] = ["plain", "synced", "data-synced"].map(|n| path.join(n));
