@@ -7,6 +7,7 @@ mod compared;
 mod crash;
 mod deferred;
 mod duplicates;
+mod flush_trace;
 mod history;
 mod hot;
 mod lines;
@@ -26,6 +27,7 @@ pub(crate) use compared::Compared;
 pub(crate) use crash::{CrashRun, DriveResult};
 pub(crate) use deferred::Deferred;
 pub(crate) use duplicates::{DuplicateRow, Duplicates};
+pub(crate) use flush_trace::{FlushTraceRun, FlushTraceTotals, FlushedKind};
 pub(crate) use history::History;
 pub(crate) use hot::{HotFolder, HotRun};
 pub(crate) use lines::{CommonLines, Line, OutputLines, StartLine};
@@ -54,6 +56,8 @@ pub(crate) enum ResultContent {
     Duplicates(Box<Duplicates>),
     /// Output of `crash`.
     Crash(Box<CrashRun>),
+    /// Output of `flush trace`.
+    FlushTrace(Box<FlushTraceRun>),
     /// Output of `hot`.
     Hot(Box<HotRun>),
     /// Output of `ram status`, `ram sync` and the like.
@@ -78,6 +82,7 @@ enum Reader {
     Compared,
     Duplicates,
     Crash,
+    FlushTrace,
     Hot,
     Ram,
     Deferred,
@@ -93,6 +98,7 @@ impl Reader {
         Some(match command {
             "verify" | "update" | "scrub" | "status" | "heal" => Self::Checked,
             "speed" | "flush" => Self::Measured,
+            "flush trace" => Self::FlushTrace,
             "compare" => Self::Compared,
             "dupes" => Self::Duplicates,
             "hot" => Self::Hot,
@@ -131,6 +137,7 @@ impl Reader {
             "cut" | "drive" | "cell" | "flush-after-error" => Self::Crash,
             "folder" if has("is_visible") => Self::Hot,
             "advice" => Self::Hot,
+            "flushes" | "flushed-file" => Self::FlushTrace,
             "folder" | "told" | "synced" | "bound" | "unbound" | "recovered" | "verified" => {
                 Self::Ram
             }
@@ -157,8 +164,8 @@ fn unknown(kind: &str) -> String {
     let kind: String = kind.chars().take(40).collect();
     format!(
         "the page does not show lines of type '{kind}'; it shows the output of verify, update, \
-         scrub, status, heal, speed, flush, compare, dupes, log, seal, recover, protect, crash, \
-         powercut check, hot, defer and ram status"
+         scrub, status, heal, speed, flush, flush trace, compare, dupes, log, seal, recover, \
+         protect, crash, powercut check, hot, defer and ram status"
     )
 }
 
@@ -199,6 +206,7 @@ fn read_as(reader: Reader, lines: OutputLines<impl BufRead>) -> Result<AnyResult
         Reader::Compared => of(lines, compared::read, ResultContent::Compared),
         Reader::Duplicates => of(lines, duplicates::read, ResultContent::Duplicates),
         Reader::Crash => of(lines, crash::read, ResultContent::Crash),
+        Reader::FlushTrace => of(lines, flush_trace::read, ResultContent::FlushTrace),
         Reader::Hot => of(lines, hot::read, ResultContent::Hot),
         Reader::Ram => of(lines, ram::read, ResultContent::Ram),
         Reader::Deferred => of(lines, deferred::read, ResultContent::Deferred),

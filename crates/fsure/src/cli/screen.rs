@@ -280,6 +280,7 @@ impl Screen {
 
     /// Reports a line of JSON: prints it if lines are asked for, and saves it.
     pub(crate) fn result_line(&self, line: &str) {
+        let line = line.trim_end_matches('\n');
         if self.settings.json {
             self.print_now(line);
         }

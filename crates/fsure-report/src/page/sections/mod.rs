@@ -6,6 +6,7 @@ mod crash;
 mod deferred;
 mod duplicates;
 mod findings;
+mod flush_trace;
 mod history;
 mod hot;
 mod marks;
@@ -36,6 +37,7 @@ pub(super) fn of(named: &Named, charts: &mut Charts) -> Section {
         ResultContent::Compared(found) => compared::section(found),
         ResultContent::Duplicates(found) => duplicates::section(found, charts),
         ResultContent::Crash(run) => crash::section(run),
+        ResultContent::FlushTrace(run) => flush_trace::section(run, charts),
         ResultContent::Hot(run) => hot::section(run, charts),
         ResultContent::Ram(run) => ram::section(run, charts),
         ResultContent::Deferred(run) => deferred::section(run, charts),

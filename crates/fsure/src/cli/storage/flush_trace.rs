@@ -1,7 +1,6 @@
 //! `fsure flush trace`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::report::storage::{command_code, flush_trace as report};
@@ -10,6 +9,7 @@ use fsure_core::{ExitCode, Result};
 use fsure_hot::flush_trace;
 
 use super::OutputArgs;
+use super::save_args::SaveArgs;
 use super::screen::Screen;
 
 /// Measure what flushes cost a command of yours
@@ -20,10 +20,8 @@ use super::screen::Screen;
 /// already is not watched. Exit codes: the command's own; 2 not allowed or not started.
 #[derive(Args)]
 pub(crate) struct FlushTraceArgs {
-    /// Save the result in FILE, which must not be there yet; '-' is standard output, as
-    /// '--json'
-    #[arg(long, value_name = "FILE")]
-    save: Option<PathBuf>,
+    #[command(flatten)]
+    save: SaveArgs,
     /// The command, and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -42,7 +40,7 @@ pub(crate) fn run(args: &FlushTraceArgs, output: &OutputArgs) -> ExitCode {
 
 fn trace(args: &FlushTraceArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     screen.starts(NAME);
-    screen.save(args.save.as_deref(), NAME)?;
+    args.save.begin(screen, NAME)?;
     screen.print_start();
     let traced = flush_trace(&args.command)?;
     if output.json {

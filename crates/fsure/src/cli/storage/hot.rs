@@ -13,6 +13,7 @@ use fsure_hot::{Hot, HotOptions, hot};
 use fsure_os::io_trace;
 
 use super::OutputArgs;
+use super::save_args::SaveArgs;
 use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
 
@@ -56,10 +57,8 @@ struct WatchArgs {
     /// Source of the events [default: ebpf, or fanotify if ebpf is not available]
     #[arg(long, value_enum, value_name = "SOURCE")]
     source: Option<SourceArg>,
-    /// Save the result in FILE, which must not be there yet; '-' is standard output, as
-    /// '--json'
-    #[arg(long, value_name = "FILE")]
-    save: Option<PathBuf>,
+    #[command(flatten)]
+    save: SaveArgs,
     /// Watch this command alone, with all that it starts, until it ends
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["span", "source"])]
     command: Vec<OsString>,
@@ -106,7 +105,7 @@ pub(crate) fn run(args: &HotArgs, output: &OutputArgs) -> ExitCode {
 
 fn watch(args: &HotArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     let watch = args.watch();
-    screen.save(watch.save.as_deref(), "hot")?;
+    watch.save.begin(screen, "hot")?;
     let is_command = !watch.command.is_empty();
     if is_command {
         screen.print_start();

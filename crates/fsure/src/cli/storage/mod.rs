@@ -17,6 +17,7 @@ mod powercut;
 mod process_tree;
 mod ram;
 mod report;
+mod save_args;
 mod scratch_guard;
 mod speed;
 mod workload;
