@@ -27,7 +27,7 @@ pub(crate) use compared::Compared;
 pub(crate) use crash::{CrashRun, DriveResult};
 pub(crate) use deferred::Deferred;
 pub(crate) use duplicates::{DuplicateRow, Duplicates};
-pub(crate) use flush_trace::{FlushTraceRun, FlushTraceTotals, FlushedKind};
+pub(crate) use flush_trace::{FlushTraceRun, FlushTraceTotals, FlushedKind, TracedCost};
 pub(crate) use history::History;
 pub(crate) use hot::{HotFolder, HotRun};
 pub(crate) use lines::{CommonLines, Line, OutputLines, StartLine};

@@ -5,7 +5,7 @@ use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::{milliseconds, number, path};
 use super::Draft;
 use crate::chart::{Amount, amounts, figure, microseconds};
-use crate::outputs::{FlushTraceRun, FlushTraceTotals, FlushedKind};
+use crate::outputs::{FlushTraceRun, FlushTraceTotals, FlushedKind, TracedCost};
 use fsure_core::count;
 
 /// Files of the table.
@@ -20,9 +20,9 @@ pub(super) fn section(run: &FlushTraceRun, charts: &mut Charts) -> Section {
         judge(&mut draft, totals);
         draft.part("The time of the command", [charts.add(&times(totals), "")]);
     }
-    draft.part("By kind", table("Kinds of flushes", &run.kinds));
-    let files = by_file(run, charts).into_iter().chain(table("Flushed files", &run.files));
-    draft.part("By file", files);
+    draft.part("By kind", kinds(run));
+    let of_files = by_file(run, charts).into_iter().chain(files(run));
+    draft.part("By file", of_files);
     let left_out = run.files.len().saturating_sub(ROWS_MAX) as u64;
     draft.part(
         "Left out",
@@ -100,26 +100,38 @@ fn name(row: &FlushedKind) -> String {
     )
 }
 
-fn table(title: &str, rows: &[FlushedKind]) -> Option<Piece> {
-    let columns =
-        ["Kind", "File", "#Calls", "#Failed", "#Total", "#Share", "#Median", "#99 %", "#Longest"];
-    let mut table = Table::new(title, &columns);
-    for row in rows.iter().take(ROWS_MAX) {
-        let cost = &row.cost;
-        let us = |us: f64| Cell::number(microseconds(us)).with_key(us);
-        table.push(vec![
-            Cell::text(&row.kind),
-            file(row),
-            Cell::number(count(cost.count)).with_key(cost.count),
-            Cell::number(count(cost.failed)).with_key(cost.failed),
-            Cell::number(milliseconds(cost.total_ms)).with_key(cost.total_ms),
-            Cell::number(percent(cost.share)).with_key(cost.share),
-            us(cost.p50_us),
-            us(cost.p99_us),
-            us(cost.max_us),
-        ]);
+/// Columns of the figures of some flushes.
+const FIGURES: [&str; 7] =
+    ["#Calls", "#Failed", "#Total", "#Share", "#Median", "#99 %", "#Longest"];
+
+fn kinds(run: &FlushTraceRun) -> Option<Piece> {
+    let mut table = Table::new("Kinds of flushes", &[&["Kind"], &FIGURES[..]].concat());
+    for row in &run.kinds {
+        table.push([Cell::text(&row.kind)].into_iter().chain(figures(&row.cost)).collect());
     }
     table.unless_empty()
+}
+
+fn files(run: &FlushTraceRun) -> Option<Piece> {
+    let mut table = Table::new("Flushed files", &[&["Kind", "File"], &FIGURES[..]].concat());
+    for row in run.files.iter().take(ROWS_MAX) {
+        let names = [Cell::text(&row.kind), file(row)];
+        table.push(names.into_iter().chain(figures(&row.cost)).collect());
+    }
+    table.unless_empty()
+}
+
+fn figures(cost: &TracedCost) -> [Cell; 7] {
+    let us = |us: f64| Cell::number(microseconds(us)).with_key(us);
+    [
+        Cell::number(count(cost.count)).with_key(cost.count),
+        Cell::number(count(cost.failed)).with_key(cost.failed),
+        Cell::number(milliseconds(cost.total_ms)).with_key(cost.total_ms),
+        Cell::number(percent(cost.share)).with_key(cost.share),
+        us(cost.p50_us),
+        us(cost.p99_us),
+        us(cost.max_us),
+    ]
 }
 
 fn file(row: &FlushedKind) -> Cell {
