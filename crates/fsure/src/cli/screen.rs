@@ -29,6 +29,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub(crate) use path_lists::{PathLists, VerdictList};
 use saved_lines::SavedLines;
+#[cfg(feature = "storage")]
 pub(crate) use saved_lines::create as create_saved;
 pub(crate) use task::Task;
 use wrap::wrap;
