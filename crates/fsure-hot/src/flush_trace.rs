@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fsure_core::{Error, Result};
 use fsure_os::flush_trace::{FlushCall, FlushKind, FlushTracer, TracedFile};
-use fsure_os::io_trace::CommandEnd;
+use fsure_os::process_tree::CommandEnd;
 
 use super::command_refusal::refused;
 use super::flush_cost::FlushCost;

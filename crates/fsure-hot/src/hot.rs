@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use fsure_os::io_trace::{CommandEnd, FolderIo, TraceSource, TracedFolder, Tracer, is_in_memory};
+use fsure_os::io_trace::{FolderIo, TraceSource, TracedFolder, Tracer, is_in_memory};
+use fsure_os::process_tree::CommandEnd;
 
 use super::command_refusal;
 use super::folder_contents::{self, FolderContents};

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::host;
-use crate::io_trace::CommandEnd;
+use crate::process_tree::CommandEnd;
 
 /// A way to make something durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::host;
-use crate::process_tree::Ended;
+use crate::process_tree::CommandEnd;
 
 /// The source of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,15 +139,6 @@ pub struct TraceReport {
     pub lost: Vec<(&'static str, u64)>,
     /// Number of processes that the command has left behind, if one was watched.
     pub processes_left: usize,
-}
-
-/// The end of a command that was watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommandEnd {
-    /// Its exit status.
-    pub ended: Ended,
-    /// The time from its start to its end.
-    pub time: Duration,
 }
 
 /// Watches from its beginning until its end.

@@ -53,6 +53,7 @@
 //! | [`private_mounts`] | mounts of this process, which end with it |
 //! | [`mount_sandbox`] | a command that sees folders in memory in the place of others |
 //! | [`process_tree`] | a program and all its descendants, which end together |
+//! | [`foreground`] | a command in the place of this process |
 //! | [`detached_process`] | a process that outlives the one that started it |
 //! | [`defer`] | a command whose `fsync` returns at once, and the flush that follows |
 //! | [`control_socket`] | a socket on which other processes send requests |
@@ -92,6 +93,7 @@ pub mod file_attributes;
 pub mod filesystem_id;
 #[cfg(feature = "io-trace")]
 pub mod flush_trace;
+pub mod foreground;
 pub mod freeze;
 #[cfg(feature = "fuse")]
 pub mod fuse_disk;

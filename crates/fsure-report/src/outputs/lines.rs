@@ -180,7 +180,9 @@ impl<R: BufRead> OutputLines<R> {
     /// commands run a program that prints to the same place.
     fn is_mixed(&self) -> bool {
         let start = self.common.start.as_ref();
-        start.is_some_and(|start| matches!(&*start.command, "defer" | "hot" | "flush trace"))
+        start.is_some_and(|start| {
+            matches!(&*start.command, "defer" | "hot" | "flush trace" | "ram try")
+        })
     }
 
     /// Keeps a line that all commands have, and returns any other.

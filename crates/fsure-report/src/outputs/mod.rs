@@ -15,6 +15,7 @@ mod power_cut;
 mod protected;
 mod ram;
 mod recovered;
+mod trial;
 
 use std::io::BufRead;
 
@@ -35,6 +36,7 @@ pub(crate) use power_cut::{PowerCut, PowerCutMethod};
 pub(crate) use protected::Protected;
 pub(crate) use ram::{RamFolder, RamRun};
 pub(crate) use recovered::Recovered;
+pub(crate) use trial::{TrialRun, TrialWay};
 
 /// Output of a command, as it was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +64,8 @@ pub(crate) enum ResultContent {
     Hot(Box<HotRun>),
     /// Output of `ram status`, `ram sync` and the like.
     Ram(Box<RamRun>),
+    /// Output of `ram try`.
+    Trial(Box<TrialRun>),
     /// Output of `defer`.
     Deferred(Box<Deferred>),
     /// Output of `log` or `seal`.
@@ -85,6 +89,7 @@ enum Reader {
     FlushTrace,
     Hot,
     Ram,
+    Trial,
     Deferred,
     History,
     PowerCut,
@@ -106,6 +111,7 @@ impl Reader {
             "log" | "seal" => Self::History,
             "recover" => Self::Recovered,
             "protect" => Self::Protected,
+            "ram try" => Self::Trial,
             "ram doctor" | "ram disk list" | "ram pin" | "ram unpin" => return None,
             _ => match command.split(' ').next() {
                 Some("ram") => Self::Ram,
@@ -138,6 +144,7 @@ impl Reader {
             "folder" if has("is_visible") => Self::Hot,
             "advice" => Self::Hot,
             "flushes" | "flushed-file" => Self::FlushTrace,
+            "trial" => Self::Trial,
             "folder" | "told" | "synced" | "bound" | "unbound" | "recovered" | "verified" => {
                 Self::Ram
             }
@@ -165,7 +172,7 @@ fn unknown(kind: &str) -> String {
     format!(
         "the page does not show lines of type '{kind}'; it shows the output of verify, update, \
          scrub, status, heal, speed, flush, flush trace, compare, dupes, log, seal, recover, \
-         protect, crash, powercut check, hot, defer and ram status"
+         protect, crash, powercut check, hot, defer, ram status and ram try"
     )
 }
 
@@ -209,6 +216,7 @@ fn read_as(reader: Reader, lines: OutputLines<impl BufRead>) -> Result<AnyResult
         Reader::FlushTrace => of(lines, flush_trace::read, ResultContent::FlushTrace),
         Reader::Hot => of(lines, hot::read, ResultContent::Hot),
         Reader::Ram => of(lines, ram::read, ResultContent::Ram),
+        Reader::Trial => of(lines, trial::read, ResultContent::Trial),
         Reader::Deferred => of(lines, deferred::read, ResultContent::Deferred),
         Reader::History => of(lines, history::read, ResultContent::History),
         Reader::PowerCut => of(lines, power_cut::read, ResultContent::PowerCut),

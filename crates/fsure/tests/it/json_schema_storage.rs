@@ -56,7 +56,7 @@ pub(crate) fn print_measurements() -> Printed {
     printed
 }
 
-/// `powercut`, `defer`, `hot` and `flush trace`.
+/// `powercut`, `defer`, `hot`, `flush trace` and `ram try`.
 pub(crate) fn print_rest() -> Printed {
     let mut printed = Printed::default();
     print_powercut(&mut printed);
@@ -68,6 +68,7 @@ pub(crate) fn print_rest() -> Printed {
     }
     print_hot(&mut printed);
     print_flush_trace(&mut printed);
+    print_trial(&mut printed);
     printed
 }
 
@@ -135,6 +136,16 @@ fn print_flush_trace(printed: &mut Printed) {
     if run.code != 0 {
         let kinds = ["flushes", "flushed_file", "flush_trace_summary"];
         printed.excuse(&kinds, &run.stderr);
+    }
+}
+
+/// `ram try`, whose command prints nothing between the lines.
+fn print_trial(printed: &mut Printed) {
+    let place = folder();
+    let trial = ["ram", "try", "--runs", "1", text(place.path()), "--", "true"];
+    let run = printed.run(Path::new(NO_HOME), &trial);
+    if run.code != 0 {
+        printed.excuse(&["trial", "trial_summary"], &run.stderr);
     }
 }
 

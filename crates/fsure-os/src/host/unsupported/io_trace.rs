@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::flush_trace::{FlushCall, FlushTraceReport};
-use crate::io_trace::{CommandEnd, TraceReport, TraceSource};
+use crate::io_trace::{TraceReport, TraceSource};
+use crate::process_tree::CommandEnd;
 
 /// Watches: nothing does.
 pub(crate) struct Tracer(Never);

@@ -16,6 +16,7 @@ mod protected;
 mod ram;
 mod recovered;
 mod side_by_side;
+mod trial;
 
 pub(super) use side_by_side::side_by_side;
 
@@ -40,6 +41,7 @@ pub(super) fn of(named: &Named, charts: &mut Charts) -> Section {
         ResultContent::FlushTrace(run) => flush_trace::section(run, charts),
         ResultContent::Hot(run) => hot::section(run, charts),
         ResultContent::Ram(run) => ram::section(run, charts),
+        ResultContent::Trial(run) => trial::section(run, charts),
         ResultContent::Deferred(run) => deferred::section(run, charts),
         ResultContent::History(history) => history::section(history, common, charts),
         ResultContent::PowerCut(run) => power_cut::section(run, charts),

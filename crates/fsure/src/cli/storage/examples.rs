@@ -189,6 +189,16 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
         page: "docs/ram.md",
     },
     CommandNotes {
+        command: "ram try",
+        examples: &[
+            ("fsure ram try target -- sh clean-build.sh", "Would a build be faster in memory?"),
+            ("fsure ram try db --runs 20 -- ./import.sh", "Run more turns for a closer interval"),
+            ("fsure ram try db --save try.jsonl -- ./import.sh", "Keep it for 'fsure report'"),
+        ],
+        see_also: &["ram run", "defer", "flush trace"],
+        page: "docs/ram.md",
+    },
+    CommandNotes {
         command: "ram bind",
         examples: &[
             ("sudo fsure ram bind --plan /srv/build", "Show what would be done; do nothing"),

@@ -11,6 +11,7 @@ pub mod matrix;
 pub mod pin;
 pub mod powercut;
 pub mod ram;
+pub mod ram_trial;
 pub mod speed;
 
 use fsure_core::ExitCode;

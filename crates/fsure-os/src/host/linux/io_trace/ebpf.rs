@@ -16,7 +16,7 @@ use aya::maps::{Array, HashMap as KernelMap, MapData, MapError, RingBuf};
 use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
 
-use super::command::WatchedCommand;
+use super::super::foreground::ForegroundCommand;
 use super::path_resolver::{Key, Namer, ResolvedName};
 use super::{Folders, command, syscalls};
 use crate::io_trace::{IoCounts, ProcessIo, TraceReport};
@@ -165,8 +165,8 @@ impl Kernel {
     }
 
     /// Starts a command, of which the programs know the mark.
-    pub(super) fn start(&self, command: &[OsString], mark: u64) -> io::Result<WatchedCommand> {
-        let command = WatchedCommand::start(command, mark)?;
+    pub(super) fn start(&self, command: &[OsString], mark: u64) -> io::Result<ForegroundCommand> {
+        let command = command::start(command, mark)?;
         match self.count("marked", 0) {
             Ok(1..) => Ok(command),
             seen => {

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use aya::maps::{MapData, RingBuf};
 
-use super::command::{WatchedCommand, new_mark};
+use super::super::foreground::ForegroundCommand;
+use super::command::new_mark;
 use super::ebpf::{Kernel, Scope};
 use super::path_resolver::{Key, Namer};
 use crate::flush_trace::{FlushCall, FlushKind, FlushTraceReport, TracedFile};
-use crate::io_trace::CommandEnd;
+use crate::process_tree::CommandEnd;
 
 /// `OF_RING` of `hot.bpf.c`.
 const OF_RING: u32 = 0x1_0000;
@@ -26,7 +27,7 @@ const RECORD: usize = 56;
 pub(crate) struct FlushTracer {
     kernel: Kernel,
     ring: RingBuf<MapData>,
-    command: WatchedCommand,
+    command: ForegroundCommand,
     files: BTreeMap<Key, usize>,
 }
 

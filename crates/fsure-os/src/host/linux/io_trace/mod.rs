@@ -20,21 +20,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use command::{WatchedCommand, new_mark};
+use super::foreground::ForegroundCommand;
+use command::new_mark;
 use ebpf::{Kernel, Scope};
 use fanotify_source::Notify;
 
 pub(crate) use flush_tracer::FlushTracer;
 
-use crate::io_trace::{
-    CommandEnd, FolderIo, IoCounts, ProcessIo, TraceReport, TraceSource, TracedFolder,
-};
+use crate::io_trace::{FolderIo, IoCounts, ProcessIo, TraceReport, TraceSource, TracedFolder};
+use crate::process_tree::CommandEnd;
 
 /// See [`crate::io_trace::Tracer`].
 pub(crate) struct Tracer {
     watching: Watching,
     /// The command that alone is watched, if it is one.
-    command: Option<WatchedCommand>,
+    command: Option<ForegroundCommand>,
     fell_back: Option<String>,
 }
 
