@@ -270,8 +270,8 @@ impl Error {
                     .to_owned(),
             ),
             Self::UnreadableResult { .. } => Some(
-                "a result is what a command of fsure printed with '--json', or what 'fsure speed' \
-                 and 'fsure flush' saved with '--save FILE'"
+                "a result is what a command of fsure printed with '--json', or saved \
+                 with '--save FILE'"
                     .to_owned(),
             ),
             Self::HarnessBroken { .. } => Some(

@@ -1,11 +1,14 @@
 //! `hot`: which folders programs wait for, and what memory would save them.
 //! Nothing is written anywhere, and no program is held up.
 
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use fsure_os::io_trace::{FolderIo, TraceSource, TracedFolder, Tracer, is_in_memory};
+use fsure_os::process_tree::CommandEnd;
 
+use super::command_refusal;
 use super::folder_contents::{self, FolderContents};
 use super::folder_tree::{self, FolderNode, durable_ns};
 
@@ -21,8 +24,11 @@ pub struct HotOptions {
     /// Folders that matter, with all that is below them; the whole machine where
     /// there are none.
     pub below: Vec<PathBuf>,
-    /// Duration of the watch.
+    /// Duration of the watch of all programs.
     pub span: Duration,
+    /// The command that alone is watched, with all that it starts, until it ends; empty for
+    /// all programs.
+    pub command: Vec<OsString>,
     /// Source of the events; `None` for the best that is available.
     pub source: Option<TraceSource>,
     /// Clock by which times are read.
@@ -34,6 +40,7 @@ impl Default for HotOptions {
         Self {
             below: Vec::new(),
             span: Duration::from_secs(30),
+            command: Vec::new(),
             source: None,
             clock: Clock::default(),
         }
@@ -61,6 +68,10 @@ pub struct Hot {
     pub blind: Vec<String>,
     /// Kinds of events that the source lost, with their number.
     pub lost: Vec<(&'static str, u64)>,
+    /// The end of the command, if one was watched.
+    pub command: Option<CommandEnd>,
+    /// Number of processes that the command has left behind.
+    pub processes_left: usize,
     /// Exit code of the request that ended it early.
     pub ended_by: Option<ExitCode>,
 }
@@ -94,36 +105,81 @@ impl Hot {
     }
 }
 
-/// Watches for as long as asked, or until the listener wants an end; what was
-/// seen until then is the answer.
+/// Watches for as long as asked, or until the listener wants an end, or a command until it
+/// ends; what was seen until then is the answer.
 pub fn hot(options: &HotOptions, listener: &dyn StepMonitor) -> Result<Hot> {
     let below = resolved(&options.below)?;
     let everything = PathBuf::from("/");
     let place = below.first().unwrap_or(&everything);
-    let mut tracer = Tracer::begin(&below, options.source)
-        .map_err(|error| cannot(options.source, place, error))?;
-    let began = options.clock.watch();
-    let mut ended_by = None;
-    while ended_by.is_none() && began.elapsed() < options.span {
-        let left = options.span.saturating_sub(began.elapsed());
-        tracer.watch(left.min(SLICE)).context("watch", place)?;
-        ended_by = listener.stop_requested();
-        let share = began.elapsed().as_secs_f64() / options.span.as_secs_f64();
-        listener.under_way(&Step { what: "watching what programs read and write", share });
-    }
-    let seconds = began.elapsed().as_secs_f64();
+    let mut tracer = if options.command.is_empty() {
+        Tracer::begin(&below, options.source)
+            .map_err(|error| cannot(options.source, place, error))?
+    } else {
+        Tracer::begin_command(&below, &options.command)
+            .map_err(|error| command_refusal::refused(&error))?
+    };
+    let Watch { seconds, command, ended_by } = if options.command.is_empty() {
+        watch_all(&mut tracer, options, listener).context("watch", place)?
+    } else {
+        watch_command(&mut tracer).context("watch", place)?
+    };
     let (source, fell_back) = (tracer.source(), tracer.fell_back().map(str::to_owned));
     let seen = tracer.end().context("watch", place)?;
     let (seen_at, unseen): (Vec<_>, Vec<_>) =
         seen.folders.into_iter().partition(|folder| matches!(folder.place, TracedFolder::At(_)));
     let tree = folder_tree::tree(&only(seen_at, &below));
-    let (blind, lost) = (seen.blind, seen.lost);
+    let (blind, lost, processes_left) = (seen.blind, seen.lost, seen.processes_left);
     let advised = Vec::new();
-    let mut hot = Hot { source, fell_back, seconds, tree, unseen, advised, blind, lost, ended_by };
+    let mut hot = Hot {
+        source,
+        fell_back,
+        seconds,
+        tree,
+        unseen,
+        advised,
+        blind,
+        lost,
+        command,
+        processes_left,
+        ended_by,
+    };
     if source == TraceSource::Ebpf {
         hot.advised = advice(&hot);
     }
     Ok(hot)
+}
+
+/// Duration of a watch, and its end.
+struct Watch {
+    seconds: f64,
+    command: Option<CommandEnd>,
+    ended_by: Option<ExitCode>,
+}
+
+fn watch_all(
+    tracer: &mut Tracer,
+    options: &HotOptions,
+    listener: &dyn StepMonitor,
+) -> std::io::Result<Watch> {
+    let began = options.clock.watch();
+    let mut ended_by = None;
+    while ended_by.is_none() && began.elapsed() < options.span {
+        let left = options.span.saturating_sub(began.elapsed());
+        tracer.watch(left.min(SLICE))?;
+        ended_by = listener.stop_requested();
+        let share = began.elapsed().as_secs_f64() / options.span.as_secs_f64();
+        listener.under_way(&Step { what: "watching what programs read and write", share });
+    }
+    Ok(Watch { seconds: began.elapsed().as_secs_f64(), command: None, ended_by })
+}
+
+fn watch_command(tracer: &mut Tracer) -> std::io::Result<Watch> {
+    loop {
+        if let Some(end) = tracer.watch_command(SLICE)? {
+            let seconds = end.time.as_secs_f64();
+            return Ok(Watch { seconds, command: Some(end), ended_by: None });
+        }
+    }
 }
 
 /// Returns the advice on folders with something to gain. The busiest of the other folders

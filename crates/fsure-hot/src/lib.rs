@@ -2,11 +2,16 @@
 //! [`placement_advice`] holds the rules.
 #![forbid(unsafe_code)]
 
+mod command_refusal;
+mod flush_cost;
+mod flush_trace;
 mod folder_contents;
 mod folder_tree;
 mod hot;
 pub mod placement_advice;
 
+pub use flush_cost::FlushCost;
+pub use flush_trace::{FlushTrace, FlushedFile, flush_trace};
 pub use folder_tree::{FolderNode, durable_ns, waited_ns};
 pub use hot::{Advised, Hot, HotOptions, hot};
 

@@ -1,5 +1,5 @@
-// What is read, written and made durable, by folder: runs inside of the Linux
-// kernel, for `fsure hot`.
+// What is read, written and made durable, by folder, and each flush of a file:
+// runs inside of the Linux kernel, for `fsure hot` and `fsure flush --trace`.
 //
 // Raw tracepoints with BTF only: they are the same function calls on every
 // architecture, and some kernels refuse all other ways of tracing. Of the
@@ -36,6 +36,7 @@ struct inode {
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	struct hlist_head i_dentry;
+	u32 i_generation;
 } KERNEL;
 struct qstr { const unsigned char *name; } KERNEL;
 struct dentry {
@@ -48,7 +49,13 @@ struct path { struct dentry *dentry; } KERNEL;
 struct file { struct inode *f_inode; u32 f_flags; struct path f_path; } KERNEL;
 struct fdtable { u32 max_fds; struct file **fd; } KERNEL;
 struct files_struct { struct fdtable *fdt; } KERNEL;
-struct task_struct { u32 flags; struct files_struct *files; } KERNEL;
+struct signal_struct { struct { s32 counter; } live; } KERNEL;
+struct task_struct {
+	u32 flags;
+	s32 tgid;
+	struct files_struct *files;
+	struct signal_struct *signal;
+} KERNEL;
 struct address_space { struct inode *host; } KERNEL;
 struct folio { struct address_space *mapping; u32 _nr_pages; } KERNEL;
 enum pageflags { PG_head = 6 };
@@ -112,7 +119,20 @@ struct name { struct folder folder; u32 length; u32 is_whole; u8 names[NAMES]; }
 struct process { struct folder folder; u64 tgid; };
 struct process_is { u8 name[16]; };
 
-enum lost { LOST_FOLDERS, LOST_CALLS, LOST_PROCESSES, LOST_32_BIT, LOST_KINDS };
+// A call that made something durable, or tried to. The folder is the file; all
+// zeroes where there is none.
+struct flush {
+	struct folder file;
+	u64 began, ns;
+	u32 tgid, call, flags, failed;
+};
+// In place of the number of a call: a request of io_uring, and what it was.
+#define OF_RING 0x10000
+
+enum lost {
+	LOST_FOLDERS, LOST_CALLS, LOST_PROCESSES, LOST_32_BIT, LOST_TREE, LOST_FLUSHES,
+	LOST_AIO_FLUSHES, LOST_KINDS
+};
 
 // ---- what is told to us, before this is loaded ----
 
@@ -120,13 +140,21 @@ volatile const u32 own_process = 0;
 volatile const u32 page_size = 4096;
 volatile const u32 o_direct = 040000;
 volatile const u32 o_dsync = 010000;
+// What O_SYNC has beside O_DSYNC.
+volatile const u32 o_sync = 04000000;
+// A process that makes the call `mark_call` with this is watched from then on, and
+// all that it starts. All processes are where it is 0.
+volatile const u64 mark = 0;
+volatile const u32 mark_call = 0;
+// Whether each flush is told, and files stand for themselves and not for their folder.
+volatile const u32 tells_flushes = 0;
 
 #define CALLS 512
 volatile const u8 operations[CALLS] = {};
 
 enum operation {
 	NONE, READS, WRITES, SYNCS, SENDFILE, COPIES, RING, AIO, CHANGES,
-	WRITES_FLAGGED,
+	WRITES_FLAGGED, FLUSHES, MSYNCS,
 };
 
 // ---- what is under way ----
@@ -140,9 +168,15 @@ struct call {
 	u32 flags;
 	u32 ring_operation;
 	u32 missed;
+	u32 number;
 };
 #define DIRECT 1
 #define DURABLE 2
+// Of what is durable: its other attributes too, and by this call alone.
+#define SYNCED 4
+#define BY_CALL 8
+// A write, for the moment in which its file is looked up.
+#define WRITING 16
 
 struct request { u64 began; u32 tgid; u32 missed; };
 
@@ -159,6 +193,10 @@ MAP(processes, 1, 65536, struct process, struct process_is);
 MAP(calls, 1, 16384, u64, struct call);
 MAP(requests, 1, 16384, u64, struct request);
 MAP(lost, 2, LOST_KINDS, u32, u64);
+// The processes that are watched and alive, if not all are watched.
+MAP(tree, 1, 32768, u32, u32);
+// How often the mark was seen.
+MAP(marked, 2, 1, u32, u64);
 // Where a name is put together: one for each processor, which does nothing else
 // meanwhile.
 MAP(making, 6, 1, u32, struct name);
@@ -166,12 +204,23 @@ struct {
 	int (*type)[27];
 	int (*max_entries)[1 << 22];
 } names SEC(".maps");
+struct {
+	int (*type)[27];
+	int (*max_entries)[1 << 22];
+} flushes SEC(".maps");
 
 INLINE void lose(u32 what)
 {
 	u64 *count = map_get(&lost, &what);
 	if (count)
 		ADD(*count, 1);
+}
+
+INLINE int is_watched(u32 tgid)
+{
+	if (tgid == own_process)
+		return 0;
+	return !mark || map_get(&tree, &tgid);
 }
 
 // File systems that are no storage: what is read there was never on a disk.
@@ -196,7 +245,7 @@ INLINE int is_pseudo(u64 magic)
 	return 0;
 }
 
-// The folder that a dentry is, as a key. False where it is none of storage.
+// The folder that a dentry is, as a key, or the file. False where it is none of storage.
 INLINE int key_of(struct dentry *dentry, struct folder *key)
 {
 	struct inode *inode = 0;
@@ -210,12 +259,18 @@ INLINE int key_of(struct dentry *dentry, struct folder *key)
 		return 0;
 	READ(mode, inode->i_mode);
 	READ(super, inode->i_sb);
-	if ((mode & 0170000) != 0040000 || !super)
+	if (((mode & 0170000) != 0040000 && !tells_flushes) || !super)
 		return 0;
 	READ(ino, inode->i_ino);
 	READ(dev, super->s_dev);
 	READ(magic, super->s_magic);
 	key->inode = (u64)inode;
+	if (tells_flushes) {
+		// The next file can have all else of one that is gone.
+		u32 generation = 0;
+		READ(generation, inode->i_generation);
+		key->inode ^= (u64)generation << 32;
+	}
 	key->ino = ino;
 	key->dev = dev;
 	return !is_pseudo(magic);
@@ -308,9 +363,18 @@ ONCE int folder_of(struct file *file, struct folder *key, u64 *inode_out, u32 *f
 	READ(mode, inode->i_mode);
 	READ(dentry, file->f_path.dentry);
 	READ(open_flags, file->f_flags);
-	if ((mode & 0170000) == 0100000)
-		READ(dentry, dentry->d_parent);
-	else if ((mode & 0170000) != 0040000)
+	if ((mode & 0170000) == 0100000) {
+		if (!tells_flushes)
+			READ(dentry, dentry->d_parent);
+	} else if ((mode & 0170000) != 0040000 && !tells_flushes) {
+		return 0;
+	}
+	if (open_flags & o_dsync)
+		*flags |= DURABLE;
+	if ((open_flags & o_dsync) && (open_flags & o_sync))
+		*flags |= SYNCED;
+	// Most writes are no flush, and no reason to name a file.
+	if (tells_flushes && (*flags & WRITING) && !(*flags & DURABLE))
 		return 0;
 	if (!key_of(dentry, key))
 		return 0;
@@ -321,8 +385,6 @@ ONCE int folder_of(struct file *file, struct folder *key, u64 *inode_out, u32 *f
 	*inode_out = (u64)inode;
 	if (open_flags & o_direct)
 		*flags |= DIRECT;
-	if (open_flags & o_dsync)
-		*flags |= DURABLE;
 	return 1;
 }
 
@@ -383,6 +445,67 @@ INLINE void count_sync(struct folder *key, u64 ns)
 	ADD(counts->fsync_ns, ns);
 }
 
+INLINE void tell_flush(struct folder *file, u32 tgid, u32 number, u32 flags, u64 began, s64 result)
+{
+	struct flush flush = { .began = began, .tgid = tgid, .call = number };
+
+	if (!tells_flushes)
+		return;
+	if (file)
+		flush.file = *file;
+	flush.ns = now() - began;
+	flush.flags = flags & (DURABLE | SYNCED | BY_CALL);
+	flush.failed = result < 0;
+	if (ring_put(&flushes, &flush, sizeof(flush), 0))
+		lose(LOST_FLUSHES);
+}
+
+// ---- the processes of a command ----
+
+INLINE void watch_process(u32 tgid)
+{
+	u32 is = 1;
+
+	if (map_put(&tree, &tgid, &is, 0))
+		lose(LOST_TREE);
+}
+
+SEC("tp_btf/sched_process_fork")
+int hot_fork(u64 *context)
+{
+	struct task_struct *child = (void *)context[1];
+	u32 parent = thread_and_process() >> 32;
+	s32 tgid = 0;
+
+	if (!child || !mark || !map_get(&tree, &parent))
+		return 0;
+	READ(tgid, child->tgid);
+	// Not a thread.
+	if ((u32)tgid != parent)
+		watch_process(tgid);
+	return 0;
+}
+
+// A thread ends, and its process with the last of them.
+SEC("tp_btf/sched_process_exit")
+int hot_process_exit(u64 *context)
+{
+	struct task_struct *task = (void *)context[0];
+	struct signal_struct *signal = 0;
+	s32 tgid = 0, live = 1;
+	u32 key;
+
+	if (!task || !mark)
+		return 0;
+	READ(tgid, task->tgid);
+	READ(signal, task->signal);
+	READ(live, signal->live.counter);
+	key = tgid;
+	if (live <= 0)
+		map_remove(&tree, &key);
+	return 0;
+}
+
 // ---- system calls ----
 
 // Programs of 32 bits have other numbers for their calls.
@@ -439,21 +562,43 @@ int hot_enter(u64 *context)
 	struct file *file;
 	int known = 1;
 
-	if (!registers || number >= CALLS || tgid == own_process)
+	if (!registers || number >= CALLS)
+		return 0;
+	if (mark && number == mark_call) {
+		read_arguments(registers, &is);
+		if (is.first == mark) {
+			u32 only = 0;
+			u64 *count = map_get(&marked, &only);
+			if (count)
+				ADD(*count, 1);
+			watch_process(tgid);
+		}
+	}
+	if (!is_watched(tgid))
 		return 0;
 	// Before their numbers are looked at, which are of other calls.
 	if (is_32_bit()) {
 		lose(LOST_32_BIT);
 		return 0;
 	}
+	call.number = number;
 	call.operation = operations[number & (CALLS - 1)];
 	if (call.operation == NONE)
 		return 0;
 	read_arguments(registers, &is);
 	if (call.operation == WRITES_FLAGGED) {
 		// RWF_DSYNC, RWF_SYNC
-		call.flags = is.sixth & 6 ? DURABLE : 0;
+		if (is.sixth & 6)
+			call.flags = DURABLE | BY_CALL | (is.sixth & 4 ? SYNCED : 0);
 		call.operation = WRITES;
+	}
+	if (call.operation == WRITES)
+		call.flags |= WRITING;
+	if (call.operation == MSYNCS) {
+		// MS_SYNC: without it, nothing is waited for.
+		if (!(is.third & 4))
+			return 0;
+		call.operation = FLUSHES;
 	}
 	if (call.operation == AIO)
 		call.pointers = is.third;
@@ -466,15 +611,15 @@ int hot_enter(u64 *context)
 		if (call.operation >= SENDFILE) {
 			file = file_of(to);
 			// Who reads and who writes: they have flags of their own.
-			u32 flags = 0;
+			u32 flags = WRITING;
 			call.flags &= DIRECT;
 			if (file && folder_of(file, &call.to, &inode, &flags, tgid))
 				known = 1;
-			if (flags & DURABLE)
-				call.flags |= DURABLE;
+			call.flags |= flags & (DURABLE | SYNCED);
 		}
 	}
-	if (!known)
+	// A flush of what is no file fails, and is told.
+	if (!known && !(tells_flushes && call.operation == SYNCS))
 		return 0;
 	call.began = now();
 	if (map_put(&calls, &thread, &call, 0))
@@ -511,6 +656,9 @@ INLINE void count_aio(u64 pointers, s64 taken, u32 tgid)
 			count_write(&key, iocb.operation == 1 ? iocb.bytes : 0, 0, flags);
 		else if (iocb.operation == 2 || iocb.operation == 3)
 			count_sync(&key, 0);
+		// That it was taken is all that is known of it.
+		if (tells_flushes && (iocb.operation == 2 || iocb.operation == 3))
+			lose(LOST_AIO_FLUSHES);
 	}
 	if (taken > AIO_MOST)
 		lose(LOST_CALLS);
@@ -529,6 +677,24 @@ int hot_exit(u64 *context)
 	call = *known;
 	map_remove(&calls, &thread);
 	u64 ns = now() - call.began;
+	u32 tgid = thread >> 32;
+	switch (call.operation) {
+	case WRITES:
+		if (call.flags & DURABLE)
+			tell_flush(&call.from, tgid, call.number, call.flags, call.began, result);
+		break;
+	case SENDFILE:
+	case COPIES:
+		if (call.flags & DURABLE)
+			tell_flush(&call.to, tgid, call.number, call.flags, call.began, result);
+		break;
+	case SYNCS:
+		tell_flush(&call.from, tgid, call.number, 0, call.began, result);
+		break;
+	case FLUSHES:
+		tell_flush(0, tgid, call.number, 0, call.began, result);
+		break;
+	}
 	if (result < 0)
 		return 0;
 	switch (call.operation) {
@@ -550,7 +716,7 @@ int hot_exit(u64 *context)
 			count_write(&call.to, result, ns, call.flags & DURABLE);
 		break;
 	case AIO:
-		count_aio(call.pointers, result, thread >> 32);
+		count_aio(call.pointers, result, tgid);
 		break;
 	}
 	return 0;
@@ -580,7 +746,7 @@ int hot_submit(u64 *context)
 	struct request is = { .tgid = thread >> 32 };
 	u8 opcode = 0;
 
-	if (!request || is.tgid == own_process)
+	if (!request || !is_watched(is.tgid))
 		return 0;
 	READ(opcode, request->opcode);
 	struct call *call = map_get(&calls, &thread);
@@ -613,10 +779,16 @@ INLINE int complete(struct io_kiocb *request, s32 result)
 	map_remove(&requests, &key);
 	READ(opcode, request->opcode);
 	READ(file, request->file);
-	if (result < 0 || !file || !folder_of(file, &folder, &inode, &flags, is.tgid))
+	u32 operation = ring_operation(opcode);
+	if (operation == WRITES)
+		flags = WRITING;
+	int is_file = file && folder_of(file, &folder, &inode, &flags, is.tgid);
+	if (operation == SYNCS || (operation == WRITES && flags & DURABLE))
+		tell_flush(&folder, is.tgid, OF_RING | opcode, flags, is.began, result);
+	if (result < 0 || !is_file)
 		return 0;
 	u64 ns = now() - is.began;
-	switch (ring_operation(opcode)) {
+	switch (operation) {
 	case READS:
 		count_read(&folder, result, ns, flags, is.missed);
 		break;
@@ -740,7 +912,7 @@ int hot_miss(u64 *context)
 	struct folder key = {};
 	struct counts *counts;
 
-	if (!folio || thread >> 32 == own_process || task_flags() & (IO_WORKER | KERNEL_THREAD))
+	if (!folio || !is_watched(thread >> 32) || task_flags() & (IO_WORKER | KERNEL_THREAD))
 		return 0;
 	if (is_32_bit())
 		return 0;
@@ -797,7 +969,7 @@ int hot_dirty(u64 *context)
 	// nothing that does not look.
 	if (!folio || !mapping)
 		return 0;
-	if (thread >> 32 == own_process || task_flags() & (IO_WORKER | KERNEL_THREAD))
+	if (!is_watched(thread >> 32) || task_flags() & (IO_WORKER | KERNEL_THREAD))
 		return 0;
 	if (is_32_bit())
 		return 0;

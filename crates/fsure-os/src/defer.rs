@@ -49,6 +49,8 @@ pub struct Deferred {
     pub signal: Option<i32>,
     /// The signal that requested this process to end, and was passed on.
     pub asked: Option<i32>,
+    /// The time from the start of the command to its end.
+    pub time: Duration,
     /// Calls that were acknowledged at once.
     pub deferred: u64,
     /// Calls that were real, because the flushes were behind.

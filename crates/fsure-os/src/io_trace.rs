@@ -9,11 +9,13 @@
 //! Linux only; elsewhere [`Tracer::begin`] fails with `Unsupported`.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::host;
+use crate::process_tree::CommandEnd;
 
 /// The source of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +137,8 @@ pub struct TraceReport {
     /// Events that it could have seen and did not, for want of space: a
     /// description, and the number.
     pub lost: Vec<(&'static str, u64)>,
+    /// Number of processes that the command has left behind, if one was watched.
+    pub processes_left: usize,
 }
 
 /// Watches from its beginning until its end.
@@ -146,6 +150,12 @@ impl Tracer {
     /// `source`, the best one that is available.
     pub fn begin(below: &[PathBuf], source: Option<TraceSource>) -> io::Result<Self> {
         host::io_trace::Tracer::begin(below, source).map(Self)
+    }
+
+    /// Begins to watch one command with all that it starts, by eBPF, and starts it. Signals
+    /// that ask this process to end are passed on to the command.
+    pub fn begin_command(below: &[PathBuf], command: &[OsString]) -> io::Result<Self> {
+        host::io_trace::Tracer::begin_command(below, command).map(Self)
     }
 
     /// The source of the trace.
@@ -162,6 +172,12 @@ impl Tracer {
     /// Lets time pass, and collects events.
     pub fn watch(&mut self, time: Duration) -> io::Result<()> {
         self.0.watch(time)
+    }
+
+    /// Lets time pass, and collects events. Returns the end of the command once it has
+    /// ended.
+    pub fn watch_command(&mut self, time: Duration) -> io::Result<Option<CommandEnd>> {
+        self.0.watch_command(time)
     }
 
     /// Ends the trace, and returns its result.

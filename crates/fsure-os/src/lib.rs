@@ -44,6 +44,7 @@
 //! | [`tree_copy`] | one side of a folder and its copy |
 //! | [`change_watch`] | the folders of a file system that have changed |
 //! | [`io_trace`] | the operations of all programs on folders |
+//! | [`flush_trace`] | each flush of a command and of all that it starts |
 //! | [`mlock`] | files locked in memory |
 //! | [`memory_info`] | memory, its pressure and its limits |
 //!
@@ -52,6 +53,7 @@
 //! | [`private_mounts`] | mounts of this process, which end with it |
 //! | [`mount_sandbox`] | a command that sees folders in memory in the place of others |
 //! | [`process_tree`] | a program and all its descendants, which end together |
+//! | [`foreground`] | a command in the place of this process |
 //! | [`detached_process`] | a process that outlives the one that started it |
 //! | [`defer`] | a command whose `fsync` returns at once, and the flush that follows |
 //! | [`control_socket`] | a socket on which other processes send requests |
@@ -89,6 +91,9 @@ pub mod device;
 pub mod durable_write;
 pub mod file_attributes;
 pub mod filesystem_id;
+#[cfg(feature = "io-trace")]
+pub mod flush_trace;
+pub mod foreground;
 pub mod freeze;
 #[cfg(feature = "fuse")]
 pub mod fuse_disk;

@@ -19,6 +19,7 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 pub use crate::host::private_mounts::{first, outer};
 
@@ -46,6 +47,15 @@ pub enum Ended {
     Code(i32),
     /// By a signal.
     Signal(i32),
+}
+
+/// The end of a command that ran to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandEnd {
+    /// Its exit status.
+    pub ended: Ended,
+    /// The time from its start to its end.
+    pub time: Duration,
 }
 
 /// The receiver of the lines that a program prints, without their ends.

@@ -6,6 +6,8 @@
 #![cfg_attr(not(feature = "storage"), allow(dead_code))]
 
 pub mod cli;
+#[cfg(feature = "storage")]
+pub mod ram_trial;
 pub mod report;
 #[cfg(feature = "storage")]
 pub mod verify_rung;

@@ -20,6 +20,7 @@
 //! | `block_stats` | the requests that a device really got |
 //! | `detached_process` | processes that go on by themselves |
 //! | `defer` | a command whose `fsync` returns at once |
+//! | `foreground` | a command in the place of this process |
 //! | `device` | the storage under a folder |
 //! | `durable_write` | the ways of making a write durable |
 //! | `name` | the name of this host |
@@ -30,7 +31,7 @@
 //! | `batch_read` | many reads with one call, if the system has such a call |
 //! | `scratch_dir` | folders of which nothing is left behind |
 //! | `storage_stack` | the storage below a folder, layer by layer |
-//! | `io_trace` | the operations of all programs on folders |
+//! | `io_trace` | the operations of all programs on folders, and the flushes of one |
 //! | `freeze` | a file system that is frozen |
 //! | `filesystem_id` | the identity of a file system |
 //! | `change_watch` | the folders that have changed |
@@ -76,9 +77,9 @@ pub(crate) use linux_only::defer;
 #[cfg(feature = "io-trace")]
 pub(crate) use linux_only::io_trace;
 pub(crate) use linux_only::{
-    batch_read, block_stats, change_watch, detached_process, freeze, kernel_features, loop_device,
-    mapped_write, memory_info, mlock, mount_sandbox, overmount, private_mounts, storage_stack,
-    tree_copy, zram,
+    batch_read, block_stats, change_watch, detached_process, foreground, freeze, kernel_features,
+    loop_device, mapped_write, memory_info, mlock, mount_sandbox, overmount, private_mounts,
+    storage_stack, tree_copy, zram,
 };
 #[cfg(feature = "fuse")]
 pub(crate) use linux_only::{fuse_disk, fuse_files, passthrough};

@@ -1,6 +1,6 @@
-//! From values to places on the paper. Where the values are further apart than
-//! a factor of thirty, equal steps are equal factors: on a straight axis the
-//! smaller would be lines without a length.
+//! From values to places on the paper. The axis of bars, and that of time, is straight and
+//! begins at zero, so that a length is a figure. One of points may be logarithmic: if they
+//! are further apart than a factor of thirty, equal steps are equal factors.
 
 /// The factor between the smallest and the largest value from which on an axis
 /// is logarithmic.

@@ -21,9 +21,9 @@ pub fn sorted<'a>(rungs: &[&'a Rung]) -> Vec<&'a Rung> {
     sorted
 }
 
-/// The rungs of one target and one unit. All of `scale` fit on the axis, so
-/// that the charts of a result can be held beside each other.
-pub fn ladder(title: &str, rungs: &[&Rung], scale: &[&Rung]) -> Chart {
+/// The rungs of one target and one unit. The length of a bar is its figure: the axis is
+/// straight and begins at zero.
+pub fn ladder(title: &str, rungs: &[&Rung]) -> Chart {
     let rungs = sorted(rungs);
     let ranks = ranks(&rungs);
     let unit = rungs.first().map_or("", |rung| rung.unit.as_str());
@@ -32,8 +32,8 @@ pub fn ladder(title: &str, rungs: &[&Rung], scale: &[&Rung]) -> Chart {
     let name = rungs.iter().map(|rung| rung.name.chars().count()).max().unwrap_or(0);
     let label = (name as f64 * CHARACTER + before_names).clamp(120.0, 248.0 + before_names);
     let characters_max = ((label - before_names) / CHARACTER).round() as usize;
-    let values = scale.iter().chain(&rungs).flat_map(|rung| [rung.low, rung.median, rung.high]);
-    let axis = Axis::of(values, (label, WIDTH - 76.0));
+    let values = rungs.iter().flat_map(|rung| [rung.low, rung.median, rung.high]);
+    let axis = Axis::straight(values, (label, WIDTH - 76.0));
     let bottom = TOP + rungs.len() as f64 * ROW;
     let mut canvas = Canvas::default();
     for tick in axis.ticks() {
@@ -54,8 +54,7 @@ pub fn ladder(title: &str, rungs: &[&Rung], scale: &[&Rung]) -> Chart {
         }
     }
     canvas.line("axis", (label, TOP - 4.0), (label, bottom));
-    let note = if axis.is_log { ", logarithmic: equal steps are equal factors" } else { "" };
-    canvas.text(label, bottom + 34.0, "soft", &format!("median, {unit}{note}"));
+    canvas.text(label, bottom + 34.0, "soft", &format!("median, {unit}"));
     Chart {
         title: title.to_owned(),
         description: description(&rungs, &ranks, unit),

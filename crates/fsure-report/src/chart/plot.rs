@@ -24,7 +24,7 @@ const BINS: usize = 300;
 pub fn throughput(title: &str, series: &[&Series]) -> Chart {
     let points = || series.iter().flat_map(|series| &series.points);
     let x = Axis::straight(points().map(|point| point.0), (LEFT, WIDTH - NAMES));
-    let y = Axis::of(points().map(|point| point.1), (BOTTOM, TOP));
+    let y = Axis::straight(points().map(|point| point.1), (BOTTOM, TOP));
     let mut canvas = Canvas::default();
     frame(&mut canvas, (&x, &y), WIDTH - NAMES, &|value| figure(value), &|value| figure(value));
     let mut names: Vec<(f64, usize)> = Vec::new();
@@ -45,8 +45,7 @@ pub fn throughput(title: &str, series: &[&Series]) -> Chart {
         canvas.path(&class, DASHES[place % 4], &format!("M{:.1} {at:.1}h22", end + 6.0));
         canvas.text(end + 32.0, at + 4.0, "", &clipped(&series[place].name, 17));
     }
-    let note = if y.is_log { ", the former logarithmic" } else { "" };
-    canvas.text(LEFT, HEIGHT - 8.0, "soft", &format!("MiB/s over seconds{note}"));
+    canvas.text(LEFT, HEIGHT - 8.0, "soft", "MiB/s over seconds");
     let rows = series.iter().map(|series| {
         let rate = figure(series.mib_per_s);
         format!("{}: {rate} MiB/s over {}", series.name, units::size(series.bytes))

@@ -77,8 +77,8 @@ fn charts(name: &str, value: f64) -> Vec<Chart> {
     let damage = DamageMap::of(value as u64, &[[5, 9 << 20]], &[[0, 1]]).unwrap();
     let amount = Amount { label: text.clone(), value: value as u64, words: text.clone() };
     vec![
-        ladder(name, &rungs, &rungs),
-        ladder(name, &[], &[]),
+        ladder(name, &rungs),
+        ladder(name, &[]),
         throughput(name, &[&series]),
         throughput(name, &[]),
         latency(name, &[&method], &mark),
@@ -142,11 +142,57 @@ fn no_value_leaves_the_paper_or_is_no_number() {
     }
 }
 
+/// The number of an attribute.
+fn attribute(line: &str, name: &str) -> f64 {
+    let value = line.split(&format!(" {name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
+    value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{name}: {line}"))
+}
+
+#[test]
+fn the_length_of_a_bar_is_its_figure_however_far_apart_they_are() {
+    let rungs = [rung("a", 8e4, 8e4, 8e4), rung("b", 2e4, 2e4, 2e4), rung("c", 1e3, 1e3, 1e3)];
+    let rungs: Vec<_> = rungs.iter().collect();
+    let chart = ladder("t", &rungs).alone();
+    let bars = chart.lines().filter(|line| line.starts_with("<rect class=\"bar\""));
+    let lengths: Vec<_> = bars.map(|line| attribute(line, "width")).collect();
+    let [longest, quarter, least] = lengths[..] else { panic!("{lengths:?}") };
+    assert!((longest / quarter - 4.0).abs() < 0.1 && longest / least > 60.0, "{lengths:?}");
+    assert!(chart.contains(">0</text>") && !chart.contains("logarithmic"), "{chart}");
+}
+
+#[test]
+fn throughput_and_time_run_evenly_from_zero() {
+    let points = vec![(0.0, 1000.0), (1.0, 500.0), (100.0, 1.0)];
+    let text = String::from("t");
+    let series = Series {
+        name: text.clone(),
+        target: text.clone(),
+        measured: text,
+        points,
+        bytes: 1,
+        cache_bytes: 1,
+        mib_per_s: 1.0,
+        cpu_s_per_gib: 1.0,
+        eviction: None,
+    };
+    let chart = throughput("t", &[&series]).alone();
+    let path = chart.lines().find(|line| line.contains("class=\"line ink0\"")).expect("a line");
+    let path = path.split(" d=\"M").nth(1).and_then(|rest| rest.split('"').next()).expect("a path");
+    let places: Vec<(f64, f64)> = path
+        .split('L')
+        .map(|point| point.split_once(' ').expect("two numbers"))
+        .map(|(x, y)| (x.parse().expect("a number"), y.parse().expect("a number")))
+        .collect();
+    let [(x0, y0), (x1, y1), (x2, y2)] = places[..] else { panic!("{places:?}") };
+    assert!(((x1 - x0) * 100.0 - (x2 - x0)).abs() < 10.0, "time: {places:?}");
+    assert!(((y1 - y0) * 999.0 / 500.0 - (y2 - y0)).abs() < 0.5, "throughput: {places:?}");
+}
+
 #[test]
 fn overlapping_intervals_share_their_ranks() {
     let rungs = [rung("a", 9.0, 10.0, 11.0), rung("b", 7.0, 8.0, 9.5), rung("c", 1.0, 2.0, 3.0)];
     let rungs: Vec<_> = rungs.iter().collect();
-    let chart = ladder("t", &rungs, &rungs).alone();
+    let chart = ladder("t", &rungs).alone();
     assert_eq!(chart.matches("class=\"tie\"").count(), 1);
     assert_eq!(text_of(&chart).matches("1-2").count(), 2);
 }
@@ -154,10 +200,10 @@ fn overlapping_intervals_share_their_ranks() {
 #[test]
 fn a_rank_of_two_digits_is_on_the_paper() {
     let rungs: Vec<_> = (1..=12).map(|n| rung("a", 100.0 - f64::from(n), 100.0, 101.0)).collect();
-    let chart = ladder("t", &rungs.iter().collect::<Vec<_>>(), &[]).alone();
+    let chart = ladder("t", &rungs.iter().collect::<Vec<_>>()).alone();
     let rank = chart.lines().find(|line| line.contains(">1-12<")).expect("a rank");
     let x = rank.split('"').nth(1).and_then(|x| x.parse::<f64>().ok()).expect("its place");
     assert!(x >= "1-12".len() as f64 * svg::CHARACTER, "{rank}");
-    let few = ladder("t", &[&rungs[0]], &[]).alone();
+    let few = ladder("t", &[&rungs[0]]).alone();
     assert!(few.contains("x=\"30.0\""), "one digit stays where it was");
 }

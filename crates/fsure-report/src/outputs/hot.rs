@@ -80,6 +80,8 @@ pub(crate) struct HotTotals {
     pub(crate) totals: HotFigures,
     pub(crate) folders_not_visible: u64,
     pub(crate) not_seen: Vec<String>,
+    pub(crate) is_of_command: bool,
+    pub(crate) processes_left: u64,
     pub(crate) ended_early: bool,
     pub(crate) exit_code: u8,
 }

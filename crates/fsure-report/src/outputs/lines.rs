@@ -176,10 +176,13 @@ impl<R: BufRead> OutputLines<R> {
         Ok(None)
     }
 
-    /// Returns true if the lines of another program are between those of fsure: `defer` runs
-    /// a program that prints to the same place.
+    /// Returns true if the lines of another program may be between those of fsure: these
+    /// commands run a program that prints to the same place.
     fn is_mixed(&self) -> bool {
-        self.common.start.as_ref().is_some_and(|start| start.command == "defer")
+        let start = self.common.start.as_ref();
+        start.is_some_and(|start| {
+            matches!(&*start.command, "defer" | "hot" | "flush trace" | "ram try")
+        })
     }
 
     /// Keeps a line that all commands have, and returns any other.

@@ -7,6 +7,7 @@ mod compared;
 mod crash;
 mod deferred;
 mod duplicates;
+mod flush_trace;
 mod history;
 mod hot;
 mod lines;
@@ -14,6 +15,7 @@ mod power_cut;
 mod protected;
 mod ram;
 mod recovered;
+mod trial;
 
 use std::io::BufRead;
 
@@ -26,6 +28,7 @@ pub(crate) use compared::Compared;
 pub(crate) use crash::{CrashRun, DriveResult};
 pub(crate) use deferred::Deferred;
 pub(crate) use duplicates::{DuplicateRow, Duplicates};
+pub(crate) use flush_trace::{FlushTraceRun, FlushTraceTotals, FlushedKind, TracedCost};
 pub(crate) use history::History;
 pub(crate) use hot::{HotFolder, HotRun};
 pub(crate) use lines::{CommonLines, Line, OutputLines, StartLine};
@@ -33,6 +36,7 @@ pub(crate) use power_cut::{PowerCut, PowerCutMethod};
 pub(crate) use protected::Protected;
 pub(crate) use ram::{RamFolder, RamRun};
 pub(crate) use recovered::Recovered;
+pub(crate) use trial::{TrialRun, TrialWay};
 
 /// Output of a command, as it was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,10 +58,14 @@ pub(crate) enum ResultContent {
     Duplicates(Box<Duplicates>),
     /// Output of `crash`.
     Crash(Box<CrashRun>),
+    /// Output of `flush trace`.
+    FlushTrace(Box<FlushTraceRun>),
     /// Output of `hot`.
     Hot(Box<HotRun>),
     /// Output of `ram status`, `ram sync` and the like.
     Ram(Box<RamRun>),
+    /// Output of `ram try`.
+    Trial(Box<TrialRun>),
     /// Output of `defer`.
     Deferred(Box<Deferred>),
     /// Output of `log` or `seal`.
@@ -78,8 +86,10 @@ enum Reader {
     Compared,
     Duplicates,
     Crash,
+    FlushTrace,
     Hot,
     Ram,
+    Trial,
     Deferred,
     History,
     PowerCut,
@@ -93,6 +103,7 @@ impl Reader {
         Some(match command {
             "verify" | "update" | "scrub" | "status" | "heal" => Self::Checked,
             "speed" | "flush" => Self::Measured,
+            "flush trace" => Self::FlushTrace,
             "compare" => Self::Compared,
             "dupes" => Self::Duplicates,
             "hot" => Self::Hot,
@@ -100,6 +111,7 @@ impl Reader {
             "log" | "seal" => Self::History,
             "recover" => Self::Recovered,
             "protect" => Self::Protected,
+            "ram try" => Self::Trial,
             "ram doctor" | "ram disk list" | "ram pin" | "ram unpin" => return None,
             _ => match command.split(' ').next() {
                 Some("ram") => Self::Ram,
@@ -131,6 +143,8 @@ impl Reader {
             "cut" | "drive" | "cell" | "flush-after-error" => Self::Crash,
             "folder" if has("is_visible") => Self::Hot,
             "advice" => Self::Hot,
+            "flushes" | "flushed-file" => Self::FlushTrace,
+            "trial" => Self::Trial,
             "folder" | "told" | "synced" | "bound" | "unbound" | "recovered" | "verified" => {
                 Self::Ram
             }
@@ -157,8 +171,8 @@ fn unknown(kind: &str) -> String {
     let kind: String = kind.chars().take(40).collect();
     format!(
         "the page does not show lines of type '{kind}'; it shows the output of verify, update, \
-         scrub, status, heal, speed, flush, compare, dupes, log, seal, recover, protect, crash, \
-         powercut check, hot, defer and ram status"
+         scrub, status, heal, speed, flush, flush trace, compare, dupes, log, seal, recover, \
+         protect, crash, powercut check, hot, defer, ram status and ram try"
     )
 }
 
@@ -199,8 +213,10 @@ fn read_as(reader: Reader, lines: OutputLines<impl BufRead>) -> Result<AnyResult
         Reader::Compared => of(lines, compared::read, ResultContent::Compared),
         Reader::Duplicates => of(lines, duplicates::read, ResultContent::Duplicates),
         Reader::Crash => of(lines, crash::read, ResultContent::Crash),
+        Reader::FlushTrace => of(lines, flush_trace::read, ResultContent::FlushTrace),
         Reader::Hot => of(lines, hot::read, ResultContent::Hot),
         Reader::Ram => of(lines, ram::read, ResultContent::Ram),
+        Reader::Trial => of(lines, trial::read, ResultContent::Trial),
         Reader::Deferred => of(lines, deferred::read, ResultContent::Deferred),
         Reader::History => of(lines, history::read, ResultContent::History),
         Reader::PowerCut => of(lines, power_cut::read, ResultContent::PowerCut),

@@ -298,6 +298,10 @@ fn of_other_command(option: &str) -> Option<String> {
 /// Returns a sentence for an option in front of its command; `None` if it is not one.
 fn moved_advice(wrong: &str, words: &[OsString]) -> Option<String> {
     let at = words.iter().position(|word| word.to_str() == Some(wrong))?;
+    // Behind this all is understood: it is another program's.
+    if words.iter().any(|word| word == "--") {
+        return None;
+    }
     let words = [&words[..at], &words[at + 1..], &words[at..=at]].concat();
     let is_harmless = !OVERRIDES.iter().any(|option| wrong.starts_with(option));
     let purpose = "it is an option of a command".to_owned();
@@ -460,6 +464,15 @@ mod tests {
             for (_, line) in known.lines {
                 assert!(!OVERRIDES.iter().any(|option| line.contains(option)), "{line}");
             }
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "storage")]
+    fn no_option_is_moved_into_the_command_of_another_program() {
+        for typed in ["fsure flush --trace -- true", "fsure --max-loss 1s defer -- true"] {
+            let shown = answer(typed, &[]);
+            assert!(!shown.contains("true --"), "{shown}");
         }
     }
 

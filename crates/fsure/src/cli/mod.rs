@@ -41,16 +41,16 @@ mod version;
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::panic::catch_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use clap::{FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgMatches, FromArgMatches as _, Parser, Subcommand};
 use fsure_core::ExitCode;
 use fsure_os::input::is_waiting_for_writer;
-use fsure_os::output::is_waiting_for_reader;
+use fsure_os::output::{Destination, is_waiting_for_reader};
 use output_args::OutputArgs;
 
 pub use command_notes::CommandNotes;
@@ -222,7 +222,15 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let mut cli = Cli::from_arg_matches(&matches)?;
     let name = matches.subcommand_name().filter(|name| !WITHOUT_START_LINE.contains(name));
     cli.output.set_command(name.map(str::to_owned));
+    cli.output.json |= saves_to_standard_output(&matches);
     Ok(cli)
+}
+
+/// Returns true if the result is to be saved in standard output, which is to print it as JSON.
+fn saves_to_standard_output(matches: &ArgMatches) -> bool {
+    let path = matches.try_get_one::<PathBuf>("save").ok().flatten();
+    path.is_some_and(|path| Destination::is_standard_output(path))
+        || matches.subcommand().is_some_and(|(_, below)| saves_to_standard_output(below))
 }
 
 /// Prints what the parser has to say, help or an error.

@@ -8,11 +8,12 @@
 mod path_lists;
 pub(crate) mod progress;
 mod results;
+mod saved_lines;
 mod task;
 mod wrap;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,10 +24,13 @@ use fsure_core::safe;
 use fsure_core::{Clock, Error, ExitCode, Result};
 use fsure_integrity::catalog::RootLocation;
 use fsure_integrity::model::{Finding, Verdict};
-use fsure_os::output::standard_output;
+use fsure_os::output::{Destination, standard_output};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 pub(crate) use path_lists::{PathLists, VerdictList};
+use saved_lines::SavedLines;
+#[cfg(feature = "storage")]
+pub(crate) use saved_lines::create as create_saved;
 pub(crate) use task::Task;
 use wrap::wrap;
 
@@ -96,6 +100,8 @@ pub(crate) struct Screen {
     /// The roots that the command works on.
     places: Mutex<Vec<RootLocation>>,
     errors: Mutex<Box<dyn Write + Send>>,
+    /// The file of `--save`.
+    saved: Mutex<Option<SavedLines>>,
     /// The live lines; `None` unless standard error is a terminal.
     live: Option<MultiProgress>,
 }
@@ -143,6 +149,7 @@ impl Screen {
             places: Mutex::default(),
             lists: Mutex::default(),
             errors: Mutex::new(errors),
+            saved: Mutex::default(),
             live: None,
         }
     }
@@ -267,6 +274,31 @@ impl Screen {
         }
     }
 
+    /// Saves the lines of JSON in a file that must not exist yet, beginning with the one that
+    /// names the command. Standard output is no such file: there they are printed.
+    pub(crate) fn save(&self, path: Option<&Path>, command: &str) -> Result<()> {
+        let file = path.filter(|path| !Destination::is_standard_output(path));
+        let saved = file.map(|path| SavedLines::begin(path, command, self)).transpose()?;
+        *locked(&self.saved) = saved;
+        Ok(())
+    }
+
+    /// Reports a line of JSON: prints it if lines are asked for, and saves it.
+    pub(crate) fn result_line(&self, line: &str) {
+        let line = line.trim_end_matches('\n');
+        if self.settings.json {
+            self.print_now(line);
+        }
+        self.save_with(|saved| saved.result(line));
+    }
+
+    fn save_with(&self, write: impl FnOnce(&mut SavedLines) -> io::Result<()>) {
+        let written = locked(&self.saved).as_mut().map_or(Ok(()), write);
+        if let Err(error) = written {
+            self.warn(&format!("the result is no longer saved: {error}"));
+        }
+    }
+
     /// Prints a line of which the reader is not to wait for the next one.
     pub(crate) fn print_now(&self, line: &str) {
         self.print(line);
@@ -285,9 +317,11 @@ impl Screen {
         if let Some(hint) = &hint {
             self.complain("fsure: hint", hint);
         }
+        let line = json::error_line(error, hint);
         if self.settings.json {
-            self.put(&json::error_line(error, hint));
+            self.put(&line);
         }
+        self.save_with(|saved| saved.line(&line));
     }
 
     /// Reports what ended the run, as [`Self::error`] does, and returns its exit code.
@@ -310,6 +344,8 @@ impl Screen {
     /// Writes out what is left, and returns the exit code: that of the command,
     /// unless results were lost.
     pub(crate) fn end(&self, code: ExitCode) -> ExitCode {
+        let is_saved = locked(&self.saved).take().is_none_or(SavedLines::end);
+        let code = if is_saved { code } else { code.worse(ExitCode::Incomplete) };
         match self.finish() {
             Ok(()) => code,
             Err(error) => {
@@ -347,6 +383,17 @@ impl Screen {
             Some(live) => live.suspend(print),
             None => print(),
         }
+    }
+
+    /// Prints a report beside the output of another program, which has standard output.
+    pub(crate) fn print_beside(&self, report: &str) {
+        self.beside_the_live_lines(|| {
+            let mut errors = locked(&self.errors);
+            for line in report.lines() {
+                // If standard error fails, there is no output left to report it on.
+                let _ = writeln!(errors, "{}", safe(line));
+            }
+        });
     }
 
     /// Prints a note beside the output of another program.

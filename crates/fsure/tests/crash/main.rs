@@ -17,5 +17,6 @@ mod defer_disk;
 mod powercut;
 mod powercut_drives;
 mod powercut_folders;
+mod saved_results;
 mod workload;
 mod workload_damage;

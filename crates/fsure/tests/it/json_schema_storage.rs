@@ -66,7 +66,7 @@ pub(crate) fn print_measurements() -> Printed {
     printed
 }
 
-/// `powercut`, `defer` and `hot`.
+/// `powercut`, `defer`, `hot`, `flush trace` and `ram try`.
 pub(crate) fn print_rest() -> Printed {
     let mut printed = Printed::default();
     print_powercut(&mut printed);
@@ -77,6 +77,8 @@ pub(crate) fn print_rest() -> Printed {
         printed.excuse(&["defer_summary"], &run.stderr);
     }
     print_hot(&mut printed);
+    print_flush_trace(&mut printed);
+    print_trial(&mut printed);
     printed
 }
 
@@ -133,6 +135,27 @@ fn print_hot(printed: &mut Printed) {
     printed.keep("hot advise", &run);
     if !run.stdout.contains(r#""source":"ebpf""#) {
         printed.excuse(&["advice"], "without eBPF there is no advice");
+    }
+}
+
+/// `flush trace`, whose command prints nothing between the lines.
+fn print_flush_trace(printed: &mut Printed) {
+    let place = folder();
+    let command = ["--", "sync", text(place.path())];
+    let run = printed.run(Path::new(NO_HOME), &[&["flush", "trace"][..], &command].concat());
+    if run.code != 0 {
+        let kinds = ["flushes", "flushed_file", "flush_trace_summary"];
+        printed.excuse(&kinds, &run.stderr);
+    }
+}
+
+/// `ram try`, whose command prints nothing between the lines.
+fn print_trial(printed: &mut Printed) {
+    let place = folder();
+    let trial = ["ram", "try", "--runs", "1", text(place.path()), "--", "true"];
+    let run = printed.run(Path::new(NO_HOME), &trial);
+    if run.code != 0 {
+        printed.excuse(&["trial", "trial_summary"], &run.stderr);
     }
 }
 

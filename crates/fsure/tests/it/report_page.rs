@@ -84,6 +84,8 @@ fn each_command_has_a_verdict() {
         ("crash-matrix.jsonl", "bad", "1 cell came out otherwise than expected"),
         ("powercut.jsonl", "bad", "8 blocks do not hold what was acknowledged last"),
         ("hot.jsonl", "plain", "Programs waited 22.1 s for storage in 60 s"),
+        ("ram-try.jsonl", "plain", "The command is 8 times as fast in memory"),
+        ("flush-trace.jsonl", "plain", "216 flushes took 3.6 s of 5 s (72 %)"),
         ("defer.jsonl", "good", "All was durable after 641 ms at most"),
         ("ram-status.jsonl", "bad", "Something is wrong with 1 of 2 RAM folders"),
         ("speed.jsonl", "plain", "The disk reads 511 MiB&#x2f;s and writes 305 MiB&#x2f;s durably"),
@@ -94,6 +96,42 @@ fn each_command_has_a_verdict() {
         let verdict = html.split_once("<h1>").unwrap().1.split_once("</h1>").unwrap().0;
         assert!(verdict.contains(sentence), "{name}: {verdict}");
     }
+}
+
+#[test]
+fn the_flushes_of_a_command_are_shown_by_kind_and_file() {
+    let html = page_of("flush-trace.jsonl", &[]);
+    for part in [
+        "would save 3.2 s at most (64 %)",
+        "1 process of the command still ran at its end.",
+        "LOST: 3 flushes for which there was no room.",
+        "db-journal (since removed or renamed)",
+        "&lt;b&gt;db",
+        "what programs of 32 bits do",
+        ">in those that can be deferred</text>",
+        ">O_DSYNC write (no file)</text>",
+        "91 ms",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert_eq!(html.matches("<svg ").count(), 2);
+    assert!(html.contains("max&#x2f;bank") && html.contains(">nas<"));
+    let anonymous = page_of("flush-trace.jsonl", &["--anonymous"]);
+    assert!(!anonymous.contains("max&#x2f;bank") && !anonymous.contains(">nas<"));
+}
+
+#[test]
+fn a_trial_shows_times_ratios_and_what_was_refused() {
+    let html = page_of("ram-try.jsonl", &[]);
+    for part in [
+        "With its copies it is 4 times.",
+        "Not run deferred: ext4 at &#x2f; does not keep the order of &lt;b&gt;writes.",
+        "8 (7 to 9.5)",
+        "loses up to 1 s",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert_eq!(html.matches("<svg ").count(), 1);
 }
 
 #[test]

@@ -17,4 +17,5 @@ mod ram_moved_paths;
 mod ram_pin;
 mod ram_run;
 mod ram_run_kill;
+mod ram_try;
 mod ram_zram;

@@ -14,6 +14,7 @@ mod fanotify;
 mod file;
 pub(crate) mod file_attributes;
 pub(crate) mod filesystem_id;
+pub(crate) mod foreground;
 pub(crate) mod freeze;
 #[cfg(feature = "fuse")]
 pub(crate) mod fuse_disk;

@@ -2,19 +2,25 @@
 //! programs.
 
 use std::convert::Infallible as Never;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::flush_trace::{FlushCall, FlushTraceReport};
 use crate::io_trace::{TraceReport, TraceSource};
+use crate::process_tree::CommandEnd;
 
 /// Watches: nothing does.
 pub(crate) struct Tracer(Never);
 
 impl Tracer {
     pub(crate) fn begin(_: &[PathBuf], _: Option<TraceSource>) -> io::Result<Self> {
-        let why = "only Linux reports which folders are in use";
-        Err(io::Error::new(io::ErrorKind::Unsupported, why))
+        Err(refused())
+    }
+
+    pub(crate) fn begin_command(_: &[PathBuf], _: &[OsString]) -> io::Result<Self> {
+        Err(refused())
     }
 
     pub(crate) fn source(&self) -> TraceSource {
@@ -29,7 +35,38 @@ impl Tracer {
         match self.0 {}
     }
 
+    pub(crate) fn watch_command(&mut self, _: Duration) -> io::Result<Option<CommandEnd>> {
+        match self.0 {}
+    }
+
     pub(crate) fn end(self) -> io::Result<TraceReport> {
+        match self.0 {}
+    }
+}
+
+fn refused() -> io::Error {
+    let why = "only Linux reports which folders are in use";
+    io::Error::new(io::ErrorKind::Unsupported, why)
+}
+
+/// Traces flushes: nothing does.
+pub(crate) struct FlushTracer(Never);
+
+impl FlushTracer {
+    pub(crate) fn begin(_: &[OsString]) -> io::Result<Self> {
+        let why = "only Linux reports the flushes of a program";
+        Err(io::Error::new(io::ErrorKind::Unsupported, why))
+    }
+
+    pub(crate) fn watch(
+        &mut self,
+        _: Duration,
+        _: &mut dyn FnMut(FlushCall),
+    ) -> io::Result<Option<CommandEnd>> {
+        match self.0 {}
+    }
+
+    pub(crate) fn end(self) -> io::Result<FlushTraceReport> {
         match self.0 {}
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod change_watch;
 #[cfg(feature = "defer")]
 pub(crate) mod defer;
 pub(crate) mod detached_process;
+pub(crate) mod foreground;
 pub(crate) mod freeze;
 #[cfg(feature = "fuse")]
 pub(crate) mod fuse_disk;

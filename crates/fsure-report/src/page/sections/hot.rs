@@ -2,7 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::{milliseconds, path};
+use super::super::words::{milliseconds, number, path};
 use super::Draft;
 use crate::chart::{TreemapClass, TreemapItem, figure, treemap};
 use crate::outputs::HotRun;
@@ -19,9 +19,10 @@ pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
         match totals.totals.waited_ms {
             Some(waited) => {
                 let waited = milliseconds(waited);
+                let who = if totals.is_of_command { "The command" } else { "Programs" };
                 draft.verdict(
                     Grade::Plain,
-                    format!("Programs waited {waited} for storage in {watched}"),
+                    format!("{who} waited {waited} for storage in {watched}"),
                 );
                 draft.key(waited, format!("of waiting in {watched}"));
             }
@@ -34,6 +35,10 @@ pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
         if let Some(hottest) = run.folders.first() {
             let folder = path(&hottest.path, hottest.path_bytes.as_ref());
             draft.note(format!("The hottest folder is {folder}."));
+        }
+        if totals.processes_left > 0 {
+            let left = number(totals.processes_left, "process", "processes");
+            draft.note(format!("{left} of the command still ran at its end."));
         }
         if totals.ended_early {
             draft.note("The run was ended early.");

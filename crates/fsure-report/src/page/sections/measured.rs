@@ -230,8 +230,7 @@ fn ladders(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
         for of_unit in by(of_target.into_iter(), |rung| &rung.unit) {
             let (target, unit) = (&of_unit[0].target, &of_unit[0].unit);
             let title = format!("Ladder, {unit}: {target}");
-            let scale: Vec<_> = lines(stored, rung).filter(|rung| rung.unit == *unit).collect();
-            let chart = charts.add(&ladder(&title, &of_unit, &scale), "");
+            let chart = charts.add(&ladder(&title, &of_unit), "");
             let median = format!("#Median, {unit}");
             let columns =
                 ["#Rank", "Rung", &median, "#95 % interval", "#Runs", "#CPU s/GiB", "Device"];

@@ -7,6 +7,7 @@ mod crash;
 mod deferred;
 mod duplicates;
 mod findings;
+mod flush_trace;
 mod history;
 mod hot;
 mod marks;
@@ -16,6 +17,7 @@ mod protected;
 mod ram;
 mod recovered;
 mod side_by_side;
+mod trial;
 
 pub(super) use side_by_side::side_by_side;
 
@@ -37,8 +39,10 @@ pub(super) fn of(named: &Named, charts: &mut Charts) -> Section {
         ResultContent::Compared(found) => compared::section(found),
         ResultContent::Duplicates(found) => duplicates::section(found, charts),
         ResultContent::Crash(run) => crash::section(run),
+        ResultContent::FlushTrace(run) => flush_trace::section(run, charts),
         ResultContent::Hot(run) => hot::section(run, charts),
         ResultContent::Ram(run) => ram::section(run, charts),
+        ResultContent::Trial(run) => trial::section(run, charts),
         ResultContent::Deferred(run) => deferred::section(run, charts),
         ResultContent::History(history) => history::section(history, common, charts),
         ResultContent::PowerCut(run) => power_cut::section(run, charts),

@@ -24,6 +24,7 @@ use super::OutputArgs;
 use super::built_in::built_in;
 use super::crash_matrix;
 use super::crash_serve::ServeArgs;
+use super::save_args::SaveArgs;
 use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
 
@@ -109,6 +110,8 @@ pub(crate) struct CrashArgs {
     ])]
     error: Option<DriveFailure>,
     #[command(flatten)]
+    save: SaveArgs,
+    #[command(flatten)]
     serve: ServeArgs,
     /// The program and its arguments
     #[arg(last = true, value_name = "CMD")]
@@ -186,6 +189,7 @@ fn try_it(args: &CrashArgs, output: &OutputArgs, screen: &Screen) -> Result<Exit
         let drive = (&options.drives[..], options.latency, options.size);
         return args.serve.run(screen, output.json, drive);
     }
+    args.save.begin(screen, "crash")?;
     if args.matrix {
         return crash_matrix::run(&args.matrix(options), output, screen);
     }
@@ -360,9 +364,8 @@ impl Monitor for TerminalMonitor<'_> {
 
 impl CrashMonitor for TerminalMonitor<'_> {
     fn report(&self, line: &CrashLine) {
-        if self.json {
-            self.screen.print_now(&line.to_json());
-        } else if let (true, CrashLine::Cut(cut)) = (self.quiet, line)
+        self.screen.result_line(&line.to_json());
+        if let (true, false, CrashLine::Cut(cut)) = (self.quiet, self.json, line)
             && let Some(words) = report::loss(cut).filter(|_| !cut.twin)
         {
             self.screen.print_now(&words);

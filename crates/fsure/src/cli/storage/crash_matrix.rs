@@ -74,8 +74,9 @@ impl Monitor for Filling<'_> {
 
 impl CrashMonitor for Filling<'_> {
     fn report(&self, line: &CrashLine) {
+        self.screen.result_line(&line.to_json());
         match line {
-            _ if self.json => self.screen.print_now(&line.to_json()),
+            _ if self.json => {}
             CrashLine::Cell(cell) => self.add(cell),
             CrashLine::Summary(summary) if !self.quiet => {
                 self.screen.print_now(&report::closing(summary));

@@ -17,7 +17,7 @@ pub(crate) struct ServeArgs {
     /// JSON on this socket
     #[arg(long, value_name = "SOCKET", conflicts_with_all = [
         "fs", "mount_options", "error_after", "cuts", "variant", "every_flush", "pause", "seed",
-        "prepare", "check", "keep", "error", "command", "workload", "matrix",
+        "prepare", "check", "keep", "error", "command", "workload", "matrix", "save",
     ])]
     serve: Option<PathBuf>,
     /// Initial content of the drive

@@ -12,6 +12,7 @@ use fsure_defer::{DeferOptions, defer};
 use fsure_os::defer::Backend;
 
 use super::OutputArgs;
+use super::save_args::SaveArgs;
 use super::screen::Screen;
 
 /// Run a command whose fsync returns at once and follows soon
@@ -35,6 +36,8 @@ pub(crate) struct DeferArgs {
     /// Also run if the file system does not keep the order of writes: CORRUPTION RISK
     #[arg(long)]
     force_unordered: bool,
+    #[command(flatten)]
+    save: SaveArgs,
     /// The command, and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -73,16 +76,18 @@ fn run_on(args: &DeferArgs, output: &OutputArgs, screen: &Screen) -> Result<Exit
         force_unordered: args.force_unordered,
         heir: std::env::current_exe().ok(),
     };
+    args.save.begin(screen, "defer")?;
     screen.print_start();
     let done = defer(&options, &|words| screen.warn(words))?;
     if output.json {
         // Standard output is the command's, too, which might not have ended its line.
-        screen.print(&format!("\n{}", report::json_line(&done, args.max_loss)));
+        screen.print_now("\n");
     } else if !output.quiet {
         for line in report::text(&done, args.max_loss).lines() {
             screen.note(line);
         }
     }
+    screen.result_line(&report::json_line(&done, args.max_loss));
     if output.json || output.quiet {
         report::warnings(&done, args.max_loss).iter().for_each(|words| screen.warn(words));
     }

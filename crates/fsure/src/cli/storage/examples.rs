@@ -33,7 +33,7 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("fsure flush /mnt/a /mnt/b --save flush.jsonl", "Measure two disks, keep the result"),
             ("fsure flush /mnt/a --rate 30/s", "Measure what thirty writes a second cost"),
         ],
-        see_also: &["flush compare", "speed", "powercut", "report"],
+        see_also: &["flush compare", "flush trace", "speed", "powercut", "report"],
         page: "docs/flush.md",
     },
     CommandNotes {
@@ -44,6 +44,19 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("fsure flush compare a.jsonl b.jsonl --json", "One JSON object a line"),
         ],
         see_also: &["flush", "report"],
+        page: "docs/flush.md",
+    },
+    CommandNotes {
+        command: "flush trace",
+        examples: &[
+            ("sudo fsure flush trace -- ./import.sh", "Show what flushes cost a program, by file"),
+            (
+                "sudo fsure flush trace --save trace.jsonl -- make test",
+                "Keep the result, for 'fsure report'",
+            ),
+            ("sudo fsure flush trace -- runuser -u max make test", "Run it as the user max"),
+        ],
+        see_also: &["hot", "defer", "flush"],
         page: "docs/flush.md",
     },
     CommandNotes {
@@ -151,8 +164,9 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("sudo fsure hot", "Watch all programs for 30 seconds"),
             ("sudo fsure hot --for 5m /home /var", "Watch two folders for five minutes"),
             ("sudo fsure hot --by written", "Rank folders by what is written there"),
+            ("sudo fsure hot -- make test", "Watch one command alone, until it ends"),
         ],
-        see_also: &["hot advise", "ram bind"],
+        see_also: &["hot advise", "flush trace", "ram bind"],
         page: "docs/hot.md",
     },
     CommandNotes {
@@ -183,6 +197,16 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("fsure ram run a b --max-loss 200ms -- sh", "Two folders, and a shell that sees them"),
         ],
         see_also: &["ram bind", "defer"],
+        page: "docs/ram.md",
+    },
+    CommandNotes {
+        command: "ram try",
+        examples: &[
+            ("fsure ram try target -- sh clean-build.sh", "Would a build be faster in memory?"),
+            ("fsure ram try db --runs 20 -- ./import.sh", "Run more turns for a closer interval"),
+            ("fsure ram try db --save try.jsonl -- ./import.sh", "Keep it for 'fsure report'"),
+        ],
+        see_also: &["ram run", "defer", "flush trace"],
         page: "docs/ram.md",
     },
     CommandNotes {

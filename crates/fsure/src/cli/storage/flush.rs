@@ -10,6 +10,7 @@ use fsure_measure::results::Measurement;
 use fsure_measure::{FlushOptions, Pattern, flush};
 
 use super::comparison::CompareArgs;
+use super::flush_trace::FlushTraceArgs;
 use super::measurement_screen::Measuring;
 use super::screen::Screen;
 use super::{OutputArgs, user_dirs};
@@ -24,7 +25,7 @@ use super::{OutputArgs, user_dirs};
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct FlushArgs {
     #[command(subcommand)]
-    command: Option<Sub>,
+    command: Option<FlushCommand>,
     /// Folders to measure in; a file stands for the folder that it is in
     /// [default: the current folder]
     #[arg(value_name = "PATH")]
@@ -53,7 +54,7 @@ pub(crate) struct FlushArgs {
 }
 
 #[derive(Subcommand)]
-enum Sub {
+enum FlushCommand {
     /// Compare saved results, such as those of several drives
     ///
     /// Reports how many times faster or slower a durable write is than in the first, with an
@@ -61,6 +62,7 @@ enum Sub {
     /// corrected for the number of ratios, with intervals that have no value in common, and of
     /// 5 % or more. Exit codes: 0 no difference seen, 1 a difference, 5 nothing in common.
     Compare(CompareArgs),
+    Trace(FlushTraceArgs),
 }
 
 /// A database with a way of its own to commit.
@@ -91,7 +93,8 @@ fn rate(text: &str) -> std::result::Result<u32, String> {
 pub(crate) fn run(args: &FlushArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.patient_screen();
     let done = match &args.command {
-        Some(Sub::Compare(args)) => args.run(Measurement::Flush, output, &screen),
+        Some(FlushCommand::Trace(args)) => return super::flush_trace::run(args, output),
+        Some(FlushCommand::Compare(args)) => args.run(Measurement::Flush, output, &screen),
         None => measure(args, output, &screen),
     };
     let code = done.unwrap_or_else(|error| screen.failed(&error));

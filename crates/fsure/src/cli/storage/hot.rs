@@ -1,9 +1,11 @@
 //! `fsure hot`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::report::storage::hot as report;
+use crate::report::storage::{command_code, hot as report};
 use clap::{Args, Subcommand, ValueEnum};
 use fsure_core::{ExitCode, Monitor, Result, units};
 use fsure_core::{Step, StepMonitor};
@@ -11,18 +13,20 @@ use fsure_hot::{Hot, HotOptions, hot};
 use fsure_os::io_trace;
 
 use super::OutputArgs;
+use super::save_args::SaveArgs;
 use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
 
 /// Find folders that programs wait for, and what memory would save
 ///
-/// Watches all programs for a while: which folders they read, write and flush, and
-/// how long that takes. The hottest folder is the one where memory would save most
-/// time: flushes, and reads of what is not in memory yet; everything else comes from
-/// the page cache anyway. Ctrl-C ends it early and shows what was seen. Root uses
-/// eBPF; other users can watch only folders that are named, and without times. Exit
-/// codes: 0 seen, 2 not allowed or no sense, 5 it cannot be watched here, 130 ended
-/// early.
+/// Watches all programs for a while, or one command with all that it starts: which
+/// folders they read, write and flush, and how long that takes. The hottest folder is
+/// the one where memory would save most time: flushes, and reads of what is not in
+/// memory yet; everything else comes from the page cache anyway. Ctrl-C ends it early
+/// and shows what was seen. Root uses
+/// eBPF; other users can watch only folders that are named, and without times; a
+/// command needs root. Exit codes: 0 seen, 2 not allowed or no sense, 5 it cannot be
+/// watched here, 130 ended early; with a command its own, or 2.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct HotArgs {
@@ -53,6 +57,11 @@ struct WatchArgs {
     /// Source of the events [default: ebpf, or fanotify if ebpf is not available]
     #[arg(long, value_enum, value_name = "SOURCE")]
     source: Option<SourceArg>,
+    #[command(flatten)]
+    save: SaveArgs,
+    /// Watch this command alone, with all that it starts, until it ends
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["span", "source"])]
+    command: Vec<OsString>,
 }
 
 /// A measure by which folders are ranked.
@@ -85,31 +94,55 @@ fn time(text: &str) -> std::result::Result<Duration, String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &HotArgs, output: &OutputArgs) -> ExitCode {
-    let screen = output.patient_screen();
+    let screen = match args.watch().command.is_empty() {
+        true => output.patient_screen(),
+        // Signals are for the command: this process ends with it.
+        false => output.screen_on(Arc::default(), false, &[]),
+    };
     let code = watch(args, output, &screen).unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
 }
 
 fn watch(args: &HotArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
-    let watch = match &args.command {
-        Some(HotCommand::Advise(watch)) => watch,
-        None => &args.watch,
-    };
+    let watch = args.watch();
+    watch.save.begin(screen, "hot")?;
+    let is_command = !watch.command.is_empty();
+    if is_command {
+        screen.print_start();
+    }
     let watching = Watching { screen, live: screen.live_line() };
     let seen = hot(&watch.options(), &watching)?;
     drop(watching);
-    let code = seen.ended_by.unwrap_or(ExitCode::Clean);
-    let is_advice = args.command.is_some();
-    if output.json {
-        let by = args.by.report();
-        let lines =
-            if is_advice { report::advice_lines(&seen) } else { report::folder_lines(&seen, by) };
-        lines.iter().for_each(|line| screen.print(line));
-        screen.print(&report::summary_line(&seen, code));
-    } else {
-        screen.print(&text(args, &seen));
+    let code = match &seen.command {
+        Some(command) => command_code(command.ended),
+        None => seen.ended_by.unwrap_or(ExitCode::Clean),
+    };
+    if output.json && is_command {
+        // Standard output is the command's, too, which might not have ended its line.
+        screen.print_now("\n");
+    }
+    let mut lines = match &args.command {
+        Some(_) => report::advice_lines(&seen),
+        None => report::folder_lines(&seen, args.by.report()),
+    };
+    lines.push(report::summary_line(&seen, code));
+    lines.iter().for_each(|line| screen.result_line(line));
+    match (output.json, is_command) {
+        (true, _) => {}
+        (false, true) if output.quiet => {}
+        (false, true) => screen.print_beside(&text(args, &seen)),
+        (false, false) => screen.print(&text(args, &seen)),
     }
     Ok(code)
+}
+
+impl HotArgs {
+    fn watch(&self) -> &WatchArgs {
+        match &self.command {
+            Some(HotCommand::Advise(watch)) => watch,
+            None => &self.watch,
+        }
+    }
 }
 
 fn text(args: &HotArgs, seen: &Hot) -> String {
@@ -125,8 +158,8 @@ impl WatchArgs {
             SourceArg::Ebpf => io_trace::TraceSource::Ebpf,
             SourceArg::Fanotify => io_trace::TraceSource::Fanotify,
         });
-        let (below, span) = (self.paths.clone(), self.span);
-        HotOptions { below, span, source, ..HotOptions::default() }
+        let (below, span, command) = (self.paths.clone(), self.span, self.command.clone());
+        HotOptions { below, span, command, source, ..HotOptions::default() }
     }
 }
 

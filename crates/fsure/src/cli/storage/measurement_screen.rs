@@ -6,13 +6,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fsure_core::open_output;
-use fsure_core::{ExitCode, IoContext as _, Monitor, Result, Step, StepMonitor};
+use fsure_core::{ExitCode, Monitor, Result, Step, StepMonitor};
 use fsure_measure::results::{MeasurementMonitor, ResultLine, ResultWriter};
 use fsure_os::output::Destination;
 
 use super::screen::progress::step_line;
-use super::screen::{Live, Screen};
+use super::screen::{Live, Screen, create_saved};
 
 /// A listener that keeps, prints and saves lines.
 pub(crate) struct Measuring<'a> {
@@ -39,8 +38,8 @@ impl<'a> Measuring<'a> {
     /// before.
     pub(crate) fn begin(screen: &'a Screen, json: bool, save: Option<&Path>) -> Result<Self> {
         let file = save.filter(|path| !Destination::is_standard_output(path));
-        let (saved, made) = match file.map(|path| create(path, screen)).transpose()? {
-            Some((saved, made)) => (Some(saved), made),
+        let (saved, made) = match file.map(|path| create_saved(path, screen)).transpose()? {
+            Some((saved, made)) => (Some(ResultWriter::new(saved)), made),
             None => (None, None),
         };
         let kept = Mutex::new(Kept { lines: Vec::new(), code: ExitCode::Clean });
@@ -61,23 +60,6 @@ impl<'a> Measuring<'a> {
 }
 
 type SavedLines = ResultWriter<Box<dyn Write + Send>>;
-
-/// Begins to save lines. A stream is written to; a file must not be there yet, and its
-/// path is handed back.
-fn create(path: &Path, screen: &Screen) -> Result<(SavedLines, Option<PathBuf>)> {
-    let doing = "save the result in";
-    let Destination::File(file) = Destination::of(path).context(doing, path)? else {
-        return Ok((ResultWriter::new(Box::new(open_output(path, screen)?)), None));
-    };
-    let output = fsure_os::user_file::create_new(&file).map_err(|error| {
-        if error.kind() != std::io::ErrorKind::AlreadyExists {
-            return error;
-        }
-        let why = "it is there already, and no result is written over another one";
-        std::io::Error::new(error.kind(), why)
-    });
-    Ok((ResultWriter::new(Box::new(output.context(doing, path)?)), Some(file)))
-}
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -12,6 +12,7 @@ use fsure_powercut as cut;
 use fsure_powercut::{CheckOptions, Pattern, Secret, Way, WitnessOptions, WriteOptions};
 use fsure_powercut::{Message, PowercutMonitor};
 
+use super::save_args::SaveArgs;
 use super::screen::{Live, Screen};
 use super::{OutputArgs, user_dirs};
 
@@ -92,6 +93,8 @@ struct CheckArgs {
     /// Another run than the last one of that folder of this machine
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
+    #[command(flatten)]
+    save: SaveArgs,
 }
 
 #[derive(Args)]
@@ -201,6 +204,7 @@ fn write(args: &WriteArgs, reported: &TerminalMonitor<'_>) -> Result<ExitCode> {
 }
 
 fn check(args: &CheckArgs, reported: &TerminalMonitor<'_>) -> Result<ExitCode> {
+    args.save.begin(reported.screen, "powercut")?;
     let options = CheckOptions {
         folder: args.folder.clone(),
         witness: args.witness.clone(),
@@ -234,8 +238,9 @@ impl Monitor for TerminalMonitor<'_> {
 
 impl PowercutMonitor for TerminalMonitor<'_> {
     fn report(&self, line: &Message) {
+        self.screen.result_line(&line.to_json());
         if self.json {
-            return self.screen.print_now(&line.to_json());
+            return;
         }
         // The end of a check is its result; all other lines are its progress.
         if self.quiet && !matches!(line, Message::Method(_) | Message::Summary(_)) {

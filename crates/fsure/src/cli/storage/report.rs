@@ -19,9 +19,9 @@ use super::screen::Screen;
 /// Draw stored results as one page that needs nothing else
 ///
 /// A result is what a command printed with '--json' or saved with '--save': verify, update,
-/// scrub, status, heal, speed, flush, compare, dupes, log, seal, recover, protect, crash,
-/// powercut check, hot, defer, ram status. Two of speed or flush are compared. Nothing is
-/// measured or read again.
+/// scrub, status, heal, speed, flush, flush trace, compare, dupes, log, seal, recover,
+/// protect, crash, powercut check, hot, defer, ram status, ram try. Two of speed or flush
+/// are compared. Nothing is measured or read again.
 #[derive(Args)]
 pub(crate) struct ReportArgs {
     /// Files of results; '-' is standard input

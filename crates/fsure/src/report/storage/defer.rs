@@ -130,6 +130,7 @@ mod tests {
             exit: Some(7),
             signal: None,
             asked: None,
+            time: Duration::from_secs(2),
             deferred: 51_234,
             waited: 3,
             passed: 2,

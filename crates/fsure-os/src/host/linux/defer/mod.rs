@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::signal_forward::Relay;
 use crate::defer::{Backend, Deferred, Options};
@@ -55,6 +55,7 @@ pub(crate) fn run(options: &Options, warn: &dyn Fn(&str)) -> io::Result<Deferred
     let heir = heir.transpose()?;
     let relay = Relay::begin();
     let flusher = Flusher::begin(&shared, storage, began.elapsed());
+    let started = Instant::now();
     let mut child = command.spawn().map_err(|error| not_started(name, &error))?;
     let listener = socket.map(|socket| SeccompListener::begin(&socket, &shared)).transpose();
     if listener.is_err() {
@@ -62,12 +63,13 @@ pub(crate) fn run(options: &Options, warn: &dyn Fn(&str)) -> io::Result<Deferred
         let _ = child.kill();
     }
     let status = wait(&relay, &mut child)?;
+    let time = started.elapsed();
     let tally = match listener? {
         Some(listener) => attend(&listener, flusher, &shared, &relay, warn),
         None => flusher.end(),
     };
     heir.map_or(Ok(()), |heir| heir.dismiss(tally.failure.is_none()))?;
-    Ok(outcome(backend, status, relay.asked(), &shared, tally))
+    Ok(Deferred { time, ..outcome(backend, status, relay.asked(), &shared, tally) })
 }
 
 /// The library to preload, if the command's calls are to be met by it. If there is
@@ -207,6 +209,7 @@ fn outcome(
         exit: status.code().and_then(|code| u8::try_from(code).ok()),
         signal: status.signal(),
         asked,
+        time: Duration::ZERO,
         deferred: shared.deferred.load(SeqCst),
         waited: shared.waited.load(SeqCst),
         passed: shared.passed.load(SeqCst),

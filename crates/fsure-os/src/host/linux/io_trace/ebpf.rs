@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -15,8 +16,9 @@ use aya::maps::{Array, HashMap as KernelMap, MapData, MapError, RingBuf};
 use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
 
+use super::super::foreground::ForegroundCommand;
 use super::path_resolver::{Key, Namer, ResolvedName};
-use super::{Folders, syscalls};
+use super::{Folders, command, syscalls};
 use crate::io_trace::{IoCounts, ProcessIo, TraceReport};
 
 /// `struct counts` of `hot.bpf.c`.
@@ -44,15 +46,22 @@ unsafe impl Pod for InKernel {}
 unsafe impl Pod for InFolder {}
 
 /// `enum lost`.
-const LOST: [&str; 4] = [
+const LOST: [&str; 7] = [
     "operations in folders for which there was no room",
     "operations for which there was no room",
     "processes for which there was no room",
     "calls of programs of 32 bits",
+    "processes that were started and not watched for want of room",
+    "flushes for which there was no room",
+    "flushes by libaio, of which no time is known",
 ];
 
 /// A loss, too: the program cannot know whether it was asked about a folder without a path.
 const NOWHERE: &str = "folders whose path is too long, or for whose name there was no room";
+
+/// Must be there if one command is watched: without them its children are not.
+const TREE: [(&str, &str); 2] =
+    [("hot_process_exit", "sched_process_exit"), ("hot_fork", "sched_process_fork")];
 
 /// Must be there; the first to be attached is what ends a call, so that none
 /// that began is left over.
@@ -60,9 +69,13 @@ const NEEDED: [(&str, &str); 2] = [("hot_exit", "sys_exit"), ("hot_enter", "sys_
 
 /// Optional programs, the tracepoint of each, and what is not seen if the kernel refuses
 /// them. Of two that see the same, the second is for older kernels.
-const OTHERS: [(&[&str], &str, &str); 4] = [
+const RING: [(&[&str], &str, &str); 2] = [
     (&["hot_complete", "hot_complete_old"], "io_uring_complete", "io_uring"),
     (&["hot_submit"], "io_uring_submit_req", "io_uring"),
+];
+
+/// More of them, which see what memory saves.
+const PAGES: [(&[&str], &str, &str); 2] = [
     (&["hot_miss"], "mm_filemap_add_to_page_cache", "what was read from the device"),
     (&["hot_dirty"], "writeback_dirty_folio", "stores through mappings"),
 ];
@@ -72,6 +85,18 @@ const LOAD_ATTEMPTS_MAX: u32 = 20;
 /// Names wait in a ring of 4 MiB, space for some 40,000; where they are long it is less, so
 /// it is emptied often.
 const RING_POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The part of the machine that is watched.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scope<'a> {
+    /// Folders that matter; all if there are none.
+    pub(super) below: &'a [PathBuf],
+    /// If it is not 0, the mark of the command that alone is watched: see
+    /// [`super::command`].
+    pub(super) mark: u64,
+    /// True if each flush is reported, and files and not folders.
+    pub(super) tells_flushes: bool,
+}
 
 /// Programs in the kernel that count.
 pub(super) struct Kernel {
@@ -83,44 +108,34 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    pub(super) fn begin(below: &[PathBuf]) -> io::Result<Self> {
-        Self::with_map_sizes(below, &[])
+    pub(super) fn begin(scope: Scope<'_>) -> io::Result<Self> {
+        Self::with_map_sizes(scope, &[])
     }
 
     /// With so many entries in maps of these names, and as many as they were made
     /// for in all others.
-    fn with_map_sizes(below: &[PathBuf], sizes: &[(&str, u32)]) -> io::Result<Self> {
+    fn with_map_sizes(scope: Scope<'_>, sizes: &[(&str, u32)]) -> io::Result<Self> {
         if cfg!(not(all(target_endian = "little", target_pointer_width = "64"))) {
             return Err(refused("fsure's eBPF programs need a 64-bit, little-endian kernel"));
         }
         let types = Btf::from_sys_fs().map_err(|error| {
             refused(&format!("the kernel does not describe its types (BTF): {error}"))
         })?;
-        let mut programs = load(&types, sizes)?;
-        let mut blind = vec![
-            "an msync, and a sync of all file systems at once".to_owned(),
-            "what programs of 32 bits do".to_owned(),
-            "how long a program waits for a page that it has mapped".to_owned(),
-            "how long libaio takes, and the bytes of its vectored requests".to_owned(),
-            "misses of threads of the kernel".to_owned(),
-        ];
-        if own_process().is_none() {
-            blind.push(
-                "which process is fsure itself, so that its own operations count too".to_owned(),
-            );
-        }
-        for (program, point) in NEEDED {
+        let mut programs = load(&types, scope, sizes)?;
+        let mut blind = blind_spots(scope);
+        let tree = TREE.iter().filter(|_| scope.mark != 0);
+        for (program, point) in tree.chain(&NEEDED) {
             attach(&mut programs, program, point, &types).map_err(|error| kernel_error(&error))?;
         }
-        for (all, point, sees) in OTHERS {
+        let pages = PAGES.iter().filter(|_| !scope.tells_flushes);
+        for (all, point, sees) in RING.iter().chain(pages) {
             let attached = |name: &&str| attach(&mut programs, name, point, &types).is_ok();
             if !all.iter().any(attached) && !blind.iter().any(|known| known == sees) {
-                blind.push(sees.to_owned());
+                blind.push((*sees).to_owned());
             }
         }
-        let ring = programs.take_map("names").and_then(|map| RingBuf::try_from(map).ok());
-        let ring = ring.ok_or_else(|| io::Error::other("no map for names"))?;
-        let (names, below) = (BTreeMap::new(), below.to_vec());
+        let ring = ring(&mut programs, "names")?;
+        let (names, below) = (BTreeMap::new(), scope.below.to_vec());
         Ok(Self { programs, ring, names, blind, below })
     }
 
@@ -136,7 +151,12 @@ impl Kernel {
         }
     }
 
-    fn take_names(&mut self) {
+    /// The ring of flushes, which is taken once.
+    pub(super) fn flushes(&mut self) -> io::Result<RingBuf<MapData>> {
+        ring(&mut self.programs, "flushes")
+    }
+
+    pub(super) fn take_names(&mut self) {
         while let Some(record) = self.ring.next() {
             if let Some((key, name)) = ResolvedName::parse(&record) {
                 self.names.insert(key, name);
@@ -144,8 +164,29 @@ impl Kernel {
         }
     }
 
-    pub(super) fn end(mut self) -> io::Result<TraceReport> {
-        // Without their programs the maps stand still.
+    /// Starts a command, of which the programs know the mark.
+    pub(super) fn start(&self, command: &[OsString], mark: u64) -> io::Result<ForegroundCommand> {
+        let command = command::start(command, mark)?;
+        match self.count("marked", 0) {
+            Ok(1..) => Ok(command),
+            seen => {
+                command.kill();
+                let why = "the kernel does not report the calls of the command: is there a \
+                           seccomp filter that forbids prctl?";
+                seen.and_then(|_| Err(refused(why)))
+            }
+        }
+    }
+
+    fn count(&self, map: &str, place: u32) -> io::Result<u64> {
+        let map = self.programs.map(map).ok_or_else(|| io::Error::other("no map"))?;
+        let counts: Array<_, u64> =
+            map.try_into().map_err(|error: MapError| kernel_error(&error))?;
+        counts.get(&place, 0).map_err(|error| kernel_error(&error))
+    }
+
+    /// Ends the watch: without their programs the maps stand still.
+    pub(super) fn stop(&mut self) {
         for (_, program) in self.programs.programs_mut() {
             if let Ok(program) = <&mut BtfTracePoint>::try_from(program) {
                 // One that the kernel refused is not there to be unloaded.
@@ -153,6 +194,26 @@ impl Kernel {
             }
         }
         self.take_names();
+    }
+
+    /// Returns the name of what was seen; `None` if it was not reported.
+    pub(super) fn name(&self, key: &Key) -> Option<&ResolvedName> {
+        self.names.get(key)
+    }
+
+    /// Returns what the programs cannot see.
+    pub(super) fn blind(&self) -> &[String] {
+        &self.blind
+    }
+
+    /// Returns the number of watched processes that live, if a command is watched.
+    pub(super) fn processes_alive(&self) -> io::Result<usize> {
+        let tree: KernelMap<_, u32, u32> = map(&self.programs, "tree")?;
+        Ok(tree.keys().count())
+    }
+
+    pub(super) fn end(mut self) -> io::Result<TraceReport> {
+        self.stop();
         let processes = self.processes()?;
         let counted: KernelMap<_, Key, InKernel> = map(&self.programs, "folders")?;
         let namer = Namer::new()?;
@@ -173,7 +234,8 @@ impl Kernel {
         }
         let mut lost = self.lost()?;
         lost.extend((nowhere > 0).then_some((NOWHERE, nowhere)));
-        Ok(TraceReport { folders: folders.all(), blind: self.blind, lost })
+        let processes_left = self.processes_alive()?;
+        Ok(TraceReport { folders: folders.all(), blind: self.blind, lost, processes_left })
     }
 
     fn processes(&self) -> io::Result<BTreeMap<Key, BTreeSet<ProcessIo>>> {
@@ -189,13 +251,10 @@ impl Kernel {
         Ok(by_folder)
     }
 
-    fn lost(&self) -> io::Result<Vec<(&'static str, u64)>> {
-        let map = self.programs.map("lost").ok_or_else(|| io::Error::other("no map"))?;
-        let counts: Array<_, u64> =
-            map.try_into().map_err(|error: MapError| kernel_error(&error))?;
+    pub(super) fn lost(&self) -> io::Result<Vec<(&'static str, u64)>> {
         let mut lost = Vec::new();
         for (place, what) in (0..).zip(LOST) {
-            let count = counts.get(&place, 0).map_err(|error| kernel_error(&error))?;
+            let count = self.count("lost", place)?;
             if count > 0 {
                 lost.push((what, count));
             }
@@ -204,15 +263,48 @@ impl Kernel {
     }
 }
 
+fn blind_spots(scope: Scope<'_>) -> Vec<String> {
+    let mut blind = vec!["what programs of 32 bits do".to_owned()];
+    if scope.tells_flushes {
+        blind.extend([
+            "how long a flush or a synced write by libaio takes".to_owned(),
+            "RWF_SYNC and RWF_DSYNC in requests of io_uring".to_owned(),
+            "calls that had not ended".to_owned(),
+        ]);
+    } else {
+        blind.extend([
+            "an msync, and a sync of all file systems at once".to_owned(),
+            "how long a program waits for a page that it has mapped".to_owned(),
+            "how long libaio takes, and the bytes of its vectored requests".to_owned(),
+            "misses of threads of the kernel".to_owned(),
+        ]);
+    }
+    if scope.mark != 0 {
+        blind.push("what servers do for the command that it has not started".to_owned());
+    } else if own_process().is_none() {
+        blind
+            .push("which process is fsure itself, so that its own operations count too".to_owned());
+    }
+    blind
+}
+
+fn ring(programs: &mut Ebpf, name: &str) -> io::Result<RingBuf<MapData>> {
+    let ring = programs.take_map(name).and_then(|map| RingBuf::try_from(map).ok());
+    ring.ok_or_else(|| io::Error::other("no map for what is reported"))
+}
+
 /// Puts the object right for this kernel, and makes its maps.
-fn load(types: &Btf, sizes: &[(&str, u32)]) -> io::Result<Ebpf> {
+fn load(types: &Btf, scope: Scope<'_>, sizes: &[(&str, u32)]) -> io::Result<Ebpf> {
     // Before Linux 5.11 maps count as locked memory, of which 64 KiB are free.
     let all = rustix::process::Rlimit { current: None, maximum: None };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Memlock, all);
-    let operations = syscalls::table();
+    let operations = if scope.tells_flushes { syscalls::flushing() } else { syscalls::counted() };
+    let tells_flushes = u32::from(scope.tells_flushes);
     // No program has the number 0.
     let (own, page) = (own_process().unwrap_or(0), rustix::param::page_size() as u32);
-    let (direct, synced) = (libc::O_DIRECT as u32, libc::O_DSYNC as u32);
+    let (direct, data_synced) = (libc::O_DIRECT as u32, libc::O_DSYNC as u32);
+    let synced = libc::O_SYNC as u32 & !data_synced;
+    let mark_call = command::MARK_CALL as u32;
     let mut loader = EbpfLoader::new();
     for (map, entries) in sizes {
         loader.map_max_entries(map, *entries);
@@ -223,7 +315,11 @@ fn load(types: &Btf, sizes: &[(&str, u32)]) -> io::Result<Ebpf> {
         .override_global("own_process", &own, true)
         .override_global("page_size", &page, true)
         .override_global("o_direct", &direct, true)
-        .override_global("o_dsync", &synced, true)
+        .override_global("o_dsync", &data_synced, true)
+        .override_global("o_sync", &synced, true)
+        .override_global("mark", &scope.mark, true)
+        .override_global("mark_call", &mark_call, true)
+        .override_global("tells_flushes", &tells_flushes, true)
         .load(aya::include_bytes_aligned!("../../../../bpf/hot.bpf.o"))
         .map_err(|error| kernel_error(&error))
 }
@@ -323,7 +419,7 @@ mod tests {
     #[test]
     fn a_full_map_is_reported() {
         let sizes = [("folders", 1), ("processes", 1)];
-        let mut kernel = match Kernel::with_map_sizes(&[], &sizes) {
+        let mut kernel = match Kernel::with_map_sizes(Scope::default(), &sizes) {
             Ok(kernel) => kernel,
             Err(error) => return did_not_run("a_full_map_is_reported", &error.to_string()),
         };

@@ -145,7 +145,7 @@ impl Notify {
             0 => vec![],
             count => vec![("events, in overflows of the kernel's queue", count)],
         };
-        Ok(TraceReport { folders: folders.all(), blind: self.blind, lost })
+        Ok(TraceReport { folders: folders.all(), blind: self.blind, lost, processes_left: 0 })
     }
 }
 

@@ -1,8 +1,12 @@
 //! Traces the operations of all programs on folders, on Linux: with eBPF, or with fanotify
 //! if eBPF is not available.
 
+mod command;
 mod ebpf;
 mod fanotify_source;
+mod flush_tracer;
+#[cfg(test)]
+mod flush_tracer_tests;
 #[cfg(test)]
 mod lost_event_tests;
 mod path_resolver;
@@ -11,18 +15,26 @@ mod syscalls;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ebpf::Kernel;
+use super::foreground::ForegroundCommand;
+use command::new_mark;
+use ebpf::{Kernel, Scope};
 use fanotify_source::Notify;
 
+pub(crate) use flush_tracer::FlushTracer;
+
 use crate::io_trace::{FolderIo, IoCounts, ProcessIo, TraceReport, TraceSource, TracedFolder};
+use crate::process_tree::CommandEnd;
 
 /// See [`crate::io_trace::Tracer`].
 pub(crate) struct Tracer {
     watching: Watching,
+    /// The command that alone is watched, if it is one.
+    command: Option<ForegroundCommand>,
     fell_back: Option<String>,
 }
 
@@ -33,18 +45,26 @@ enum Watching {
 
 impl Tracer {
     pub(crate) fn begin(below: &[PathBuf], source: Option<TraceSource>) -> io::Result<Self> {
-        let notify =
-            |fell_back| Ok(Self { watching: Watching::Notify(Notify::begin(below)?), fell_back });
+        let notify = |fell_back| Ok(Self::of(Watching::Notify(Notify::begin(below)?), fell_back));
         if source == Some(TraceSource::Fanotify) {
             return notify(None);
         }
-        match Kernel::begin(below) {
-            Ok(kernel) => {
-                Ok(Self { watching: Watching::Kernel(Box::new(kernel)), fell_back: None })
-            }
+        match Kernel::begin(Scope { below, ..Scope::default() }) {
+            Ok(kernel) => Ok(Self::of(Watching::Kernel(Box::new(kernel)), None)),
             Err(error) if source == Some(TraceSource::Ebpf) => Err(error),
             Err(error) => notify(Some(error.to_string())),
         }
+    }
+
+    fn of(watching: Watching, fell_back: Option<String>) -> Self {
+        Self { watching, command: None, fell_back }
+    }
+
+    pub(crate) fn begin_command(below: &[PathBuf], command: &[OsString]) -> io::Result<Self> {
+        let mark = new_mark();
+        let kernel = Kernel::begin(Scope { below, mark, ..Scope::default() })?;
+        let command = Some(kernel.start(command, mark)?);
+        Ok(Self { watching: Watching::Kernel(Box::new(kernel)), command, fell_back: None })
     }
 
     pub(crate) fn source(&self) -> TraceSource {
@@ -63,6 +83,13 @@ impl Tracer {
             Watching::Kernel(kernel) => kernel.watch(time),
             Watching::Notify(notify) => notify.watch(time),
         }
+    }
+
+    pub(crate) fn watch_command(&mut self, time: Duration) -> io::Result<Option<CommandEnd>> {
+        let Some(command) = &mut self.command else { return self.watch(time).map(|()| None) };
+        let ended = command.wait(time)?;
+        self.watch(Duration::ZERO)?;
+        Ok(ended)
     }
 
     pub(crate) fn end(self) -> io::Result<TraceReport> {

@@ -25,9 +25,24 @@ pub(super) struct Key {
 }
 
 impl Key {
+    /// A key of these numbers, in the order in which the kernel reports them.
+    pub(super) fn new(inode: u64, ino: u64, dev: u64) -> Self {
+        Self { inode, ino, dev }
+    }
+
+    /// Returns false for the key of no file.
+    pub(super) fn is_some_file(&self) -> bool {
+        self.ino != 0 || self.dev != 0
+    }
+
+    /// Its number in its file system.
+    pub(super) fn ino(&self) -> u64 {
+        self.ino
+    }
+
     /// Major and minor number; the kernel's own way to write them is 12 bits, and
     /// 20.
-    fn device(&self) -> (u32, u32) {
+    pub(super) fn device(&self) -> (u32, u32) {
         ((self.dev >> 20) as u32, (self.dev & 0xf_ffff) as u32)
     }
 }
@@ -98,6 +113,16 @@ impl Namer {
         let path = name.and_then(|name| name.0.as_deref());
         let found = path.and_then(|path| self.find(device, key.ino, path, folders));
         found.map_or(TracedFolder::Unseen { device, ino: key.ino }, TracedFolder::At)
+    }
+
+    /// Returns the path that a file had when it was first seen, and whether it leads there
+    /// now; no path if its file system is not mounted here.
+    pub(super) fn file(&self, key: &Key, name: Option<&ResolvedName>) -> (Option<PathBuf>, bool) {
+        let device = key.device();
+        let Some(path) = name.and_then(|name| name.0.as_deref()) else { return (None, false) };
+        let found = self.find(device, key.ino, path, &[]);
+        let is_there = found.is_some();
+        (found.or_else(|| self.paths(device, path).next()), is_there)
     }
 
     fn find(

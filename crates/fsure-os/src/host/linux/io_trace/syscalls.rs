@@ -21,6 +21,10 @@ enum Operation {
     Changes = 8,
     /// A write with flags of its own.
     WritesFlagged = 9,
+    /// A flush of no file in particular.
+    Flushes = 10,
+    /// A flush of a mapping, if its flags ask for one.
+    MSyncs = 11,
 }
 
 const COUNTED: [(c_long, Operation); 22] = [
@@ -48,10 +52,38 @@ const COUNTED: [(c_long, Operation); 22] = [
     (libc::SYS_truncate, Operation::Changes),
 ];
 
+/// Those that flush, or write to a file that may be flushed with each write.
+const FLUSHING: [(c_long, Operation); 15] = [
+    (libc::SYS_fsync, Operation::Syncs),
+    (libc::SYS_fdatasync, Operation::Syncs),
+    (libc::SYS_sync_file_range, Operation::Syncs),
+    (libc::SYS_syncfs, Operation::Syncs),
+    (libc::SYS_sync, Operation::Flushes),
+    (libc::SYS_msync, Operation::MSyncs),
+    (libc::SYS_write, Operation::Writes),
+    (libc::SYS_pwrite64, Operation::Writes),
+    (libc::SYS_writev, Operation::Writes),
+    (libc::SYS_pwritev, Operation::Writes),
+    (libc::SYS_pwritev2, Operation::WritesFlagged),
+    (libc::SYS_sendfile, Operation::SendFile),
+    (libc::SYS_copy_file_range, Operation::Copies),
+    (libc::SYS_splice, Operation::Copies),
+    (libc::SYS_io_submit, Operation::Aio),
+];
+
 /// Returns the operation of each call, by the call's number; 0 if it is not counted.
-pub(super) fn table() -> [u8; CALLS] {
+pub(super) fn counted() -> [u8; CALLS] {
+    table(&COUNTED)
+}
+
+/// Returns the operation of each call, as [`counted`] does, for a trace of flushes.
+pub(super) fn flushing() -> [u8; CALLS] {
+    table(&FLUSHING)
+}
+
+fn table(calls: &[(c_long, Operation)]) -> [u8; CALLS] {
     let mut table = [0; CALLS];
-    for (number, operation) in COUNTED {
+    for &(number, operation) in calls {
         if let Some(entry) = usize::try_from(number).ok().and_then(|at| table.get_mut(at)) {
             *entry = operation as u8;
         }
@@ -65,7 +97,8 @@ mod tests {
 
     #[test]
     fn each_call_has_a_place_of_its_own() {
-        let known = table().iter().filter(|entry| **entry > 0).count();
-        assert_eq!(known, COUNTED.len());
+        let known = |table: [u8; CALLS]| table.iter().filter(|entry| **entry > 0).count();
+        assert_eq!(known(counted()), COUNTED.len());
+        assert_eq!(known(flushing()), FLUSHING.len());
     }
 }

@@ -9,6 +9,7 @@ mod recover;
 mod run;
 mod status;
 mod sync;
+mod trial;
 mod unbind;
 mod verify;
 
@@ -43,6 +44,7 @@ pub(crate) struct RamArgs {
 #[derive(Subcommand)]
 enum RamCommand {
     Run(run::RunArgs),
+    Try(trial::TryArgs),
     Bind(bind::BindArgs),
     Status(status::StatusArgs),
     Sync(sync::SyncArgs),
@@ -78,6 +80,7 @@ struct Which {
 pub(crate) fn run(args: &RamArgs, output: &OutputArgs) -> ExitCode {
     match &args.what {
         RamCommand::Run(args) => run::run(args, output),
+        RamCommand::Try(args) => trial::run(args, output),
         RamCommand::Bind(args) => on_screen(output, |screen| bind::run(args, output, screen)),
         RamCommand::Status(args) => on_screen(output, |screen| status::run(args, output, screen)),
         RamCommand::Sync(args) => on_screen(output, |screen| sync::run(args, output, screen)),

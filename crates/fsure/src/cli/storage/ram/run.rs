@@ -64,7 +64,7 @@ fn run_on(args: &RunArgs, screen: &Screen) -> Result<ExitCode> {
         runtime: user_dirs::runtime().ok(),
         keeper: vec![own.into(), "ram".into(), "keep-run".into()],
     };
-    let RunOutcome { command, lost } = job(&options, &|words| screen.warn(words))?;
+    let RunOutcome { command, lost, .. } = job(&options, &|words| screen.warn(words))?;
     for lost in &lost {
         let (folder, why) = (lost.folder.display(), &lost.why);
         screen.warn(&format!("the last changes in {folder} are NOT on the disk: {why}"));

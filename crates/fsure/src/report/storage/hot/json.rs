@@ -175,6 +175,9 @@ struct HotSummaryLine<'a> {
     folders_not_visible: usize,
     not_seen: &'a [String],
     lost: Vec<LostLine>,
+    /// True if one command was watched.
+    is_of_command: bool,
+    processes_left: usize,
     ended_early: bool,
     exit_code: u8,
 }
@@ -201,6 +204,8 @@ pub fn summary_line(hot: &Hot, exit_code: ExitCode) -> String {
         folders_not_visible: hot.unseen.len(),
         not_seen: &hot.blind,
         lost: hot.lost.iter().map(|(what, count)| LostLine { what, count: *count }).collect(),
+        is_of_command: hot.command.is_some(),
+        processes_left: hot.processes_left,
         ended_early: hot.ended_by.is_some(),
         exit_code: exit_code.number(),
     })

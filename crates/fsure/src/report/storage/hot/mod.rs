@@ -10,7 +10,7 @@ use fsure_os::io_trace::{FolderIo, IoCounts, TraceSource, TracedFolder};
 
 pub use json::{advice_lines, folder_lines, summary_line};
 
-use super::figure;
+use super::{figure, number};
 use fsure_core::escape;
 use fsure_core::units::size;
 use fsure_core::{count, safe};
@@ -186,7 +186,12 @@ fn table(rows: &[Vec<String>]) -> String {
 
 /// Returns sentences on the source, the time it watched, and what it did not see.
 fn closing(hot: &Hot) -> String {
-    let mut text = format!("Watched for {:.1} s by {}.", hot.seconds, hot.source.name());
+    let whom = if hot.command.is_some() { " one command" } else { "" };
+    let mut text = format!("Watched{whom} for {:.1} s by {}.", hot.seconds, hot.source.name());
+    if hot.processes_left > 0 {
+        let left = number(hot.processes_left as u64, "process", "processes");
+        text += &format!(" {left} of it still ran at its end; what followed is not in it.");
+    }
     if let Some(why) = &hot.fell_back {
         text += &format!(" eBPF is not available: {}.", safe(why));
     }

@@ -42,6 +42,8 @@ fn hot(source: TraceSource) -> Hot {
         },
         blind: vec!["an msync".to_owned()],
         lost: vec![("names", 3)],
+        command: None,
+        processes_left: 0,
         ended_by: None,
     }
 }

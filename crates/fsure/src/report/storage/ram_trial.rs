@@ -1,0 +1,174 @@
+//! `ram try` in words and as JSON: the times of each way, and the ratios.
+
+use std::time::Duration;
+
+use fsure_core::ExitCode;
+use fsure_core::safe;
+use fsure_core::units::microseconds;
+use fsure_measure::stats::Spread;
+use serde::Serialize;
+
+use super::{figure, number};
+use crate::ram_trial::{Trial, Way, WayResult};
+use crate::report::json::line;
+
+/// The table, and what it means.
+pub fn text(trial: &Trial, max_loss: Duration) -> String {
+    let [disk, others @ ..] = &trial.ways;
+    let interval = if is_sure(disk) { "95 % interval" } else { "range" };
+    let head = ["", "command", interval, "with its copies", "times as fast"];
+    let mut rows = vec![head.map(str::to_owned)];
+    rows.extend(trial.ways.iter().filter_map(|way| row(disk, way)));
+    let mut report = String::from("\n");
+    if rows.len() == 1 {
+        report += "No turn was whole: nothing was measured.\n";
+    } else {
+        report += &table(&rows);
+    }
+    for way in others {
+        report += &sentence(disk, way);
+    }
+    if !is_sure(disk) {
+        report += &format!("Less than {SURE_FROM} turns show no difference for sure.\n");
+    }
+    let turns = number(disk.runs.len() as u64, "turn", "turns");
+    let lost = seconds(max_loss.as_secs_f64());
+    report += &format!(
+        "{turns} each, and one to warm up. In memory and deferred, a power cut loses up to {lost} \
+         of what was acknowledged.\n"
+    );
+    if trial.ended_by.is_some() {
+        report += "The run was ended early.\n";
+    }
+    report
+}
+
+/// Turns from which on the interval of a median is one of 95 %.
+const SURE_FROM: usize = 6;
+
+fn is_sure(disk: &WayResult) -> bool {
+    disk.runs.len() >= SURE_FROM
+}
+
+fn words(way: Way) -> &'static str {
+    match way {
+        Way::Disk => "on the disk",
+        Way::Ram => "in memory",
+        Way::Deferred => "deferred",
+    }
+}
+
+fn row(disk: &WayResult, way: &WayResult) -> Option<[String; 5]> {
+    let (times, whole) = (way.times()?, way.whole()?);
+    let ratio = way.speed_up_over(disk).filter(|_| way.way != Way::Disk);
+    let interval = |spread: &Spread, of: fn(f64) -> String| {
+        format!("{} to {}", of(spread.low), of(spread.high))
+    };
+    Some([
+        words(way.way).to_owned(),
+        seconds(times.median),
+        interval(&times, seconds),
+        seconds(whole.median),
+        ratio.map_or_else(String::new, |ratio| {
+            format!("{} ({})", figure(ratio.median), interval(&ratio, figure))
+        }),
+    ])
+}
+
+fn sentence(disk: &WayResult, way: &WayResult) -> String {
+    let name = words(way.way);
+    if let Some(why) = &way.refused {
+        return format!("Not run {name}: {}.\n", safe(why));
+    }
+    let ratio = way.speed_up_over(disk).filter(|_| is_sure(disk));
+    let Some(ratio) = ratio else { return String::new() };
+    let whole = way.whole_speed_up_over(disk).unwrap_or_default();
+    match () {
+        () if ratio.low > 1.0 => {
+            let (own, whole) = (figure(ratio.median), figure(whole));
+            format!("The command is {own} times as fast {name}; {whole} times with its copies.\n")
+        }
+        () if ratio.high < 1.0 => {
+            format!("The command is slower {name}: {} times as fast.\n", figure(ratio.median))
+        }
+        () => format!("No difference is shown {name}: the interval contains 1.\n"),
+    }
+}
+
+/// All to the right but for the first column.
+fn table(rows: &[[String; 5]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<_> = (0..5).filter_map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+            if column == 0 { format!("{cell:width$}") } else { format!("{cell:>width$}") }
+        });
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+fn seconds(seconds: f64) -> String {
+    if seconds < 9.995 { microseconds(seconds * 1e6) } else { format!("{} s", figure(seconds)) }
+}
+
+#[derive(Serialize)]
+struct TrialLine<'a> {
+    r#type: &'static str,
+    way: &'static str,
+    runs: usize,
+    median_s: Option<f64>,
+    low_s: Option<f64>,
+    high_s: Option<f64>,
+    /// Median with the copies and flushes before and behind.
+    whole_s: Option<f64>,
+    ratio: Option<f64>,
+    ratio_low: Option<f64>,
+    ratio_high: Option<f64>,
+    samples_s: Vec<f64>,
+    refused: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct TrialSummary {
+    r#type: &'static str,
+    command: &'static str,
+    max_loss_ms: f64,
+    turns: usize,
+    ended_early: bool,
+    exit_code: u8,
+}
+
+/// A line for each way, and the summary; no line ends.
+pub fn lines(trial: &Trial, max_loss: Duration, code: ExitCode) -> Vec<String> {
+    let disk = &trial.ways[0];
+    let ways = trial.ways.iter().map(|way| {
+        let (times, whole) = (way.times(), way.whole());
+        let ratio = way.speed_up_over(disk).filter(|_| way.way != Way::Disk);
+        line(&TrialLine {
+            r#type: "trial",
+            way: way.way.name(),
+            runs: way.runs.len(),
+            median_s: times.as_ref().map(|times| times.median),
+            low_s: times.as_ref().map(|times| times.low),
+            high_s: times.as_ref().map(|times| times.high),
+            whole_s: whole.map(|whole| whole.median),
+            ratio: ratio.as_ref().map(|ratio| ratio.median),
+            ratio_low: ratio.as_ref().map(|ratio| ratio.low),
+            ratio_high: ratio.as_ref().map(|ratio| ratio.high),
+            samples_s: way.seconds(),
+            refused: way.refused.as_deref(),
+        })
+    });
+    let summary = line(&TrialSummary {
+        r#type: "summary",
+        command: "ram try",
+        max_loss_ms: max_loss.as_secs_f64() * 1e3,
+        turns: disk.runs.len(),
+        ended_early: trial.ended_by.is_some(),
+        exit_code: code.number(),
+    });
+    ways.chain([summary]).collect()
+}
