@@ -21,3 +21,4 @@ mod speed;
 mod speed_compare;
 mod speed_mounted;
 mod syscall_count;
+mod uncached;

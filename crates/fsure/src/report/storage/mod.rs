@@ -11,5 +11,6 @@ pub mod pin;
 pub mod powercut;
 pub mod ram;
 pub mod speed;
+pub mod uncached;
 
 use super::{figure, json, number, timestamp};
