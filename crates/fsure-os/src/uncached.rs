@@ -44,6 +44,8 @@ pub struct Uncached {
     pub signal: Option<i32>,
     /// The time from its start to its end.
     pub elapsed: Duration,
+    /// True if the keeper lived as long as the command; else its cache was not bounded all the time.
+    pub bounded: bool,
     /// Bytes of page cache that are still charged to it after they were given back.
     pub kept: u64,
     /// Processes that it has left behind. Their cache is given back when they have ended.
@@ -77,6 +79,13 @@ pub struct Transferred {
 pub enum Failure {
     /// No group can be made here; the command was not started.
     Refused(io::Error),
+    /// This user may make none, or may not move a process into it; the command was not started.
+    Denied {
+        /// The answer of the system.
+        error: io::Error,
+        /// True if another program can hand a part of the tree of groups to a user.
+        is_delegable: bool,
+    },
     /// The command could not be started.
     NotStarted(io::Error),
     /// The command was started, and its end is not known.

@@ -312,6 +312,6 @@ fn it_is_refused_to_users_without_a_group_of_their_own() {
         return skip(TEST, &stderr);
     }
     assert_eq!((code(output.status), &output.stdout[..]), (2, &b""[..]), "{stderr}");
-    let remedy = "systemd-run --user --scope fsure uncached -- echo 'a b'\n";
+    let remedy = "fsure uncached -- echo 'a b'\n";
     assert!(stderr.ends_with(remedy) && stderr.contains("cannot make a control group"), "{stderr}");
 }

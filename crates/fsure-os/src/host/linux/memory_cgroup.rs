@@ -30,6 +30,13 @@ pub(super) struct Hierarchy {
     limit: &'static str,
 }
 
+impl Hierarchy {
+    /// Returns true if a part of the tree can be handed to a user: in version 2.
+    pub(super) fn is_delegable(&self) -> bool {
+        self.limit == "memory.max"
+    }
+}
+
 impl Group {
     /// Makes a group without processes that may have `bytes` of memory.
     pub fn create(scratch: &Arc<Scratch>, bytes: u64) -> io::Result<Self> {

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &UncachedArgs, output: &OutputArgs) -> ExitCode {
     // Signals are for the command: this process ends with it.
     let screen = output.screen_on(Arc::default(), false, &[]);
     let code =
-        run_on(args, output, &screen).unwrap_or_else(|failure| failed(args, &screen, failure));
+        run_on(args, output, &screen).unwrap_or_else(|failure| failed(args, &screen, &failure));
     screen.end(code)
 }
 
@@ -78,14 +78,21 @@ fn run_on(args: &UncachedArgs, output: &OutputArgs, screen: &Screen) -> Result<E
             screen.note(line);
         }
     }
+    if !done.bounded {
+        screen.warn(
+            "the process that bounds the command's page cache was killed: the command might have \
+             had more of it than allowed",
+        );
+    }
     Ok(report::exit_code(&done))
 }
 
 /// Says why there is no result, and returns the exit code for it.
-fn failed(args: &UncachedArgs, screen: &Screen, failure: Failure) -> ExitCode {
-    let (why, hint) = match &failure {
-        Failure::Refused(error) => {
-            (format!("cannot bound the page cache of a command: {error}"), remedy(error, args))
+fn failed(args: &UncachedArgs, screen: &Screen, failure: &Failure) -> ExitCode {
+    let (why, hint) = match failure {
+        Failure::Refused(error) => (refused(error), None),
+        Failure::Denied { error, is_delegable } => {
+            (refused(error), Some(remedy(args, *is_delegable)))
         }
         Failure::NotStarted(error) => {
             (format!("cannot start '{}': {error}", args.command[0].to_string_lossy()), None)
@@ -98,20 +105,25 @@ fn failed(args: &UncachedArgs, screen: &Screen, failure: Failure) -> ExitCode {
             ExitCode::Program(NOT_FOUND)
         }
         Failure::NotStarted(_) => ExitCode::Program(NOT_STARTED),
-        Failure::Refused(_) | Failure::Lost(_) => code,
+        Failure::Refused(_) | Failure::Denied { .. } | Failure::Lost(_) => code,
     }
 }
 
-/// Returns the command that works if this user has no control group to make one in.
-fn remedy(error: &io::Error, args: &UncachedArgs) -> Option<String> {
+fn refused(error: &io::Error) -> String {
+    format!("cannot bound the page cache of a command: {error}")
+}
+
+/// Returns the command line that works for a user who may make no control group here.
+fn remedy(args: &UncachedArgs, is_delegable: bool) -> String {
     let words = args.command.iter().map(|word| shell_quoted(Path::new(word)));
     let command = words.collect::<Vec<_>>().join(" ");
-    (error.kind() == io::ErrorKind::PermissionDenied).then(|| {
-        format!(
+    match is_delegable {
+        true => format!(
             "run it as root, or in a control group that systemd gives to you: \
              systemd-run --user --scope fsure uncached -- {command}"
-        )
-    })
+        ),
+        false => format!("run it as root: sudo fsure uncached -- {command}"),
+    }
 }
 
 /// Bound the page cache of a control group, and remove it when it is empty

@@ -62,6 +62,7 @@ struct UncachedSummary<'a> {
     kind: &'a str,
     command: &'a str,
     limit: u64,
+    bounded: bool,
     kept: u64,
     left: u64,
     evicted: u64,
@@ -85,6 +86,7 @@ pub fn json_line(done: &Uncached, limit: u64) -> String {
         kind: "summary",
         command: "uncached",
         limit,
+        bounded: done.bounded,
         kept: done.kept,
         left: done.left,
         evicted: done.evicted,
@@ -113,6 +115,7 @@ mod tests {
             exit: Some(7),
             signal: None,
             elapsed: Duration::from_millis(1_500),
+            bounded: true,
             kept: 0,
             left: 0,
             evicted: 0,
@@ -153,7 +156,7 @@ mod tests {
     fn a_line() {
         assert_eq!(
             json_line(&done(), MIB),
-            "{\"type\":\"summary\",\"command\":\"uncached\",\"limit\":1048576,\"kept\":0,\
+            "{\"type\":\"summary\",\"command\":\"uncached\",\"limit\":1048576,\"bounded\":true,\"kept\":0,\
              \"left\":0,\"evicted\":0,\"peak\":146800640,\"stalled_ms\":12.0,\
              \"elapsed_ms\":1500.0,\"bytes_read\":3221225472,\"bytes_written\":4096,\
              \"storage_bytes_read\":2147483648,\"storage_bytes_written\":8192,\

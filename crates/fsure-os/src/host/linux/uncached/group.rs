@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::super::memory_cgroup::{Hierarchy, hierarchy, put};
+use super::super::memory_cgroup::{Hierarchy, put};
 use crate::detached_process::begun;
 use crate::scratch_dir::random;
 
@@ -51,8 +51,7 @@ pub(super) struct Charged {
 impl Group {
     /// Makes one without processes, after the removal of those that fsure and its keeper have
     /// left behind empty; with the group that this process is in.
-    pub(super) fn create() -> io::Result<(Self, PathBuf)> {
-        let Hierarchy { home, parent, .. } = hierarchy()?;
+    pub(super) fn create(Hierarchy { home, parent, .. }: Hierarchy) -> io::Result<(Self, PathBuf)> {
         sweep(&parent);
         let folder = parent.join(format!("{PREFIX}{}-{:016x}", std::process::id(), random()));
         std::fs::create_dir(&folder).map_err(|error| {
@@ -96,10 +95,9 @@ impl Group {
         put(home, process)
     }
 
-    /// The number of its processes.
+    /// The number of its processes, and of those in groups that they have made in it.
     pub(super) fn processes(&self) -> io::Result<u64> {
-        let numbers = std::fs::read_to_string(self.folder.join("cgroup.procs"))?;
-        Ok(numbers.lines().count() as u64)
+        processes(&self.folder)
     }
 
     /// The file that is ready with an exceptional condition when the bound was exceeded.
@@ -201,6 +199,17 @@ impl Group {
     fn number(&self, name: &str) -> Option<u64> {
         std::fs::read_to_string(self.folder.join(name)).ok()?.trim().parse().ok()
     }
+}
+
+fn processes(folder: &Path) -> io::Result<u64> {
+    let mut count = std::fs::read_to_string(folder.join("cgroup.procs"))?.lines().count() as u64;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            count += processes(&entry.path())?;
+        }
+    }
+    Ok(count)
 }
 
 /// Removes the groups whose fsure and keeper were both killed. Those with processes in them

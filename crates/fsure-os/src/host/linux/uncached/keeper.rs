@@ -16,7 +16,7 @@ use super::group::{Charged, Group};
 /// The pause between two looks at a group that is at work. A fast drive reads 100 MB meanwhile.
 const BUSY_INTERVAL: Duration = Duration::from_millis(20);
 /// The longest pause, for one that is idle.
-const IDLE_INTERVAL: Duration = Duration::from_millis(500);
+const IDLE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The process, seen from the one that waits for the command.
 pub(super) struct Keeper(Child);
@@ -32,6 +32,11 @@ impl Keeper {
 
     pub(super) fn process(&self) -> u32 {
         self.0.id()
+    }
+
+    /// Returns true if it has ended before it was told to.
+    pub(super) fn has_ended(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
     }
 
     /// Has it remove the group, which is empty, and waits for that.

@@ -8,6 +8,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::Command;
 use std::time::Instant;
 
+use super::memory_cgroup::hierarchy;
 use super::signal_forward::Relay;
 use crate::uncached::{Failure, Options, Transferred, Uncached};
 use group::Group;
@@ -19,12 +20,19 @@ pub(crate) fn run(options: &Options) -> Result<Uncached, Failure> {
     let [name, arguments @ ..] = &options.command[..] else {
         return Err(Failure::NotStarted(io::ErrorKind::InvalidInput.into()));
     };
-    let (mut group, home) = Group::create().map_err(Failure::Refused)?;
-    let keeper = Keeper::begin(&options.keeper, &group, options.cache);
-    let keeper = keeper.inspect_err(|_| drop(group.remove())).map_err(Failure::Refused)?;
+    let hierarchy = hierarchy().map_err(Failure::Refused)?;
+    let is_delegable = hierarchy.is_delegable();
+    let refused = |error: io::Error| match error.kind() {
+        io::ErrorKind::PermissionDenied => Failure::Denied { error, is_delegable },
+        _ => Failure::Refused(error),
+    };
+    let (mut group, home) = Group::create(hierarchy).map_err(refused)?;
+    let bounded = group.bound(options.cache);
+    let keeper = bounded.and_then(|_| Keeper::begin(&options.keeper, &group, options.cache));
+    let mut keeper = keeper.inspect_err(|_| drop(group.remove())).map_err(Failure::Refused)?;
     // What cannot be moved is to be told from what cannot be executed.
     let entry = group.try_entry(keeper.process(), &home).and_then(|()| group.entry());
-    let entry = entry.map_err(Failure::Refused)?;
+    let entry = entry.map_err(refused)?;
     let mut command = Command::new(name);
     command.args(arguments);
     // SAFETY: between fork and exec only a system call is made.
@@ -43,6 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<Uncached, Failure> {
         _ => group.charged().map(|charged| charged.cache),
     };
     let kept = kept.map_err(Failure::Lost)?;
+    let bounded = !keeper.has_ended();
     if left == 0 {
         keeper.dismiss();
         // The keeper has, unless it was killed.
@@ -52,6 +61,7 @@ pub(crate) fn run(options: &Options) -> Result<Uncached, Failure> {
         exit: status.code().and_then(|code| u8::try_from(code).ok()),
         signal: status.signal(),
         elapsed,
+        bounded,
         kept,
         left,
         evicted: after.evicted.saturating_sub(before.evicted),
