@@ -44,7 +44,7 @@ pub struct Uncached {
     pub signal: Option<i32>,
     /// The time from its start to its end.
     pub elapsed: Duration,
-    /// True if the keeper lived as long as the command; else its cache was not bounded all the time.
+    /// True if the keeper lived as long as the command, and bounded its cache all the time.
     pub bounded: bool,
     /// Bytes of page cache that are still charged to it after they were given back.
     pub kept: u64,
