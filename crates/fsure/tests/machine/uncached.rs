@@ -65,7 +65,9 @@ fn what_it_reads_and_writes_is_taken_out_of_memory() {
         assert!(summary[name].as_u64() >= Some(400 * MIB), "{summary}");
     }
     let copy = folder.path().join("copy");
-    assert_eq!([resident(&large), resident(&copy), summary["kept"].as_u64().unwrap()], [0; 3]);
+    assert_eq!([resident(&large), resident(&copy)], [0; 2]);
+    // Pages of a program or a library that another process uses as well might stay.
+    assert!(summary["kept"].as_u64() < Some(MIB), "{summary}");
     assert!(std::fs::read(&large).unwrap() == std::fs::read(&copy).unwrap());
 }
 
