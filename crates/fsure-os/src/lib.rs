@@ -61,6 +61,7 @@
 //! | [`shell_command`] | a command line of the user |
 //! | [`scratch_dir`] | a folder that is gone after a kill, too |
 //! | [`memory_cgroup`] | a group of processes with less memory |
+//! | [`uncached`] | a command whose page cache is bounded, and given back |
 //!
 //! | Machine | |
 //! |---|---|
@@ -140,6 +141,7 @@ mod stat;
 pub mod storage_stack;
 pub mod tcp;
 pub mod tree_copy;
+pub mod uncached;
 mod uncached_pages;
 pub mod unnamed_file;
 pub mod user;

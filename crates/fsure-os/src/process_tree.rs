@@ -25,6 +25,8 @@ pub use crate::host::private_mounts::{first, outer};
 
 /// The exit code of a program that could not be started, as a shell says it.
 pub const NOT_STARTED: u8 = 126;
+/// The exit code of a program that is not there, as a shell says it.
+pub const NOT_FOUND: u8 = 127;
 
 /// The longest line of a program that is passed on whole, in bytes.
 const LINE_MAX: u64 = 64 << 10;

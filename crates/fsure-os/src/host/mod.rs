@@ -36,6 +36,7 @@
 //! | `filesystem_id` | the identity of a file system |
 //! | `change_watch` | the folders that have changed |
 //! | `repair_write` | repairs below a folder |
+//! | `uncached` | a command whose page cache is given back |
 //! | `is_gone`, ... | the meaning of an error |
 //!
 //! Logic that is more than a question stands above, where it is the same for
@@ -79,7 +80,7 @@ pub(crate) use linux_only::io_trace;
 pub(crate) use linux_only::{
     batch_read, block_stats, change_watch, detached_process, foreground, freeze, kernel_features,
     loop_device, mapped_write, memory_info, mlock, mount_sandbox, overmount, private_mounts,
-    storage_stack, tree_copy, zram,
+    storage_stack, tree_copy, uncached, zram,
 };
 #[cfg(feature = "fuse")]
 pub(crate) use linux_only::{fuse_disk, fuse_files, passthrough};

@@ -92,6 +92,11 @@ pub(super) const FOREIGN_COMMANDS: &[ForeignCommand] = &[
         lines: &[("to see what keeping a folder in RAM would do", "ram bind --plan")],
     },
     ForeignCommand {
+        words: &["nocache"],
+        note: None,
+        lines: &[("to run a command without filling the page cache", "uncached --")],
+    },
+    ForeignCommand {
         words: &["umount", "unmount"],
         note: None,
         lines: &[("to bring a RAM folder to the disk and end it", "ram unbind")],

@@ -26,7 +26,7 @@ pub const COMMAND_GROUPS: &[CommandGroup] = &[
     #[cfg(feature = "storage")]
     ("Survive power cuts", &["crash", "powercut", "defer"]),
     #[cfg(feature = "storage")]
-    ("Memory", &["hot", "ram"]),
+    ("Memory", &["hot", "ram", "uncached"]),
     #[cfg(feature = "storage")]
     ("Reports and help", &["report", "help"]),
     #[cfg(not(feature = "storage"))]

@@ -18,8 +18,8 @@ const OVERRIDES: &[&str] =
     &["--force", "--allow", "--accept-all", "--yes", "--discard", "--no-keep"];
 
 /// The commands that only a build with the feature `storage` has.
-pub(super) const STORAGE_COMMANDS: [&str; 8] =
-    ["speed", "flush", "crash", "powercut", "defer", "hot", "ram", "report"];
+pub(super) const STORAGE_COMMANDS: [&str; 9] =
+    ["speed", "flush", "crash", "powercut", "defer", "hot", "ram", "uncached", "report"];
 
 const NOT_IN_THIS_BUILD: &str = "this fsure was built with the commands for files only; the \
                                  packages and 'cargo install fsure' have all";

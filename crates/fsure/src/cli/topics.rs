@@ -32,7 +32,7 @@ pub const EXIT_CODES: &[(&str, &str)] = &[
 
 /// The exit codes of the storage commands.
 const OF_STORAGE: &str = if cfg!(feature = "storage") {
-    "A command that runs a program ('ram run', 'defer') ends with the program's own code. \
+    "A command that runs a program ('ram run', 'defer', 'uncached') ends with the program's own code. \
      Commands that measure have meanings of their own: 'fsure COMMAND --help' lists them.\n\n"
 } else {
     ""

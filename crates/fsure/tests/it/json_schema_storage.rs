@@ -66,7 +66,7 @@ pub(crate) fn print_measurements() -> Printed {
     printed
 }
 
-/// `powercut`, `defer`, `hot`, `flush trace` and `ram try`.
+/// `powercut`, `defer`, `uncached`, `hot`, `flush trace` and `ram try`.
 pub(crate) fn print_rest() -> Printed {
     let mut printed = Printed::default();
     print_powercut(&mut printed);
@@ -75,6 +75,10 @@ pub(crate) fn print_rest() -> Printed {
     let run = printed.run(Path::new(NO_HOME), &[&defer[..], &["--", "true"]].concat());
     if run.code != 0 {
         printed.excuse(&["defer_summary"], &run.stderr);
+    }
+    let run = printed.run(Path::new(NO_HOME), &["uncached", "--", "true"]);
+    if run.code != 0 {
+        printed.excuse(&["uncached_summary"], &run.stderr);
     }
     print_hot(&mut printed);
     print_flush_trace(&mut printed);

@@ -21,4 +21,5 @@ mod speed;
 mod speed_compare;
 mod speed_mounted;
 mod syscall_count;
+mod uncached;
 mod watched_command;

@@ -22,12 +22,19 @@ pub struct Group {
 
 /// The hierarchy in which groups with a memory limit are made, with the file name of its
 /// cgroup version.
-struct Hierarchy {
+pub(super) struct Hierarchy {
     /// The group of this process.
-    home: PathBuf,
+    pub(super) home: PathBuf,
     /// The group in which a new one can be made.
-    parent: PathBuf,
+    pub(super) parent: PathBuf,
     limit: &'static str,
+}
+
+impl Hierarchy {
+    /// Returns true if a part of the tree can be handed to a user: in version 2.
+    pub(super) fn is_delegable(&self) -> bool {
+        self.limit == "memory.max"
+    }
 }
 
 impl Group {
@@ -72,7 +79,8 @@ impl Drop for Group {
     }
 }
 
-fn put(group: &Path, process: u32) -> io::Result<()> {
+/// Puts a process into a group, with all its threads.
+pub(super) fn put(group: &Path, process: u32) -> io::Result<()> {
     let file = group.join("cgroup.procs");
     std::fs::write(&file, process.to_string()).map_err(|error| of(&error, "write to", &file))
 }
@@ -86,9 +94,9 @@ fn of(error: &io::Error, doing: &str, what: &Path) -> io::Error {
     io::Error::new(error.kind(), format!("cannot {doing} {}{remedy}: {error}", what.display()))
 }
 
-/// Version 2 where it has the memory, else version 1: one controller is in one
+/// Finds version 2 where it has the memory, else version 1: one controller is in one
 /// of them only.
-fn hierarchy() -> io::Result<Hierarchy> {
+pub(super) fn hierarchy() -> io::Result<Hierarchy> {
     let own = std::fs::read_to_string("/proc/self/cgroup")?;
     let mounts = mountinfo::read(None)?;
     second(&own, &mounts).or_else(|| first(&own, &mounts)).ok_or_else(|| {

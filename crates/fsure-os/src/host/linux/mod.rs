@@ -54,6 +54,7 @@ pub(crate) mod scratch_dir;
 mod signal_forward;
 pub(crate) mod storage_stack;
 pub(crate) mod tree_copy;
+pub(crate) mod uncached;
 mod write_cache;
 pub(crate) mod zram;
 

@@ -6,7 +6,9 @@
 //! has it already: a second Ctrl-C means something else to many programs. Only
 //! what another process sent to this process alone is passed on.
 
+use std::io;
 use std::mem::MaybeUninit;
+use std::process::{Child, ExitStatus};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicI32, AtomicU32};
@@ -68,6 +70,26 @@ impl Relay {
 
     pub(super) fn stop_forwarding(&self) {
         CHILD.store(0, SeqCst);
+    }
+
+    /// Waits for a child, and passes on what comes meanwhile.
+    pub(super) fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
+        self.forward_to(i32::try_from(child.id()).map_err(io::Error::other)?);
+        // Its number can be another process's once it was waited for.
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        let waited = loop {
+            let flags = libc::WEXITED | libc::WNOWAIT;
+            // SAFETY: the structure lives through the call.
+            let result = unsafe { libc::waitid(libc::P_PID, child.id(), info.as_mut_ptr(), flags) };
+            let error = io::Error::last_os_error();
+            match result {
+                0 => break Ok(()),
+                _ if error.kind() == io::ErrorKind::Interrupted => {}
+                _ => break Err(error),
+            }
+        };
+        self.stop_forwarding();
+        waited.and_then(|()| child.wait())
     }
 
     /// The first signal that asked this process to end.

@@ -27,4 +27,5 @@ pub(crate) mod passthrough;
 pub(crate) mod private_mounts;
 pub(crate) mod storage_stack;
 pub(crate) mod tree_copy;
+pub(crate) mod uncached;
 pub(crate) mod zram;

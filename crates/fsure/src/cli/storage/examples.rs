@@ -159,6 +159,25 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
         page: "docs/defer.md",
     },
     CommandNotes {
+        command: "uncached",
+        examples: &[
+            (
+                "sudo fsure uncached -- tar cf /mnt/usb/home.tar /home",
+                "Make a backup that leaves the files of other programs in memory",
+            ),
+            (
+                "fsure uncached -- cp -a photos /mnt/usb",
+                "Without root, in a terminal of a desktop with systemd",
+            ),
+            (
+                "sudo fsure uncached --limit 32M -- rclone copy photos remote:photos",
+                "Leave it less of the page cache while it runs",
+            ),
+        ],
+        see_also: &["hot", "ram pin", "defer"],
+        page: "docs/uncached.md",
+    },
+    CommandNotes {
         command: "hot",
         examples: &[
             ("sudo fsure hot", "Watch all programs for 30 seconds"),

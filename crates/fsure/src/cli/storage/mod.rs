@@ -21,6 +21,7 @@ mod report;
 mod save_args;
 mod scratch_guard;
 mod speed;
+mod uncached;
 mod workload;
 
 pub(super) use examples::EXAMPLES;
@@ -35,6 +36,7 @@ use super::{OutputArgs, screen, user_dirs};
 pub(super) enum StorageCommand {
     Speed(speed::SpeedArgs),
     Flush(flush::FlushArgs),
+    Uncached(uncached::UncachedArgs),
     Crash(crash::CrashArgs),
     Powercut(powercut::PowercutArgs),
     Defer(defer::DeferArgs),
@@ -56,6 +58,7 @@ pub(super) enum StorageHelper {
         process: ram::RamProcess,
     },
     Sweep(scratch_guard::SweepArgs),
+    UncachedKeep(uncached::UncachedKeepArgs),
     Workload(workload::WorkloadArgs),
 }
 
@@ -68,6 +71,7 @@ pub(super) fn run_helper(helper: &StorageHelper, output: &OutputArgs) -> ExitCod
         StorageHelper::PassThrough(args) => pass_through::run(args),
         StorageHelper::Ram { process } => ram::run_process(process, output),
         StorageHelper::Sweep(args) => scratch_guard::run(args),
+        StorageHelper::UncachedKeep(args) => uncached::keep(args),
         StorageHelper::Workload(args) => workload::run(args),
     }
 }
@@ -77,6 +81,7 @@ pub(super) fn run(command: &StorageCommand, output: &OutputArgs) -> ExitCode {
     match command {
         StorageCommand::Speed(args) => speed::run(args, output),
         StorageCommand::Flush(args) => flush::run(args, output),
+        StorageCommand::Uncached(args) => uncached::run(args, output),
         StorageCommand::Crash(args) => crash::run(args, output),
         StorageCommand::Powercut(args) => powercut::run(args, output),
         StorageCommand::Defer(args) => defer::run(args, output),

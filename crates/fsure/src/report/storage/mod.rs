@@ -14,6 +14,7 @@ pub mod powercut;
 pub mod ram;
 pub mod ram_trial;
 pub mod speed;
+pub mod uncached;
 
 use fsure_core::ExitCode;
 use fsure_os::process_tree::Ended;

@@ -11,7 +11,6 @@ mod storage;
 
 use std::ffi::OsStr;
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -62,7 +61,7 @@ pub(crate) fn run(options: &Options, warn: &dyn Fn(&str)) -> io::Result<Deferred
         // No thread answers it.
         let _ = child.kill();
     }
-    let status = wait(&relay, &mut child)?;
+    let status = relay.wait(&mut child)?;
     let time = started.elapsed();
     let tally = match listener? {
         Some(listener) => attend(&listener, flusher, &shared, &relay, warn),
@@ -255,24 +254,4 @@ pub(crate) fn outlive(folders: &[PathBuf], mut input: impl io::Read) -> io::Resu
         return Ok(());
     }
     storage.iter().try_for_each(Storage::flush)
-}
-
-/// Waits for the command, and passes on what comes.
-fn wait(relay: &Relay, child: &mut Child) -> io::Result<ExitStatus> {
-    relay.forward_to(i32::try_from(child.id()).map_err(io::Error::other)?);
-    // Its number can be another process's once it was waited for.
-    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
-    let waited = loop {
-        let flags = libc::WEXITED | libc::WNOWAIT;
-        // SAFETY: the structure lives through the call.
-        let result = unsafe { libc::waitid(libc::P_PID, child.id(), info.as_mut_ptr(), flags) };
-        let error = io::Error::last_os_error();
-        match result {
-            0 => break Ok(()),
-            _ if error.kind() == io::ErrorKind::Interrupted => {}
-            _ => break Err(error),
-        }
-    };
-    relay.stop_forwarding();
-    waited.and_then(|()| child.wait())
 }

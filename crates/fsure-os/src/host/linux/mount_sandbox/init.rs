@@ -24,10 +24,7 @@ use rustix::process::{
 use rustix::termios::tcsetpgrp;
 
 use crate::mount_sandbox::Overlay;
-use crate::process_tree::NOT_STARTED;
-
-/// As a shell says it, like [`NOT_STARTED`].
-const NOT_FOUND: u8 = 127;
+use crate::process_tree::{NOT_FOUND, NOT_STARTED};
 
 /// Steps at which the first process can fail, as text.
 const STEPS: [&str; 7] = [

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Measures `fsure uncached` beside nocache and a plain memory group: time until all is on
+storage, page cache that is left behind, and the share of a file of another program that stays
+in memory.
+
+Needs root, `fincore`, about 4 GB on a real disk, and what of the programs is installed. The
+memory is made small by a control group around all of it, since a large machine has room for
+what a program reads. Prints a table for docs/uncached.md.
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+import cgroup
+
+MIB = 1 << 20
+HOT = 256 * MIB
+BIG = 800 * MIB
+SMALL_FILES = 6_000
+SMALL_FILE = 96 << 10
+MEMORY = 768 * MIB
+GROUP = 128 * MIB
+READER = """package main
+
+import (
+	"io"
+	"os"
+)
+
+func main() {
+	file, err := os.Open(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	buffer := make([]byte, 1<<20)
+	for {
+		if _, err := file.Read(buffer); err == io.EOF {
+			return
+		} else if err != nil {
+			panic(err)
+		}
+	}
+}
+"""
+PROGRAMS = {
+    "dd": "dd if=big of=/dev/null bs=1M status=none",
+    "cp": "cp big out/big",
+    "tar": "tar cf out/tree.tar tree",
+    "rsync": "rsync -a tree out/",
+    "git fsck": "git -C repo fsck --full --no-progress",
+    "git repack": "git -C repo repack -adq",
+    "ffmpeg": "ffmpeg -loglevel error -nostdin -f rawvideo -pix_fmt yuv420p -s 1280x720 -i big "
+    "-c:v copy -f nut out/big.nut",
+    "restic": "restic -q --no-cache -r out/restic backup tree",
+    "rclone": "rclone copy tree out/rclone",
+    "Go, static": "./reader big",
+}
+METHODS = ("plain", "nocache", "group", "fsure")
+
+
+def prepare(folder):
+    """Makes the files, once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    os.chdir(folder)
+    for name, size in (("hot", HOT), ("big", BIG)):
+        if not pathlib.Path(name).exists():
+            with open(name, "wb") as file:
+                for _ in range(size // MIB):
+                    file.write(os.urandom(MIB))
+    if not pathlib.Path("tree").exists():
+        for number in range(SMALL_FILES):
+            path = pathlib.Path("tree", str(number % 60), str(number))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(os.urandom(SMALL_FILE))
+    if not pathlib.Path("repo").exists() and shutil.which("git"):
+        call = "cp -r tree repo && cd repo && git init -q && git add . && git -c user.name=a "
+        call += "-c user.email=a@b commit -qm a"
+        call += " && git repack -adq --window=0 && git prune-packed && rm -r [0-9]*"
+        subprocess.run(call, shell=True, check=True)
+    if not pathlib.Path("reader").exists() and shutil.which("go"):
+        pathlib.Path("reader.go").write_text(READER, encoding="ascii")
+        environment = {**os.environ, "CGO_ENABLED": "0"}
+        subprocess.run(["go", "build", "reader.go"], check=True, env=environment)
+    os.sync()
+
+
+def evict(path):
+    """Takes a file, or all files of a folder, out of the page cache, once they are on storage."""
+    for name in [path] if path.is_file() else path.rglob("*"):
+        if name.is_file() and not name.is_symlink():
+            with open(name, "rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def resident(path):
+    """Bytes of a file, or of all files of a folder, that are in the page cache."""
+    files = [path] if path.is_file() else [name for name in path.rglob("*") if name.is_file()]
+    files = [str(name) for name in files if name.stat().st_size and not name.is_symlink()]
+    total = 0
+    for start in range(0, len(files), 500):
+        call = ["fincore", "-b", "-n", "-r", "-o", "RES", *files[start : start + 500]]
+        total += sum(map(int, subprocess.run(call, check=True, capture_output=True).stdout.split()))
+    return total
+
+
+def inside(group, words):
+    """A shell line that runs a command in a group."""
+    return f"echo $$ > {group}/cgroup.procs && exec {words}"
+
+
+def run(method, words, memory, fsure):
+    """Runs a program once. Returns its seconds, the cache left behind and the share of the file
+    of another program that stayed."""
+    shutil.rmtree("out", ignore_errors=True)
+    os.mkdir("out")
+    environment = {**os.environ, "RESTIC_PASSWORD": "x"}
+    if words.startswith("restic"):
+        subprocess.run("restic -q --no-cache -r out/restic init", shell=True, env=environment,
+                       check=True, stdout=subprocess.DEVNULL)
+    # All that is in memory was brought in by processes of this group.
+    (memory / "memory.force_empty").write_text("0", encoding="ascii")
+    subprocess.run(inside(memory, "cat hot > /dev/null"), shell=True, check=True)
+    before = resident(pathlib.Path("hot"))
+    with contextlib.ExitStack() as stack:
+        group = memory
+        if method == "group":
+            group = memory / "plain"
+            group.mkdir()
+            stack.callback(group.rmdir)
+            (group / "memory.limit_in_bytes").write_text(str(GROUP), encoding="ascii")
+        if method == "nocache":
+            words = f"nocache {words}"
+        if method == "fsure":
+            words = f"{fsure} -q uncached -- {words}"
+        began = time.monotonic()
+        subprocess.run(inside(group, words), shell=True, check=True, env=environment,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(["sync", "-f", "out"], check=True)
+        took = time.monotonic() - began
+        kept = resident(pathlib.Path("hot")) / before
+        grown = sum(resident(pathlib.Path(name)) for name in ("big", "tree", "repo", "out"))
+    return took, grown, kept
+
+
+def main():
+    """Measures all, in turns, and prints medians."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dir", type=pathlib.Path, required=True, help="a folder on a real disk")
+    parser.add_argument("--fsure", type=pathlib.Path, required=True, help="the program")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of each program [5]")
+    parser.add_argument("--only", action="append", choices=PROGRAMS, help="only this program")
+    given = parser.parse_args()
+    fsure = given.fsure.absolute()
+    prepare(given.dir)
+    with cgroup.MemoryLimit(MEMORY) as limit:
+        if limit.folder is None or not (limit.folder / "memory.limit_in_bytes").exists():
+            sys.exit("DID NOT RUN: needs root, and control groups of version 1")
+        for name in ("big", "tree", "repo", "hot"):
+            evict(pathlib.Path(name))
+        print("| program | " + " | ".join(f"{method}" for method in METHODS) + " |")
+        print("|---|" + "---|" * len(METHODS))
+        for name in given.only or PROGRAMS:
+            words = PROGRAMS[name]
+            if shutil.which(words.split()[0]) is None:
+                print(f"| {name} | DID NOT RUN: not installed |", flush=True)
+                continue
+            runs = {method: [] for method in METHODS}
+            for _ in range(given.rounds):
+                for method, results in runs.items():
+                    results.append(run(method, words, limit.folder, fsure))
+            base = statistics.median(took for took, _, _ in runs["plain"])
+            cells = []
+            for results in runs.values():
+                took, grown, kept = (statistics.median(column) for column in zip(*results))
+                cells.append(f"{took / base:.2f}, {grown / MIB:,.0f} MiB, {kept:.0%}")
+            print(f"| {name} ({base:.1f} s) | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+//! The files of a memory control group, in both versions: its page cache, bounded and given back.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::super::memory_cgroup::{Hierarchy, put};
+use crate::detached_process::begun;
+use crate::scratch_dir::random;
+
+/// The prefix of the name of each such group.
+const PREFIX: &str = "fsure-uncached-";
+/// A bound is not moved for less than one part in this many of the cache: each write to it
+/// makes the kernel settle its counters.
+const BOUND_STEPS: u64 = 8;
+/// The pause before what is being written to storage is looked at again.
+const WRITEBACK_INTERVAL: Duration = Duration::from_millis(20);
+/// The time for which the cache may cease to shrink before what is not written yet is left.
+const WRITEBACK_MAX: Duration = Duration::from_secs(2);
+/// The number of tries to give back what is written: a page that another process uses at that
+/// moment is not.
+const TRIES_MAX: u32 = 5;
+
+/// A memory control group.
+#[derive(Debug)]
+pub(super) struct Group {
+    folder: PathBuf,
+    version: Version,
+}
+
+/// The version of its interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    One,
+    /// With the bound that was set last.
+    Two(u64),
+}
+
+/// Memory of a group, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Charged {
+    /// Files in memory, whose pages can be had again from storage.
+    pub(super) cache: u64,
+    /// Of that, what is not on storage yet.
+    unwritten: u64,
+    /// All else.
+    own: u64,
+}
+
+impl Group {
+    /// Makes one without processes, after the removal of those that fsure and its keeper have
+    /// left behind empty; with the group that this process is in.
+    pub(super) fn create(Hierarchy { home, parent, .. }: Hierarchy) -> io::Result<(Self, PathBuf)> {
+        sweep(&parent);
+        let folder = parent.join(format!("{PREFIX}{}-{:016x}", std::process::id(), random()));
+        std::fs::create_dir(&folder).map_err(|error| {
+            let why = format!("cannot make a control group in {}: {error}", parent.display());
+            io::Error::new(error.kind(), why)
+        })?;
+        let group = Self::at(folder.clone());
+        group.map(|group| (group, home)).inspect_err(|_| drop(std::fs::remove_dir(folder)))
+    }
+
+    /// One that there is.
+    pub(super) fn at(folder: PathBuf) -> io::Result<Self> {
+        let name = folder.file_name().and_then(|name| name.to_str());
+        if !name.is_some_and(|name| name.starts_with(PREFIX)) {
+            let why = "not a control group that fsure made";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        let version = match folder.join("memory.high").exists() {
+            true => Version::Two(u64::MAX),
+            false if folder.join("memory.limit_in_bytes").exists() => Version::One,
+            false => {
+                let why = format!("the control group {} does not count memory", folder.display());
+                return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+            }
+        };
+        Ok(Self { folder, version })
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The file that takes in the process that writes to it.
+    pub(super) fn entry(&self) -> io::Result<File> {
+        File::options().write(true).open(self.folder.join("cgroup.procs"))
+    }
+
+    /// Tries whether a process may be moved into it, with one that has nothing to do there.
+    pub(super) fn try_entry(&self, process: u32, home: &Path) -> io::Result<()> {
+        put(&self.folder, process)?;
+        put(home, process)
+    }
+
+    /// The number of its processes, and of those in groups that they have made in it.
+    pub(super) fn processes(&self) -> io::Result<u64> {
+        processes(&self.folder)
+    }
+
+    /// The file that is ready with an exceptional condition when the bound was exceeded.
+    pub(super) fn events(&self) -> Option<File> {
+        let Version::Two(_) = self.version else { return None };
+        File::open(self.folder.join("memory.events")).ok()
+    }
+
+    /// Sees to it that there is no more page cache than that, and returns what there was. Memory
+    /// of the processes themselves is not bounded: they would stand still, or be killed.
+    pub(super) fn bound(&mut self, cache: u64) -> io::Result<Charged> {
+        let charged = self.charged()?;
+        let most = charged.own.saturating_add(cache);
+        match self.version {
+            // The kernel keeps to it from now on: the command itself gives back cache for cache.
+            Version::Two(last) if most.abs_diff(last) > cache / BOUND_STEPS => {
+                self.set("memory.high", most)?;
+                self.version = Version::Two(most);
+            }
+            // A limit that stays kills: it does not wait for the command to become smaller, and
+            // this process might be late to raise it.
+            Version::One if charged.cache > cache => {
+                // It fails if there is too little to take, and the next time may do.
+                let _ = self.set("memory.limit_in_bytes", most);
+                self.set("memory.limit_in_bytes", -1)?;
+            }
+            Version::One | Version::Two(_) => {}
+        }
+        Ok(charged)
+    }
+
+    /// Gives back the page cache when there are no processes left, and returns the bytes that
+    /// stay. What is not on storage yet is waited for as long as it becomes less.
+    pub(super) fn give_back(&mut self) -> io::Result<u64> {
+        let (mut least, mut progress, mut tries) = (u64::MAX, Instant::now(), 0);
+        loop {
+            match self.version {
+                Version::One => drop(self.set("memory.force_empty", 0)),
+                Version::Two(_) => self.set("memory.high", 0)?,
+            }
+            let charged = self.charged()?;
+            if charged.cache < least {
+                (least, progress) = (charged.cache, Instant::now());
+            }
+            tries += 1;
+            let is_stuck = match charged.unwritten {
+                0 => tries >= TRIES_MAX,
+                _ => progress.elapsed() > WRITEBACK_MAX,
+            };
+            if charged.cache == 0 || is_stuck {
+                return Ok(charged.cache);
+            }
+            std::thread::sleep(WRITEBACK_INTERVAL);
+        }
+    }
+
+    /// The most memory that it had.
+    pub(super) fn peak(&self) -> Option<u64> {
+        self.number(match self.version {
+            Version::One => "memory.max_usage_in_bytes",
+            Version::Two(_) => "memory.peak",
+        })
+    }
+
+    /// The time in which some process waited for memory (PSI).
+    pub(super) fn stalled(&self) -> Option<Duration> {
+        stalled(&std::fs::read_to_string(self.folder.join("memory.pressure")).ok()?)
+    }
+
+    /// Removes it. It fails while there are processes in it, and is none that is not there.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        match std::fs::remove_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    pub(super) fn charged(&self) -> io::Result<Charged> {
+        let table = std::fs::read_to_string(self.folder.join("memory.stat"))?;
+        let (file, prefix, unwritten) = match self.version {
+            Version::One => ("memory.usage_in_bytes", "total_", ["dirty", "writeback"]),
+            Version::Two(_) => ("memory.current", "", ["file_dirty", "file_writeback"]),
+        };
+        let sum = |names: &[&str]| -> u64 {
+            names.iter().filter_map(|name| value(&table, &format!("{prefix}{name} "))).sum()
+        };
+        let all = self.number(file).ok_or(io::ErrorKind::InvalidData)?;
+        let cache = sum(&["inactive_file", "active_file"]);
+        // Names and inodes that are remembered of files are cache as well. Version 1 has no
+        // figure for them.
+        let own = all.saturating_sub(cache).saturating_sub(sum(&["slab_reclaimable"]));
+        Ok(Charged { cache, unwritten: sum(&unwritten), own })
+    }
+
+    fn set(&self, name: &str, value: impl ToString) -> io::Result<()> {
+        std::fs::write(self.folder.join(name), value.to_string())
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        std::fs::read_to_string(self.folder.join(name)).ok()?.trim().parse().ok()
+    }
+}
+
+fn processes(folder: &Path) -> io::Result<u64> {
+    let mut count = std::fs::read_to_string(folder.join("cgroup.procs"))?.lines().count() as u64;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            count += processes(&entry.path())?;
+        }
+    }
+    Ok(count)
+}
+
+/// Removes the groups whose fsure and keeper were both killed. Those with processes in them
+/// stay: the system does not remove them.
+fn sweep(parent: &Path) {
+    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split_once('-'));
+        let Some(owner) = owner.and_then(|(process, _)| process.parse().ok()) else { continue };
+        if begun(owner).is_none()
+            && let Ok(mut group) = Group::at(entry.path())
+            && group.processes().is_ok_and(|count| count == 0)
+        {
+            let _ = group.give_back();
+            let _ = group.remove();
+        }
+    }
+}
+
+/// `inactive_file 4096`: the number behind a name.
+fn value(table: &str, name: &str) -> Option<u64> {
+    table.lines().find_map(|line| line.strip_prefix(name))?.parse().ok()
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`, in microseconds.
+fn stalled(text: &str) -> Option<Duration> {
+    let line = text.lines().find(|line| line.starts_with("some "))?;
+    Some(Duration::from_micros(line.rsplit_once("total=")?.1.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_read() {
+        let table = "anon 1\ninactive_file 8192\nactive_file 4096\n";
+        assert_eq!(value(table, "active_file "), Some(4_096));
+        assert_eq!(value(table, "shmem "), None);
+        let text = "some avg10=1.50 avg60=0.20 avg300=0.00 total=1500\nfull avg10=0.25 total=9\n";
+        assert_eq!(stalled(text), Some(Duration::from_micros(1_500)));
+        assert_eq!(stalled(""), None);
+    }
+
+    #[test]
+    fn groups_of_other_programs_are_left_alone() {
+        for folder in ["/sys/fs/cgroup/user.slice", "/sys/fs/cgroup/fsure-x", "/"] {
+            let error = Group::at(folder.into()).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{folder}");
+        }
+    }
+}
