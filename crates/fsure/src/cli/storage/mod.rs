@@ -37,7 +37,7 @@ pub(super) enum StorageCommand {
     Speed(speed::SpeedArgs),
     Flush(flush::FlushArgs),
     Uncached(uncached::UncachedArgs),
-    Crash(crash::CrashArgs),
+    Crash(Box<crash::CrashArgs>),
     Powercut(powercut::PowercutArgs),
     Defer(defer::DeferArgs),
     Hot(hot::HotArgs),
