@@ -1,9 +1,9 @@
-//! Scratch folders on Windows, by their paths: the standard library follows no
-//! link when it removes a folder, and nothing else is known here to be kept
-//! beyond the process that made it.
+//! Scratch folders on Windows, by their paths: nothing but the folder is known here
+//! to be kept beyond the process that made it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirEntry, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::windows::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -84,11 +84,7 @@ impl Place {
             if name == LOCK || name == REGISTERED {
                 continue;
             }
-            if entry.file_type()?.is_dir() {
-                std::fs::remove_dir_all(entry.path())?;
-            } else {
-                std::fs::remove_file(entry.path())?;
-            }
+            remove_entry(&entry)?;
         }
         Ok(())
     }
@@ -96,7 +92,27 @@ impl Place {
     /// Removes it with all that is in it.
     pub(crate) fn remove(&self) -> io::Result<()> {
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
-        std::fs::remove_dir_all(&self.folder)
+        remove_folder(&self.folder)
+    }
+}
+
+/// Removes a folder with all that is in it, and follows no link. That of the standard library
+/// lists a folder until it is gone, without end where an open folder stays listed (Wine).
+fn remove_folder(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        remove_entry(&entry?)?;
+    }
+    std::fs::remove_dir(folder)
+}
+
+fn remove_entry(entry: &DirEntry) -> io::Result<()> {
+    let kind = entry.file_type()?;
+    if kind.is_dir() {
+        remove_folder(&entry.path())
+    } else if kind.is_symlink_dir() {
+        std::fs::remove_dir(entry.path())
+    } else {
+        std::fs::remove_file(entry.path())
     }
 }
 
