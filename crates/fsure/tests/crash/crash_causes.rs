@@ -112,7 +112,7 @@ fn a_check_that_takes_long_is_not_made_again_and_again_for_a_cause() {
     if support::cannot_crash(&run) {
         return support::skip("a check that takes long", &run.stderr);
     }
-    assert!(run.code == 3 && run.stderr.contains("because a check takes 6 s or more"), "{run:?}");
+    assert!(run.code == 3 && run.stderr.contains("because a check takes"), "{run:?}");
     assert!(!run.stdout.contains("the missing sync"), "{run:?}");
 }
 
