@@ -28,6 +28,8 @@
           inherit (workspace.package) version;
           src = self;
           cargoLock.lockFile = ./Cargo.lock;
+          # Of a clone with changes it is not known.
+          env.FSURE_COMMIT = self.rev or "unknown";
           cargoBuildFlags = [
             "--package=fsure"
             "--package=xtask"
