@@ -3,11 +3,11 @@
 //! that lack it, and recorded only where their content is the recorded one.
 
 use std::collections::HashSet;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fsure_os::output::Output;
+use fsure_os::output::{Destination, Output};
 use fsure_os::path as os_path;
 use fsure_os::user_file::{self, AtomicFile};
 use jiff::Timestamp;
@@ -18,7 +18,8 @@ use super::snapshot::warn_of_known_damage;
 use super::{Options, UpdateOptions, update};
 use crate::catalog::{Audit, Catalog, PageStart, RootLocation, StoredRow};
 use crate::manifest::{
-    ListedMtime, ManifestEntry, ManifestFormat, ManifestHeader, bag_files, mhl_chain, writer,
+    ListedMtime, ManifestEntry, ManifestFormat, ManifestHeader, ManifestItem, ManifestSource,
+    ProblemKind, bag_files, mhl_chain, writer,
 };
 use crate::model::{
     CurrentFile, Finding, Outcome, Progress, Record, ScanMonitor, Scopes, Verdict, VerdictCounts,
@@ -86,6 +87,11 @@ pub fn export(
 ) -> Result<Exported> {
     require_record(place)?;
     refuse_partial_bag(place, format)?;
+    if let ExportTarget::Path(path) = target
+        && !format.is_folder()
+    {
+        may_replace(path, monitor)?;
+    }
     let completing = complete(place, format, options, monitor)?;
     if let Some(code) = monitor.stop_requested() {
         return Err(Error::Interrupted(code));
@@ -120,6 +126,49 @@ pub fn export(
         exported.bad = faults;
     }
     Ok(exported)
+}
+
+/// Refuses to replace a file that is not a list: it may be the only copy of something, such as
+/// one of the files that the list is about.
+fn may_replace(path: &Path, monitor: &dyn ScanMonitor) -> Result<()> {
+    let Destination::File(file) = Destination::of(path).context("write", path)? else {
+        return Ok(());
+    };
+    if !os_path::exists(&file) {
+        return Ok(());
+    }
+    let mut first = Vec::new();
+    let read = user_file::open(&file).and_then(|file| file.take(1).read_to_end(&mut first));
+    read.context("read", path)?;
+    if first.is_empty() || is_list(&file, monitor)? {
+        return Ok(());
+    }
+    Err(Error::FailedPrecondition {
+        message: format!("{} is there and is not a list, so it is not replaced", path.display()),
+        hint: Some("name another file with '-o', or move that one away".to_owned()),
+    })
+}
+
+/// Returns true if the first line that says anything names a file, or if there is none in a form
+/// that begins with a line of its own.
+fn is_list(file: &Path, monitor: &dyn ScanMonitor) -> Result<bool> {
+    let mut first = None;
+    let read = ManifestSource::open(file, None, monitor).and_then(|source| {
+        source.read(&mut |_, item| match item {
+            ManifestItem::Problem(problem) if problem.trouble != ProblemKind::Malformed => Ok(()),
+            item => {
+                first = Some(matches!(item, ManifestItem::Listed(_)));
+                Err(Error::Interrupted(ExitCode::Clean))
+            }
+        })?;
+        Ok(source.format)
+    });
+    match (first, read) {
+        (Some(is_entry), _) => Ok(is_entry),
+        (None, Ok(format)) => Ok(format != ManifestFormat::Sha256sums),
+        (None, Err(error @ Error::Interrupted(_))) => Err(error),
+        (None, Err(_)) => Ok(false),
+    }
 }
 
 /// Refuses a bag of single files: its manifest lists all that is in it.

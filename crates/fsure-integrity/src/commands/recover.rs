@@ -262,6 +262,12 @@ fn put_together(
 /// Returns the error with advice for a record of which nothing is left to put together.
 fn nothing_left(place: &RootLocation, error: Error) -> Error {
     let Error::RecordUntrusted { catalog, why, .. } = error else { return error };
+    // It may be a photo: no advice moves that away.
+    if !place.is_inside() && catalog.extension() != Some("db".as_ref()) {
+        let hint = "nothing was changed; name the catalog itself with '--catalog FILE', or a backup \
+                    of it that is kept elsewhere with '--from FILE'";
+        return Error::RecordUntrusted { catalog, why, hint: hint.to_owned() };
+    }
     let files = [catalog.clone(), Catalog::backup_file(&catalog), journal(&catalog)];
     let there = files.iter().filter(|file| os_path::exists(file));
     let moves = there.map(|file| {

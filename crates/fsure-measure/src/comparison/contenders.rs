@@ -113,6 +113,11 @@ impl Contender {
         self.verdict.as_ref().is_some_and(|verdict| verdict.grade == "bad")
     }
 
+    /// Returns true if it is a file system in memory, which a power cut empties.
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self.file_system.as_deref(), Some("tmpfs" | "ramfs" | "hugetlbfs"))
+    }
+
     /// Returns a figure of the pattern of a database, if it was measured.
     pub(super) fn profile_figure(&self, database: &str, figure: &str) -> Option<f64> {
         let profile = self.profiles.iter().find(|profile| profile.name == database)?;

@@ -121,13 +121,16 @@ impl Comparison {
             Measurement::Flush => format!("Durable write ({})", figure.name),
             Measurement::Speed => figure.name.clone(),
         };
-        let bad: Vec<_> = self.contenders.iter().filter(|one| one.has_bad_flush()).collect();
-        let bad: Vec<_> = bad.iter().map(|one| one.name.as_str()).collect();
-        let warning = match bad.is_empty() {
-            true => String::new(),
-            false => format!(" Acknowledged data get lost on {}.", bad.join(", ")),
-        };
-        format!("{what}: {}.{warning}", parts.join("; "))
+        let in_memory = self.names(Contender::is_in_memory, "A power cut loses everything on");
+        let bad = self.names(Contender::has_bad_flush, "Acknowledged data get lost on");
+        format!("{what}: {}.{in_memory}{bad}", parts.join("; "))
+    }
+
+    /// A sentence that ends with the contenders that it is about; empty if there are none.
+    fn names(&self, is: impl Fn(&Contender) -> bool, about: &str) -> String {
+        let names: Vec<_> =
+            self.contenders.iter().filter(|one| is(one)).map(|one| one.name.as_str()).collect();
+        if names.is_empty() { String::new() } else { format!(" {about} {}.", names.join(", ")) }
     }
 }
 

@@ -75,14 +75,14 @@ fn by_flushes(compared: &Comparison) -> Vec<Purpose> {
 }
 
 /// The contenders that have a value and against whose flushes nothing speaks; if there are
-/// none, all that are not known to be bad.
+/// none, all that are not known to lose data.
 fn believed(all: &[Contender], figure: &Figure) -> Vec<usize> {
     let has_value = |place: &usize| figure.values[*place].is_some();
     let of = |is: &dyn Fn(&Contender) -> bool| -> Vec<usize> {
         (0..all.len()).filter(has_value).filter(|place| is(&all[*place])).collect()
     };
     let sound = of(&|one| one.verdict.as_ref().is_some_and(|verdict| verdict.grade == "ok"));
-    if sound.is_empty() { of(&|one| !one.has_bad_flush()) } else { sound }
+    if sound.is_empty() { of(&|one| !one.has_bad_flush() && !one.is_in_memory()) } else { sound }
 }
 
 /// Returns the contenders with the best value: the best, and all that cannot be told from it.
@@ -142,13 +142,16 @@ fn left_out(all: &[Contender], figure: &Figure, considered: &[usize]) -> String 
     let words = others.map(|place| {
         let one = &all[place];
         let id = one.verdict.as_ref().map_or("no verdict", |verdict| &verdict.id);
-        match one.has_bad_flush() {
-            true => format!(" {} is ruled out: its flush is bad ({id}).", one.name),
-            false => format!(
-                " {} is left out: it is not proved that its flush holds ({id}); 'fsure powercut' \
-                 can prove it.",
-                one.name
-            ),
+        let name = &one.name;
+        if one.is_in_memory() {
+            format!(" {name} is ruled out: it is in memory, and a power cut loses everything in it.")
+        } else if one.has_bad_flush() {
+            format!(" {name} is ruled out: its flush is bad ({id}).")
+        } else {
+            format!(
+                " {name} is left out: it is not proved that its flush holds ({id}); 'fsure powercut' \
+                 can prove it."
+            )
         }
     });
     words.collect()
@@ -200,11 +203,14 @@ fn etcd(compared: &Comparison, flush: &Figure) -> Purpose {
 fn archive_by_verdict(all: &[Contender]) -> Purpose {
     let of = |wanted: &[&str]| -> Vec<String> {
         let is = |one: &&Contender| {
-            one.verdict.as_ref().is_some_and(|verdict| wanted.contains(&verdict.grade.as_str()))
+            let grade = one.verdict.as_ref().map(|verdict| verdict.grade.as_str());
+            !one.is_in_memory() && grade.is_some_and(|grade| wanted.contains(&grade))
         };
         all.iter().filter(is).map(|one| one.name.clone()).collect()
     };
-    let (sound, unproved, bad) = (of(&["ok"]), of(&["suspicious", "not measured"]), of(&["bad"]));
+    let (sound, unproved, mut bad) =
+        (of(&["ok"]), of(&["suspicious", "not measured"]), of(&["bad"]));
+    bad.extend(all.iter().filter(|one| one.is_in_memory()).map(|one| one.name.clone()));
     let mut words =
         "Written once and kept: that a flush holds matters more than its price.".to_owned();
     for (names, what) in [

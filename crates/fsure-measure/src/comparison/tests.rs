@@ -333,6 +333,26 @@ fn each_purpose_has_its_drives_and_a_bad_flush_has_none() {
 }
 
 #[test]
+fn memory_is_no_place_for_a_database_however_quick() {
+    let mut memory = judged(flush("/dev/shm", 0.3), "not measured", "NOT_MEASURED");
+    let (layer, name) = ("file system".to_owned(), "tmpfs".to_owned());
+    let (target, facts) = ("/dev/shm".to_owned(), Vec::new().into_iter().collect());
+    memory.lines.insert(0, ResultLine::Layer(LayerLine { target, layer, name, facts }));
+    for grade in ["ok", "not measured"] {
+        let compared = flushes(&[judged(flush("/a", 21_000.0), grade, "ID"), memory.clone()]);
+        let says = " A power cut loses everything on B.";
+        assert!(compared.headline().ends_with(says), "{}", compared.headline());
+        for name in ["PostgreSQL", "SQLite"] {
+            let (suited, words) = suits(&compared, name);
+            assert_eq!(suited, "A", "{name}: {words}");
+            assert!(words.contains("B is ruled out: it is in memory"), "{words}");
+        }
+        assert!(suits(&compared, "etcd").0.is_empty());
+        assert!(suits(&compared, "photo archive").1.contains("get lost on B"));
+    }
+}
+
+#[test]
 fn the_patterns_of_databases_count_if_all_have_them() {
     let with = |mut stored: StoredResult, name: &str, figure: &str, value: f64| {
         let (name, target) = (name.to_owned(), stored.header.targets[0].path.clone());

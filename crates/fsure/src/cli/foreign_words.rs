@@ -27,7 +27,10 @@ pub(super) const FOREIGN_COMMANDS: &[ForeignCommand] = &[
     ForeignCommand {
         words: &["diff", "cmp", "difference"],
         note: None,
-        lines: &[("to compare two folders or lists", "compare")],
+        lines: &[
+            ("to see what has changed since the record", "status"),
+            ("to compare two folders or lists", "compare"),
+        ],
     },
     ForeignCommand {
         words: &["list", "ls", "show", "files", "print"],

@@ -393,8 +393,8 @@ mod tests {
     #[test]
     fn what_people_type_first_leads_to_the_command_that_does_it() {
         for (typed, expected) in [
-            ("fsure diff a b", &["fsure compare a b"][..]),
-            ("fsure diff", &["fsure help compare"]),
+            ("fsure diff a b", &["fsure status a b", "fsure compare a b"][..]),
+            ("fsure diff", &["fsure status", "fsure help compare"]),
             ("fsure scan p --deep", &["fsure update p", "fsure verify p"]),
             (
                 "fsure --json list",

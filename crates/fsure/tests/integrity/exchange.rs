@@ -292,3 +292,39 @@ fn hex_bytes(text: &str) -> Vec<u8> {
         .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
         .collect()
 }
+
+#[test]
+fn an_export_replaces_lists_and_nothing_else() {
+    let (tree, beside) = sample();
+    let recorded = support::fsure(&["update".as_ref(), tree.root().as_os_str()]);
+    assert_eq!(recorded.code, 0, "{recorded:?}");
+    let export = |format: &str, to: &Path| {
+        support::fsure(&[
+            "export".as_ref(),
+            tree.root().as_os_str(),
+            "--format".as_ref(),
+            format.as_ref(),
+            "-o".as_ref(),
+            to.as_os_str(),
+        ])
+    };
+    beside.write("notes.txt", "milk\nbread\n");
+    beside.write("photo.raw", [0xff, 0xd8, 0, 7, b'\n', 1]);
+    beside.write("page.html", "<html><body>the only copy</body></html>");
+    beside.write("data.json", "{\"only\": \"copy\"}");
+    let own = [tree.path("a"), beside.path("notes.txt"), beside.path("photo.raw")];
+    for to in own.into_iter().chain(["page.html", "data.json"].map(|name| beside.path(name))) {
+        let before = std::fs::read(&to).expect("read");
+        for format in ["sha256sums", "hashdeep", "json"] {
+            let run = export(format, &to);
+            assert!(run.code == 2 && run.stderr.contains("is not a list"), "{to:?}: {run:?}");
+            assert_eq!(std::fs::read(&to).expect("read"), before, "{to:?}");
+        }
+    }
+    // Its own lists, of any form, and an empty file are replaced.
+    beside.write("list", "");
+    for format in ["sha256sums", "sha512sums", "b3sum", "hashdeep", "mtree", "json", "sha256sums"] {
+        let run = export(format, &beside.path("list"));
+        assert_eq!(run.code, 0, "{format}: {run:?}");
+    }
+}

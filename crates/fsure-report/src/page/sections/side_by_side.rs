@@ -50,7 +50,7 @@ fn of_kind(kind: Measurement, results: &[Named], charts: &mut Charts) -> Option<
 }
 
 fn pieces(compared: &Comparison, charts: &mut Charts) -> Vec<Piece> {
-    let is_bad = compared.contenders.iter().any(Contender::has_bad_flush);
+    let is_bad = compared.contenders.iter().any(|one| one.has_bad_flush() || one.is_in_memory());
     let grade = if is_bad { Grade::Bad } else { Grade::Plain };
     let mut pieces = vec![Piece::Note(grade, compared.headline())];
     pieces.push(Piece::List(compared.contenders.iter().map(key).collect()));
@@ -167,6 +167,7 @@ fn bars(
         words.extend(contender.device.clone());
         words.extend(contender.firmware.as_ref().map(|firmware| format!("firmware {firmware}")));
         words.extend(contender.has_bad_flush().then(|| "its flush is BAD".to_owned()));
+        words.extend(contender.is_in_memory().then(|| "in memory".to_owned()));
         let label = format!("{}: {}", contender.name, words.join(", "));
         let (value, interval) = of(value.as_ref()?);
         Some(Bar { interval, ..Bar::new(label, value) })
