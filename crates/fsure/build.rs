@@ -9,7 +9,7 @@ use std::process::Command;
 const ROOT: &str = "../..";
 
 /// The files of a crate that get into the program.
-const COMPILED: [&str; 4] = ["Cargo.toml", "build.rs", "shim", "src"];
+const COMPILED: [&str; 5] = ["Cargo.toml", "bpf", "build.rs", "shim", "src"];
 
 fn main() {
     println!("cargo::rerun-if-env-changed=FSURE_COMMIT");

@@ -36,6 +36,16 @@ pub enum ExitCode {
 }
 
 impl ExitCode {
+    /// Returns the code of a run that a signal asked to end; `None` for a signal that does not
+    /// ask that.
+    pub fn of_signal(signal: i32) -> Option<Self> {
+        match signal {
+            2 => Some(Self::Interrupted),
+            15 => Some(Self::Terminated),
+            _ => None,
+        }
+    }
+
     /// The number given to the operating system.
     pub fn number(self) -> u8 {
         match self {

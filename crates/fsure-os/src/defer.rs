@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::host;
+use crate::process_tree::CommandEnd;
 
 /// The mechanism that intercepts the sync calls of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +44,8 @@ pub struct Options {
 pub struct Deferred {
     /// The backend that was used.
     pub backend: Backend,
-    /// The exit code of the command, if it has one.
-    pub exit: Option<u8>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-    /// The signal that requested this process to end, and was passed on.
-    pub asked: Option<i32>,
-    /// The time from the start of the command to its end.
-    pub time: Duration,
+    /// The end of the command.
+    pub end: CommandEnd,
     /// Calls that were acknowledged at once.
     pub deferred: u64,
     /// Calls that were real, because the flushes were behind.

@@ -9,6 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::foreground::StartError;
 use crate::host;
 use crate::process_tree::CommandEnd;
 
@@ -114,7 +115,7 @@ pub struct FlushTracer(host::io_trace::FlushTracer);
 impl FlushTracer {
     /// Begins to watch, and starts the command. Signals that ask this process to end are
     /// passed on to the command.
-    pub fn begin(command: &[OsString]) -> io::Result<Self> {
+    pub fn begin(command: &[OsString]) -> Result<Self, StartError> {
         host::io_trace::FlushTracer::begin(command).map(Self)
     }
 

@@ -1,5 +1,5 @@
-//! A command in the place of this process: it has the terminal, and the signals that ask
-//! this process to end.
+//! A command in the foreground: it has the terminal, and gets the signals that ask this process
+//! to end.
 //!
 //! Linux only; elsewhere [`run`] fails with `Unsupported`.
 
@@ -8,6 +8,29 @@ use std::io;
 
 use crate::host;
 use crate::process_tree::CommandEnd;
+
+/// The reason why a command that is to be watched does not run.
+#[derive(Debug)]
+pub enum StartError {
+    /// It cannot be watched: it was not started, or was ended at once.
+    Unwatched(io::Error),
+    /// It could not be started.
+    NotStarted(io::Error),
+}
+
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> Self {
+        Self::Unwatched(error)
+    }
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unwatched(error) | Self::NotStarted(error) => error.fmt(to),
+        }
+    }
+}
 
 /// Runs a command to its end.
 pub fn run(command: &[OsString]) -> io::Result<CommandEnd> {

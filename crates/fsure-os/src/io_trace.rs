@@ -14,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::foreground::StartError;
 use crate::host;
 use crate::process_tree::CommandEnd;
 
@@ -154,7 +155,7 @@ impl Tracer {
 
     /// Begins to watch one command with all that it starts, by eBPF, and starts it. Signals
     /// that ask this process to end are passed on to the command.
-    pub fn begin_command(below: &[PathBuf], command: &[OsString]) -> io::Result<Self> {
+    pub fn begin_command(below: &[PathBuf], command: &[OsString]) -> Result<Self, StartError> {
         host::io_trace::Tracer::begin_command(below, command).map(Self)
     }
 

@@ -22,7 +22,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::host;
-pub use crate::process_tree::Ended;
+use crate::process_tree::CommandEnd;
 
 /// A folder to be covered.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl MountSandbox {
 
     /// Starts the command, in the working folder, and waits until it has ended. From
     /// here on signals are the command's.
-    pub fn run(&self) -> io::Result<Ended> {
+    pub fn run(&self) -> io::Result<CommandEnd> {
         self.0.run()
     }
 

@@ -51,6 +51,15 @@ pub enum Ended {
     Signal(i32),
 }
 
+#[cfg(unix)]
+impl From<std::process::ExitStatus> for Ended {
+    fn from(status: std::process::ExitStatus) -> Self {
+        use std::os::unix::process::ExitStatusExt as _;
+        let signal = || Self::Signal(status.signal().unwrap_or(0));
+        status.code().map_or_else(signal, Self::Code)
+    }
+}
+
 /// The end of a command that ran to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandEnd {
@@ -58,6 +67,8 @@ pub struct CommandEnd {
     pub ended: Ended,
     /// The time from its start to its end.
     pub time: Duration,
+    /// The first signal that asked this process to end meanwhile, and was passed on.
+    pub asked: Option<i32>,
 }
 
 /// The receiver of the lines that a program prints, without their ends.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::host;
 use crate::memory_info::memory;
+use crate::process_tree::CommandEnd;
 
 /// The most page cache of a command, in bytes, if none is agreed on a large machine. More makes
 /// none of the programs of `docs/uncached.md` faster.
@@ -38,12 +39,8 @@ pub struct Options {
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Uncached {
-    /// The exit code of the command, if it has one.
-    pub exit: Option<u8>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-    /// The time from its start to its end.
-    pub elapsed: Duration,
+    /// The end of the command.
+    pub end: CommandEnd,
     /// True if the keeper lived as long as the command, and bounded its cache all the time.
     pub bounded: bool,
     /// Bytes of page cache that are still charged to it after they were given back.
@@ -52,9 +49,11 @@ pub struct Uncached {
     pub left: u64,
     /// Bytes that a shortage of memory took from any program while it ran.
     pub evicted: u64,
-    /// The most memory that it had, page cache included; `None` if the kernel does not tell.
+    /// The most memory that it had, page cache included; `None` if the kernel does not
+    /// report it.
     pub peak: Option<u64>,
-    /// The time in which some process of it waited for memory; `None` if the kernel does not tell.
+    /// The time in which some process of it waited for memory; `None` if the kernel does not
+    /// report it.
     pub stalled: Option<Duration>,
     /// Reads and writes of it and of all descendants that it has waited for; `None` if the
     /// kernel does not count them.

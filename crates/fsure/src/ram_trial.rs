@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fsure_core::{Error, ExitCode, Result};
 use fsure_defer::{DeferOptions, defer};
 use fsure_measure::stats::Spread;
-use fsure_os::process_tree::Ended;
+use fsure_os::process_tree::{CommandEnd, Ended};
 use fsure_ram::service::run::{RunOptions, run as run_in_ram};
 
 /// A way to run the command.
@@ -40,11 +40,10 @@ impl Way {
 /// One run of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrialRun {
-    /// Its exit status.
-    pub ended: Ended,
-    /// The time from its start to its end.
-    pub time: Duration,
-    /// The same with what the way takes before and behind: copies, and flushes.
+    /// Its end.
+    pub end: CommandEnd,
+    /// The time from its start to its end, with what the way takes before and behind: copies,
+    /// and flushes.
     pub whole: Duration,
 }
 
@@ -98,7 +97,7 @@ impl WayResult {
 
     /// The times of the command, in seconds, in their order.
     pub fn seconds(&self) -> Vec<f64> {
-        self.runs.iter().map(|run| run.time.as_secs_f64()).collect()
+        self.runs.iter().map(|run| run.end.time.as_secs_f64()).collect()
     }
 }
 
@@ -114,12 +113,16 @@ pub fn trial(turns: u16, run: &mut dyn FnMut(Way) -> Result<TrialRun>) -> Result
             let result = ways.iter_mut().find(|result| result.way == way);
             let Some(result) = result.filter(|result| result.refused.is_none()) else { continue };
             match run(way) {
-                Ok(TrialRun { ended: Ended::Code(0), .. }) if turn == 0 => {}
-                Ok(done @ TrialRun { ended: Ended::Code(0), .. }) => result.runs.push(done),
-                Ok(TrialRun { ended, .. }) => match stop_of(ended) {
-                    Some(code) => return Ok(whole_turns(ways, Some(code))),
-                    None => return Err(failed(way, ended)),
-                },
+                Ok(done) => {
+                    if let Some(code) = stop_of(&done.end) {
+                        return Ok(whole_turns(ways, Some(code)));
+                    }
+                    if done.end.ended != Ended::Code(0) {
+                        return Err(failed(way, done.end.ended));
+                    }
+                    // The first turn is to warm up.
+                    result.runs.extend((turn > 0).then_some(done));
+                }
                 Err(error) if way == Way::Deferred && turn == 0 && is_refusal(&error) => {
                     result.refused = Some(error.to_string());
                 }
@@ -143,14 +146,13 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 /// The exit code for a command that the user has ended.
-fn stop_of(ended: Ended) -> Option<ExitCode> {
-    const SIGINT: i32 = 2;
-    const SIGTERM: i32 = 15;
-    match ended {
-        Ended::Signal(SIGINT) | Ended::Code(130) => Some(ExitCode::Interrupted),
-        Ended::Signal(SIGTERM) | Ended::Code(143) => Some(ExitCode::Terminated),
-        _ => None,
-    }
+fn stop_of(end: &CommandEnd) -> Option<ExitCode> {
+    let by_itself = match end.ended {
+        // As a shell says it.
+        Ended::Code(code) => code - 128,
+        Ended::Signal(signal) => signal,
+    };
+    end.asked.and_then(ExitCode::of_signal).or(ExitCode::of_signal(by_itself))
 }
 
 fn failed(way: Way, ended: Ended) -> Error {
@@ -187,18 +189,15 @@ pub fn run_once(
     warn: &(dyn Fn(&str) + Sync),
 ) -> Result<TrialRun> {
     let began = Instant::now();
-    let (ended, time) = match way {
-        Way::Disk => {
-            let end = fsure_os::foreground::run(&options.command).map_err(not_started)?;
-            (end.ended, end.time)
-        }
+    let end = match way {
+        Way::Disk => fsure_os::foreground::run(&options.command).map_err(not_started)?,
         Way::Ram => in_ram(options, warn)?,
         Way::Deferred => deferred(options, warn)?,
     };
-    Ok(TrialRun { ended, time, whole: began.elapsed() })
+    Ok(TrialRun { end, whole: began.elapsed() })
 }
 
-fn in_ram(options: &TrialOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<(Ended, Duration)> {
+fn in_ram(options: &TrialOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<CommandEnd> {
     let run = RunOptions {
         folders: vec![options.folder.clone()],
         command: options.command.clone(),
@@ -216,10 +215,10 @@ fn in_ram(options: &TrialOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<(Ended
             code: ExitCode::Incomplete,
         });
     }
-    Ok((done.command.map_err(not_started)?, done.time))
+    done.command.map_err(not_started)
 }
 
-fn deferred(options: &TrialOptions, warn: &dyn Fn(&str)) -> Result<(Ended, Duration)> {
+fn deferred(options: &TrialOptions, warn: &dyn Fn(&str)) -> Result<CommandEnd> {
     let run = DeferOptions {
         command: options.command.clone(),
         folders: vec![options.folder.clone()],
@@ -236,8 +235,7 @@ fn deferred(options: &TrialOptions, warn: &dyn Fn(&str)) -> Result<(Ended, Durat
             code: ExitCode::Damage,
         });
     }
-    let signal = done.signal.map(Ended::Signal);
-    Ok((signal.unwrap_or(Ended::Code(done.exit.unwrap_or(0).into())), done.time))
+    Ok(done.end)
 }
 
 fn not_started(error: std::io::Error) -> Error {
@@ -253,7 +251,7 @@ mod tests {
 
     fn ended(ended: Ended, ms: u64) -> TrialRun {
         let time = Duration::from_millis(ms);
-        TrialRun { ended, time, whole: time * 2 }
+        TrialRun { end: CommandEnd { ended, time, asked: None }, whole: time * 2 }
     }
 
     fn refusal() -> Error {
@@ -325,6 +323,20 @@ mod tests {
         };
         let done = trial(6, &mut run).unwrap();
         assert_eq!(done.ended_by, Some(ExitCode::Interrupted));
+        assert_eq!(done.ways.each_ref().map(|way| way.runs.len()), [1, 1, 1]);
+    }
+
+    #[test]
+    fn a_command_that_survives_a_signal_to_end_is_cut_short_all_the_same() {
+        let mut runs = 0;
+        let mut run = |_: Way| {
+            runs += 1;
+            let mut done = ended(Ended::Code(0), 5);
+            done.end.asked = (runs == 8).then_some(15);
+            Ok(done)
+        };
+        let done = trial(6, &mut run).unwrap();
+        assert_eq!(done.ended_by, Some(ExitCode::Terminated));
         assert_eq!(done.ways.each_ref().map(|way| way.runs.len()), [1, 1, 1]);
     }
 }

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::host::did_not_run;
+use crate::process_tree::Ended;
 
 /// The first process of one would hold the locks of another, as a copy of this process.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -47,7 +48,7 @@ fn only_the_command_sees_memory() {
         echo made > made && (sleep 1000 & echo later > later) && exit 7"#;
     let Some(inside) = enter(test, place, script) else { return };
     let mut keeper = inside.keep("sh".as_ref(), &["-c".into(), KEEPER.into()]).unwrap();
-    assert_eq!(inside.run().unwrap(), Ended::Code(7));
+    assert_eq!(inside.run().unwrap().ended, Ended::Code(7));
     drop(inside);
     assert!(keeper.wait().unwrap().success());
     for (name, content) in [("disk", "1"), ("made", "made\n"), ("later", "later\n")] {
@@ -66,7 +67,7 @@ fn the_end_of_the_command_is_returned() {
         ("kill -9 $$", Ended::Signal(9)),
     ] {
         let Some(inside) = enter(test, folder.path(), script) else { return };
-        assert_eq!(inside.run().unwrap(), expected, "{script}");
+        assert_eq!(inside.run().unwrap().ended, expected, "{script}");
     }
     let cover =
         Overlay { place: folder.path().canonicalize().unwrap(), bytes: 1 << 24, names: 1000 };
@@ -118,7 +119,7 @@ fn it_ends_with_its_parent() {
         let running = scope.spawn(|| inside.run());
         std::thread::sleep(Duration::from_millis(100));
         inside.kill().unwrap();
-        assert_eq!(running.join().unwrap().unwrap(), Ended::Signal(9));
+        assert_eq!(running.join().unwrap().unwrap().ended, Ended::Signal(9));
     });
     assert!(began.elapsed() < Duration::from_secs(500));
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use crate::report::import_export;
 use clap::{Args, ValueHint};
 use fsure_core::{ExitCode, Result};
-use fsure_integrity::catalog::locate;
 use fsure_integrity::manifest::ManifestFormat;
 use fsure_integrity::{ExportTarget, Exported, Options, export};
 use fsure_os::output::Destination;
@@ -16,7 +15,7 @@ use super::choices::written_format;
 use super::headings::{OUTPUT, RECORD};
 use super::io_args::EffortArgs;
 use super::path_list::PathListArgs;
-use super::root_runner::select_in;
+use super::root_runner::locate_listed;
 use super::screen::Screen;
 
 /// Write the record as a list that other programs read
@@ -64,11 +63,9 @@ pub(crate) fn run(args: &ExportArgs, output: &OutputArgs) -> ExitCode {
 
 impl ExportArgs {
     fn run(&self, screen: &Screen, output: &OutputArgs) -> Result<Exported> {
-        let place = locate(&self.path, self.catalog.as_deref())?;
-        let place = match self.list.paths(screen)? {
-            Some(listed) => select_in(place, &listed)?,
-            None => place,
-        };
+        let listed = self.list.paths(screen)?;
+        let catalog = self.catalog.as_deref();
+        let place = locate_listed(&self.path, catalog, listed.as_deref(), "export")?;
         let options = Options {
             access: self.wait.access(),
             effort: self.effort.effort(&output.user),

@@ -110,6 +110,13 @@ impl OutputArgs {
         self.screen(false, &[])
     }
 
+    /// The screen for a command that runs a program: signals are for the program, and this
+    /// process ends with it.
+    #[cfg(feature = "storage")]
+    pub(super) fn screen_beside_program(&self) -> Screen {
+        self.screen_on(Arc::default(), false, &[])
+    }
+
     /// The screen for a command that is asked to stop by `stop`.
     pub(super) fn screen_on(
         &self,

@@ -519,15 +519,22 @@ pub(crate) fn find(args: &RootArgs, command: &str) -> Result<Vec<RootLocation>> 
     match (&args.listed, places.first()) {
         (None, _) => Ok(places),
         (Some(listed), Some(place)) if args.catalog.is_some() => {
-            Ok(vec![select(place.clone(), below_root(place, listed)?)])
+            Ok(vec![select(place.clone(), below_root(place, listed, command)?)])
         }
         (Some(listed), _) => Ok(places.into_iter().chain(hold(listed)?).collect()),
     }
 }
 
-/// A place for the listed paths in it alone.
-pub(crate) fn select_in(place: RootLocation, listed: &[PathBuf]) -> Result<RootLocation> {
-    let paths = below_root(&place, listed)?;
+/// Locates a path, for `command`: all of it, or the listed paths in it alone.
+pub(crate) fn locate_listed(
+    path: &Path,
+    catalog: Option<&Path>,
+    listed: Option<&[PathBuf]>,
+    command: &str,
+) -> Result<RootLocation> {
+    let place = locate(path, catalog)?;
+    let Some(listed) = listed else { return Ok(place) };
+    let paths = below_root(&place, listed, command)?;
     match paths.iter().position(|path| !path.is_within(&place.scope)) {
         Some(number) => Err(not_below(&listed[number], &place.asked())),
         None => Ok(RootLocation { parts: Some(Scopes::of(paths)), ..place }),
@@ -545,19 +552,19 @@ fn not_below(path: &Path, folder: &Path) -> Error {
 }
 
 /// The listed paths, as paths below a root.
-fn below_root(place: &RootLocation, listed: &[PathBuf]) -> Result<Vec<RelPath>> {
+fn below_root(place: &RootLocation, listed: &[PathBuf], command: &str) -> Result<Vec<RelPath>> {
     let below = |path: &PathBuf| {
         let found = fsure_os::path::resolve(path).context("find", path)?;
         let rest = found.strip_prefix(&place.root).map_err(|_| not_below(path, &place.root));
         let scope = RelPath::from_bytes(fsure_os::path::bytes(rest?));
-        refuse_inner_root(place, path)?;
+        refuse_inner_root(place, path, command)?;
         Ok(scope)
     };
     listed.iter().map(below).collect()
 }
 
 /// Refuses a path below another root: what is in that has its record there.
-fn refuse_inner_root(place: &RootLocation, path: &Path) -> Result<()> {
+fn refuse_inner_root(place: &RootLocation, path: &Path, command: &str) -> Result<()> {
     // One that is gone may be recorded all the same.
     let Ok(inner) = locate(path, None) else { return Ok(()) };
     let is_outer = inner.root == place.root || !inner.root.starts_with(&place.root);
@@ -571,8 +578,8 @@ fn refuse_inner_root(place: &RootLocation, path: &Path) -> Result<()> {
             inner.root.display()
         ),
         hint: Some(format!(
-            "leave it out of the list; it is judged by itself: {}",
-            inner.command("verify")
+            "leave it out of the list, and run '{}' for it",
+            inner.command(command)
         )),
     })
 }

@@ -299,6 +299,13 @@ impl Screen {
         }
     }
 
+    /// Ends the line of a program that writes to the same standard output: it might not have done
+    /// so itself.
+    #[cfg(feature = "storage")]
+    pub(crate) fn end_output_of_program(&self) {
+        self.print_now("\n");
+    }
+
     /// Prints a line of which the reader is not to wait for the next one.
     pub(crate) fn print_now(&self, line: &str) {
         self.print(line);

@@ -25,6 +25,11 @@ pub(super) struct VersionArgs {
 impl VersionArgs {
     /// Parses a command line; `None` if it asks for something else.
     pub(super) fn parse_line(args: &[OsString]) -> Option<Self> {
+        // No command's line is parsed twice.
+        let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
+        if !args.iter().skip(1).all(is_option) {
+            return None;
+        }
         let parsed = environment::parse(Self::command(), args).ok()?;
         Self::from_arg_matches(&parsed).ok()
     }

@@ -28,6 +28,7 @@ fn saved(home: &Path, file: &Path, command: &str, args: &[&str]) -> Option<Run> 
     };
     let run = fsure_of(home, &[before, &["--json", "--save", text(file)], behind].concat());
     if cannot_crash(&run) || run.code == 2 {
+        assert!(!run.stderr.contains("Usage:"), "{}", run.stderr);
         skip(&format!("{TEST}: {command}"), &run.stderr);
         assert!(!file.exists(), "{command} was refused and left a file");
         return None;

@@ -30,7 +30,12 @@ pub(crate) fn of(root: &Root, path: &[u8]) -> io::Result<Volume> {
         Err(_) => format!("{:#x}", rustix::fs::fstatfs(folder)?.f_type),
     };
     let answer = rustix::fs::statx(folder, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())
-        .map_err(|error| if error == Errno::NOSYS { without_statx() } else { error.into() })?;
+        // A filter that does not know the call answers with the second. No other reason for that
+        // exists with an open folder.
+        .map_err(|error| match error {
+            Errno::NOSYS | Errno::PERM => without_statx(),
+            error => error.into(),
+        })?;
     let device = rustix::fs::makedev(answer.stx_dev_major, answer.stx_dev_minor);
     Ok(Volume::new(kind, uuid_by_ioctl(folder).or_else(|| uuid_by_device(device))))
 }

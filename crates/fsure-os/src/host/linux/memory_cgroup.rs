@@ -47,9 +47,9 @@ impl Group {
         let group = Self { folder, home: hierarchy.home, scratch: Arc::clone(scratch) };
         scratch.register(&group.resource())?;
         let made = std::fs::create_dir(&group.folder);
-        made.map_err(|error| of(&error, "make a control group in", &hierarchy.parent))?;
+        made.map_err(|error| cannot(&error, "make a control group in", &hierarchy.parent))?;
         let limit = group.folder.join(hierarchy.limit);
-        std::fs::write(&limit, bytes.to_string()).map_err(|error| of(&error, "set", &limit))?;
+        std::fs::write(&limit, bytes.to_string()).map_err(|error| cannot(&error, "set", &limit))?;
         Ok(group)
     }
 
@@ -82,10 +82,11 @@ impl Drop for Group {
 /// Puts a process into a group, with all its threads.
 pub(super) fn put(group: &Path, process: u32) -> io::Result<()> {
     let file = group.join("cgroup.procs");
-    std::fs::write(&file, process.to_string()).map_err(|error| of(&error, "write to", &file))
+    std::fs::write(&file, process.to_string()).map_err(|error| cannot(&error, "write to", &file))
 }
 
-fn of(error: &io::Error, doing: &str, what: &Path) -> io::Error {
+/// Returns the error with the operation that failed, the file, and a remedy if there is one.
+pub(super) fn cannot(error: &io::Error, doing: &str, what: &Path) -> io::Error {
     let remedy = match error.kind() {
         io::ErrorKind::PermissionDenied => ", which needs root",
         io::ErrorKind::ReadOnlyFilesystem => ", which this container does not allow",

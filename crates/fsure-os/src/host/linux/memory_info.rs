@@ -34,6 +34,16 @@ pub(super) fn kib(table: &str, key: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
+/// Returns the number behind a name at the beginning of a line, such as `active_file 4096`.
+pub(super) fn value(table: &str, name: &str) -> Option<u64> {
+    table.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
+}
+
+/// Returns the number that is all of a file.
+pub(super) fn number(file: impl AsRef<Path>) -> Option<u64> {
+    read(file).trim().parse().ok()
+}
+
 /// `/proc/swaps`: a heading, then name, type, size and use in KiB, priority.
 fn swaps(table: &str) -> Vec<Swap> {
     let mut all = Vec::new();
@@ -93,7 +103,7 @@ pub(crate) fn group(process: Option<u32>) -> Option<LimitingCgroup> {
 
 /// A group's numbers; a group at the top has none in version 2.
 fn of(folder: &Path) -> Option<LimitingCgroup> {
-    let number = |name: &str| read(folder.join(name)).trim().parse::<u64>().ok();
+    let number = |name: &str| number(folder.join(name));
     let current = number("memory.current").or_else(|| number("memory.usage_in_bytes"))?;
     // Above `memory.high` processes are slowed down until they stand still.
     let limits = ["memory.max", "memory.high", "memory.limit_in_bytes"];

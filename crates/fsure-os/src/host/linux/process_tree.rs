@@ -16,10 +16,7 @@ use rustix::process::{
 use rustix::thread::{UnshareFlags, clear_ambient_capability_set, unshare_unsafe};
 
 use super::poll;
-use crate::process_tree::NOT_STARTED;
-
-/// As a shell says it, like [`NOT_STARTED`].
-const NOT_FOUND: u8 = 127;
+use crate::process_tree::{NOT_FOUND, NOT_STARTED};
 
 /// The duty of the outer process, whose parent is `parent`: starts the first one
 /// of a new process namespace, and dies when its parent does. The answer is the

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::flush_trace::{FlushCall, FlushTraceReport};
+use crate::foreground::StartError;
 use crate::io_trace::{TraceReport, TraceSource};
 use crate::process_tree::CommandEnd;
 
@@ -19,8 +20,8 @@ impl Tracer {
         Err(refused())
     }
 
-    pub(crate) fn begin_command(_: &[PathBuf], _: &[OsString]) -> io::Result<Self> {
-        Err(refused())
+    pub(crate) fn begin_command(_: &[PathBuf], _: &[OsString]) -> Result<Self, StartError> {
+        Err(refused().into())
     }
 
     pub(crate) fn source(&self) -> TraceSource {
@@ -53,9 +54,9 @@ fn refused() -> io::Error {
 pub(crate) struct FlushTracer(Never);
 
 impl FlushTracer {
-    pub(crate) fn begin(_: &[OsString]) -> io::Result<Self> {
+    pub(crate) fn begin(_: &[OsString]) -> Result<Self, StartError> {
         let why = "only Linux reports the flushes of a program";
-        Err(io::Error::new(io::ErrorKind::Unsupported, why))
+        Err(io::Error::new(io::ErrorKind::Unsupported, why).into())
     }
 
     pub(crate) fn watch(

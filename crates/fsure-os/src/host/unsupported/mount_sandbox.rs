@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use crate::mount_sandbox::Overlay;
-use crate::process_tree::Ended;
+use crate::process_tree::CommandEnd;
 
 fn unsupported<T>() -> io::Result<T> {
     let why = "a folder that only one command sees needs Linux";
@@ -29,7 +29,7 @@ impl MountSandbox {
         match self.0 {}
     }
 
-    pub(crate) fn run(&self) -> io::Result<Ended> {
+    pub(crate) fn run(&self) -> io::Result<CommandEnd> {
         match self.0 {}
     }
 

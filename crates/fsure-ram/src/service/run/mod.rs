@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout};
 use std::time::{Duration, Instant};
 
-use fsure_os::mount_sandbox::{Ended, MountSandbox, Overlay};
+use fsure_os::mount_sandbox::{MountSandbox, Overlay};
+use fsure_os::process_tree::CommandEnd;
 
 pub use syncer::{KeepOptions, SyncerEvent, keep};
 
@@ -44,9 +45,7 @@ pub struct RunOptions {
 #[derive(Debug)]
 pub struct RunOutcome {
     /// The command; an error where it could not be started.
-    pub command: std::io::Result<Ended>,
-    /// The time from its start to its end, without what the folders' copies took.
-    pub time: Duration,
+    pub command: std::io::Result<CommandEnd>,
     /// Folders of which not everything is on the disk, with the reason for each.
     pub lost: Vec<UnsyncedFolder>,
 }
@@ -93,15 +92,13 @@ pub fn run(options: &RunOptions, warn: &(dyn Fn(&str) + Sync)) -> Result<RunOutc
     keeping.fill(&mut first)?;
     std::thread::scope(|scope| {
         let keeper = scope.spawn(move || keeping.follow(first));
-        let began = Instant::now();
         let command = inside.run();
-        let time = began.elapsed();
         if command.is_err() {
             // It is not there, and the keeper waits for its end.
             let _ = inside.kill();
         }
         let lost = keeper.join().map_err(|_| Error::Internal("the keeper's thread".into()))?;
-        Ok(RunOutcome { command, time, lost: lost? })
+        Ok(RunOutcome { command, lost: lost? })
     })
 }
 

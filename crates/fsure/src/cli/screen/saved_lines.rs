@@ -25,8 +25,13 @@ impl SavedLines {
         let mut saved = Self { writer: Some(writer), made, has_results: false };
         let host = fsure_os::user_file::host();
         let start = json::start_line(command, Clock::default().now_ns(), &host, &[]);
-        saved.line(&start).context("save the result in", path)?;
-        Ok(saved)
+        match saved.line(&start) {
+            Ok(()) => Ok(saved),
+            Err(error) => {
+                saved.end();
+                Err(error).context("save the result in", path)
+            }
+        }
     }
 
     /// Writes a line of a result.

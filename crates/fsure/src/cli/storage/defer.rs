@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::report::storage::defer as report;
@@ -56,8 +55,7 @@ fn time(text: &str) -> std::result::Result<Duration, String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &DeferArgs, output: &OutputArgs) -> ExitCode {
-    // Signals are for the command: this process ends with it.
-    let screen = output.screen_on(Arc::default(), false, &[]);
+    let screen = output.screen_beside_program();
     let code = run_on(args, output, &screen).unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
 }
@@ -80,8 +78,7 @@ fn run_on(args: &DeferArgs, output: &OutputArgs, screen: &Screen) -> Result<Exit
     screen.print_start();
     let done = defer(&options, &|words| screen.warn(words))?;
     if output.json {
-        // Standard output is the command's, too, which might not have ended its line.
-        screen.print_now("\n");
+        screen.end_output_of_program();
     } else if !output.quiet {
         for line in report::text(&done, args.max_loss).lines() {
             screen.note(line);

@@ -1,7 +1,6 @@
 //! `fsure flush trace`.
 
 use std::ffi::OsString;
-use std::sync::Arc;
 
 use crate::report::storage::{command_code, flush_trace as report};
 use clap::Args;
@@ -32,8 +31,7 @@ const NAME: &str = "flush trace";
 
 /// Runs the command.
 pub(crate) fn run(args: &FlushTraceArgs, output: &OutputArgs) -> ExitCode {
-    // Signals are for the command: this process ends with it.
-    let screen = output.screen_on(Arc::default(), false, &[]);
+    let screen = output.screen_beside_program();
     let code = trace(args, output, &screen).unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
 }
@@ -44,8 +42,7 @@ fn trace(args: &FlushTraceArgs, output: &OutputArgs, screen: &Screen) -> Result<
     screen.print_start();
     let traced = flush_trace(&args.command)?;
     if output.json {
-        // Standard output is the command's, too, which might not have ended its line.
-        screen.print_now("\n");
+        screen.end_output_of_program();
     }
     report::lines(&traced).iter().for_each(|line| screen.result_line(line));
     if !output.json && !output.quiet {

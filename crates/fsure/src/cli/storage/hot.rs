@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::report::storage::{command_code, hot as report};
@@ -96,8 +95,7 @@ fn time(text: &str) -> std::result::Result<Duration, String> {
 pub(crate) fn run(args: &HotArgs, output: &OutputArgs) -> ExitCode {
     let screen = match args.watch().command.is_empty() {
         true => output.patient_screen(),
-        // Signals are for the command: this process ends with it.
-        false => output.screen_on(Arc::default(), false, &[]),
+        false => output.screen_beside_program(),
     };
     let code = watch(args, output, &screen).unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
@@ -118,8 +116,7 @@ fn watch(args: &HotArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCod
         None => seen.ended_by.unwrap_or(ExitCode::Clean),
     };
     if output.json && is_command {
-        // Standard output is the command's, too, which might not have ended its line.
-        screen.print_now("\n");
+        screen.end_output_of_program();
     }
     let mut lines = match &args.command {
         Some(_) => report::advice_lines(&seen),

@@ -3,9 +3,8 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use crate::report::storage::uncached as report;
+use crate::report::storage::{command_code, uncached as report};
 use clap::Args;
 use fsure_core::{Error, ExitCode, shell_quoted, units};
 use fsure_os::process_tree::{NOT_FOUND, NOT_STARTED};
@@ -16,8 +15,8 @@ use super::screen::Screen;
 
 /// Run a command without filling the page cache
 ///
-/// What the command reads and writes is taken out of memory again; what was in memory before
-/// stays there. For backups, copies and searches that would push out the files of other
+/// Takes what the command reads and writes out of memory again, and leaves there what was there
+/// before. For backups, copies and searches that would push out the files of other
 /// programs. Works for every program, without a library in it. Needs Linux, and root or a
 /// control group of one's own.
 /// Exit codes: the command's own, 128 and the number if a signal ended it; 2 refused,
@@ -52,8 +51,7 @@ fn limit(text: &str) -> Result<Limit, String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &UncachedArgs, output: &OutputArgs) -> ExitCode {
-    // Signals are for the command: this process ends with it.
-    let screen = output.screen_on(Arc::default(), false, &[]);
+    let screen = output.screen_beside_program();
     let code =
         run_on(args, output, &screen).unwrap_or_else(|failure| failed(args, &screen, &failure));
     screen.end(code)
@@ -71,8 +69,8 @@ fn run_on(args: &UncachedArgs, output: &OutputArgs, screen: &Screen) -> Result<E
     screen.print_start();
     let done = uncached::run(&options)?;
     if output.json {
-        // Standard output is the command's, too, which might not have ended its line.
-        screen.print(&format!("\n{}", report::json_line(&done, options.cache)));
+        screen.end_output_of_program();
+        screen.print(&report::json_line(&done, options.cache));
     } else if !output.quiet {
         for line in report::text(&done, options.cache).lines() {
             screen.note(line);
@@ -84,7 +82,7 @@ fn run_on(args: &UncachedArgs, output: &OutputArgs, screen: &Screen) -> Result<E
              had more of it than allowed",
         );
     }
-    Ok(report::exit_code(&done))
+    Ok(command_code(done.end.ended))
 }
 
 /// Says why there is no result, and returns the exit code for it.
@@ -116,13 +114,17 @@ fn refused(error: &io::Error) -> String {
 /// Returns the command line that works for a user who may make no control group here.
 fn remedy(args: &UncachedArgs, is_delegable: bool) -> String {
     let words = args.command.iter().map(|word| shell_quoted(Path::new(word)));
-    let command = words.collect::<Vec<_>>().join(" ");
+    let limit = match args.limit {
+        Limit::Auto => String::new(),
+        Limit::Bytes(bytes) => format!("--limit {bytes}B "),
+    };
+    let command = format!("fsure uncached {limit}-- {}", words.collect::<Vec<_>>().join(" "));
     match is_delegable {
         true => format!(
             "run it as root, or in a control group that systemd gives to you: \
-             systemd-run --user --scope fsure uncached -- {command}"
+             systemd-run --user --scope {command}"
         ),
-        false => format!("run it as root: sudo fsure uncached -- {command}"),
+        false => format!("run it as root: sudo {command}"),
     }
 }
 

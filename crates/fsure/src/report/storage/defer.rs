@@ -5,25 +5,17 @@ use std::time::Duration;
 use fsure_os::defer::{Backend, Deferred};
 use serde::Serialize;
 
-use super::number;
+use super::{command_code, duration, exit_and_signal, milliseconds, number};
 use fsure_core::ExitCode;
 use fsure_core::count;
-use fsure_core::units::microseconds;
 
 /// Returns the exit code of the run, see `docs/defer.md`.
 pub fn exit_code(done: &Deferred) -> ExitCode {
-    const SIGINT: i32 = 2;
-    const SIGTERM: i32 = 15;
-    match (&done.failure, done.asked, done.exit, done.signal) {
-        (Some(_), ..) => ExitCode::Damage,
-        (None, Some(SIGINT), ..) => ExitCode::Interrupted,
-        (None, Some(SIGTERM), ..) => ExitCode::Terminated,
-        (None, _, Some(code), _) => ExitCode::Program(code),
-        (None, _, None, signal) => {
-            let code = u8::try_from(128 + signal.unwrap_or(0)).unwrap_or(u8::MAX);
-            ExitCode::Program(code)
-        }
+    if done.failure.is_some() {
+        return ExitCode::Damage;
     }
+    let asked = done.end.asked.and_then(ExitCode::of_signal);
+    asked.unwrap_or_else(|| command_code(done.end.ended))
 }
 
 /// The report for a person.
@@ -39,9 +31,9 @@ pub fn text(done: &Deferred, longest: Duration) -> String {
         count(done.waited),
         count(done.passed),
         number(done.flushes, "time", "times"),
-        time(done.longest_flush),
-        time(done.largest_lag),
-        time(longest),
+        duration(done.longest_flush),
+        duration(done.largest_lag),
+        duration(longest),
     );
     if done.largest_lag > longest {
         text += "BOUND EXCEEDED: a flush took longer than all before it.\n";
@@ -64,14 +56,10 @@ pub fn text(done: &Deferred, longest: Duration) -> String {
 pub fn warnings(done: &Deferred, longest: Duration) -> Vec<String> {
     let failed = done.failure.as_ref().map(|why| format!("a background flush failed: {why}"));
     let exceeded = (done.largest_lag > longest).then(|| {
-        let (lag, longest) = (time(done.largest_lag), time(longest));
+        let (lag, longest) = (duration(done.largest_lag), duration(longest));
         format!("BOUND EXCEEDED: acknowledged writes became durable {lag} later, not {longest}")
     });
     failed.into_iter().chain(exceeded).collect()
-}
-
-fn time(time: Duration) -> String {
-    microseconds(time.as_secs_f64() * 1e6)
 }
 
 #[derive(Serialize)]
@@ -96,7 +84,7 @@ struct DeferSummary<'a> {
 
 /// The line for a program.
 pub fn json_line(done: &Deferred, longest: Duration) -> String {
-    let ms = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+    let (command_exit, command_signal) = exit_and_signal(done.end.ended);
     let summary = DeferSummary {
         kind: "summary",
         command: "defer",
@@ -104,16 +92,16 @@ pub fn json_line(done: &Deferred, longest: Duration) -> String {
             Backend::Preload => "preload",
             Backend::Seccomp => "seccomp",
         },
-        max_loss_ms: ms(longest),
+        max_loss_ms: milliseconds(longest),
         deferred: done.deferred,
         waited: done.waited,
         passed: done.passed,
         refused: done.refused,
         flushes: done.flushes,
-        longest_flush_ms: ms(done.longest_flush),
-        largest_lag_ms: ms(done.largest_lag),
-        command_exit: done.exit,
-        command_signal: done.signal,
+        longest_flush_ms: milliseconds(done.longest_flush),
+        largest_lag_ms: milliseconds(done.largest_lag),
+        command_exit,
+        command_signal,
         failure: done.failure.as_deref(),
         exit_code: exit_code(done).number(),
     };
@@ -123,14 +111,16 @@ pub fn json_line(done: &Deferred, longest: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fsure_os::process_tree::{CommandEnd, Ended};
+
+    fn end(ended: Ended, asked: Option<i32>) -> CommandEnd {
+        CommandEnd { ended, time: 2 * SECOND, asked }
+    }
 
     fn done() -> Deferred {
         Deferred {
             backend: Backend::Preload,
-            exit: Some(7),
-            signal: None,
-            asked: None,
-            time: Duration::from_secs(2),
+            end: end(Ended::Code(7), None),
             deferred: 51_234,
             waited: 3,
             passed: 2,
@@ -179,11 +169,14 @@ mod tests {
     fn the_code_is_the_commands_unless_we_know_worse() {
         let code = |done: &Deferred| exit_code(done).number();
         assert_eq!(code(&done()), 7);
-        assert_eq!(code(&Deferred { exit: None, signal: Some(9), ..done() }), 137);
-        assert_eq!(code(&Deferred { asked: Some(15), ..done() }), 143);
-        assert_eq!(code(&Deferred { asked: Some(2), ..done() }), 130);
-        assert_eq!(code(&Deferred { asked: Some(1), ..done() }), 7);
+        assert_eq!(code(&Deferred { end: end(Ended::Signal(9), None), ..done() }), 137);
+        assert_eq!(code(&Deferred { end: end(Ended::Code(7), Some(15)), ..done() }), 143);
+        assert_eq!(code(&Deferred { end: end(Ended::Code(7), Some(2)), ..done() }), 130);
+        assert_eq!(code(&Deferred { end: end(Ended::Code(7), Some(1)), ..done() }), 7);
         let failed = Some("I/O error".to_owned());
-        assert_eq!(code(&Deferred { asked: Some(2), failure: failed, ..done() }), 3);
+        assert_eq!(
+            code(&Deferred { end: end(Ended::Code(7), Some(2)), failure: failed, ..done() }),
+            3
+        );
     }
 }

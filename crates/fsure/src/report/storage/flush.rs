@@ -2,7 +2,7 @@
 //! durable costs there, and last what to believe of it, since the last lines
 //! are what is still on the terminal.
 
-use super::figure;
+use super::{figure, table};
 use fsure_core::units::size;
 use fsure_core::{count, safe};
 use fsure_measure::results::{Claim, Curve, LayerLine, MethodLine, NotRun, Profile, ResultLine};
@@ -124,29 +124,14 @@ fn methods(lines: &[&ResultLine]) -> String {
             safe(&method.reached),
         ]
     }));
-    if methods.is_empty() { String::new() } else { table(&rows) }
+    if methods.is_empty() { String::new() } else { indented(&rows) }
 }
 
 /// The first and the last column to the left, what is between to the right.
-fn table(rows: &[Vec<String>]) -> String {
+fn indented(rows: &[Vec<String>]) -> String {
     let last = rows[0].len() - 1;
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<_> = (0..=last).filter_map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            line += "  ";
-            line += &match column {
-                0 => format!("{cell:width$}"),
-                _ if column == last => cell.clone(),
-                _ => format!("{cell:>width$}"),
-            };
-        }
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
+    let lines = table(rows, |column| column == 0 || column == last);
+    lines.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 fn heading(curve: &Curve) -> String {
@@ -171,7 +156,7 @@ fn bars(curve: &Curve) -> String {
     });
     let head = ["", &curve.x, &curve.y, "95 % sure", "flushes each", ""].map(str::to_owned);
     let all: Vec<_> = std::iter::once(head.to_vec()).chain(rows).collect();
-    table(&all)
+    indented(&all)
 }
 
 /// Bytes as people read them, counts as they are.

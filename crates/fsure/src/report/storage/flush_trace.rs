@@ -5,9 +5,10 @@ use std::time::Duration;
 use fsure_core::units::microseconds;
 use fsure_core::{count, escape, json_path_and_bytes};
 use fsure_hot::{FlushCost, FlushTrace, FlushedFile};
+use fsure_os::flush_trace::FlushKind;
 use serde::Serialize;
 
-use super::{command_code, number};
+use super::{command_code, duration, number, table};
 use crate::report::json::line;
 
 /// Rows of files, at most.
@@ -18,7 +19,7 @@ pub fn text(traced: &FlushTrace) -> String {
     let mut report = format!("\n{}\n", conclusion(traced));
     if traced.all.count > 0 {
         let mut rows = vec![head("flush")];
-        let kind = |(kind, cost): &(_, _)| row(traced, cost, name_of(*kind));
+        let kind = |(kind, cost): &(FlushKind, _)| row(traced, cost, kind.name().to_owned());
         rows.extend(traced.kinds.iter().map(kind));
         if traced.kinds.len() > 1 {
             rows.push(row(traced, &traced.all, "all".to_owned()));
@@ -28,7 +29,7 @@ pub fn text(traced: &FlushTrace) -> String {
             row(traced, &file.cost, format!("{} {}", file.kind.name(), path(file)))
         };
         rows.extend(traced.files.iter().take(FILES).map(file));
-        report += &table(&rows);
+        report += &table(&rows, |column| column + 1 == rows[0].len());
         let more = traced.files.len().saturating_sub(FILES) as u64;
         if more > 0 {
             report += &format!("and {} of less time\n", number(more, "file", "files"));
@@ -38,19 +39,15 @@ pub fn text(traced: &FlushTrace) -> String {
     report + &closing(traced)
 }
 
-fn name_of(kind: fsure_os::flush_trace::FlushKind) -> String {
-    kind.name().to_owned()
-}
-
 fn conclusion(traced: &FlushTrace) -> String {
-    let (time, all) = (span(traced.command.time), &traced.all);
+    let (time, all) = (duration(traced.command.time), &traced.all);
     if all.count == 0 {
         return format!("The command ran for {time} and flushed nothing.");
     }
     let waited = Duration::from_nanos(all.waited_ns());
     format!(
         "The command ran for {time}, and for {} of it ({}) it was in {}.",
-        span(waited),
+        duration(waited),
         percent(traced.share(all)),
         number(all.count, "flush", "flushes"),
     )
@@ -67,7 +64,7 @@ fn saved_at_most(traced: &FlushTrace) -> String {
     format!(
         "'fsure defer' would save {} at most ({}), on a file system that keeps the order of \
          writes, and a power cut would lose what was acknowledged within '--max-loss'.\n",
-        span(Duration::from_nanos(cost.waited_ns())),
+        duration(Duration::from_nanos(cost.waited_ns())),
         percent(traced.share(cost)),
     )
 }
@@ -105,21 +102,6 @@ fn row(traced: &FlushTrace, cost: &FlushCost, name: String) -> Vec<String> {
     ]
 }
 
-/// All to the right but for the last column.
-fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<_> = (0..columns).filter_map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-            if column + 1 < columns { format!("{cell:>width$}") } else { cell.clone() }
-        });
-        text += &(cells.collect::<Vec<_>>().join("  ") + "\n");
-    }
-    text
-}
-
 fn path(file: &FlushedFile) -> String {
     let Some(traced) = &file.file else { return "(no file)".to_owned() };
     let Some(path) = &traced.path else {
@@ -131,10 +113,6 @@ fn path(file: &FlushedFile) -> String {
         name += " (since removed or renamed)";
     }
     name
-}
-
-fn span(time: Duration) -> String {
-    microseconds(time.as_secs_f64() * 1e6)
 }
 
 fn percent(share: f64) -> String {

@@ -8,7 +8,7 @@ use fsure_core::units::microseconds;
 use fsure_measure::stats::Spread;
 use serde::Serialize;
 
-use super::{figure, number};
+use super::{figure, number, table};
 use crate::ram_trial::{Trial, Way, WayResult};
 use crate::report::json::line;
 
@@ -17,13 +17,13 @@ pub fn text(trial: &Trial, max_loss: Duration) -> String {
     let [disk, others @ ..] = &trial.ways;
     let interval = if is_sure(disk) { "95 % interval" } else { "range" };
     let head = ["", "command", interval, "with its copies", "times as fast"];
-    let mut rows = vec![head.map(str::to_owned)];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(trial.ways.iter().filter_map(|way| row(disk, way)));
     let mut report = String::from("\n");
     if rows.len() == 1 {
         report += "No turn was whole: nothing was measured.\n";
     } else {
-        report += &table(&rows);
+        report += &table(&rows, |column| column == 0);
     }
     for way in others {
         report += &sentence(disk, way);
@@ -58,13 +58,13 @@ fn words(way: Way) -> &'static str {
     }
 }
 
-fn row(disk: &WayResult, way: &WayResult) -> Option<[String; 5]> {
+fn row(disk: &WayResult, way: &WayResult) -> Option<Vec<String>> {
     let (times, whole) = (way.times()?, way.whole()?);
     let ratio = way.speed_up_over(disk).filter(|_| way.way != Way::Disk);
     let interval = |spread: &Spread, of: fn(f64) -> String| {
         format!("{} to {}", of(spread.low), of(spread.high))
     };
-    Some([
+    Some(vec![
         words(way.way).to_owned(),
         seconds(times.median),
         interval(&times, seconds),
@@ -93,21 +93,6 @@ fn sentence(disk: &WayResult, way: &WayResult) -> String {
         }
         () => format!("No difference is shown {name}: the interval contains 1.\n"),
     }
-}
-
-/// All to the right but for the first column.
-fn table(rows: &[[String; 5]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<_> = (0..5).filter_map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-            if column == 0 { format!("{cell:width$}") } else { format!("{cell:>width$}") }
-        });
-        text += cells.collect::<Vec<_>>().join("  ").trim_end();
-        text.push('\n');
-    }
-    text
 }
 
 fn seconds(seconds: f64) -> String {

@@ -1,20 +1,11 @@
 //! `uncached` in words and as JSON: what the command kept of the page cache, and what a shortage
 //! of memory took from other programs meanwhile.
 
-use std::time::Duration;
-
 use fsure_os::uncached::Uncached;
 use serde::Serialize;
 
-use super::number;
-use fsure_core::ExitCode;
-use fsure_core::units::{microseconds, size};
-
-/// Returns the exit code of the run: the command's.
-pub fn exit_code(done: &Uncached) -> ExitCode {
-    let signal = || u8::try_from(128 + done.signal.unwrap_or(0)).unwrap_or(u8::MAX);
-    ExitCode::Program(done.exit.unwrap_or_else(signal))
-}
+use super::{command_code, duration, exit_and_signal, milliseconds, number};
+use fsure_core::units::size;
 
 /// The report for a person, of a command that might have had `limit` bytes of page cache.
 pub fn text(done: &Uncached, limit: u64) -> String {
@@ -27,7 +18,7 @@ pub fn text(done: &Uncached, limit: u64) -> String {
             size(io.written)
         );
     }
-    text += &format!("in {}", time(done.elapsed));
+    text += &format!("in {}", duration(done.end.time));
     if let Some(peak) = done.peak {
         text += &format!("; at most {} of memory, its cache included", size(peak));
     }
@@ -47,13 +38,9 @@ pub fn text(done: &Uncached, limit: u64) -> String {
             &format!("at most {} were pushed out, by all programs together", size(done.evicted));
     }
     if let Some(stalled) = done.stalled.filter(|time| !time.is_zero()) {
-        text += &format!(".\nWaited for memory: {}", time(stalled));
+        text += &format!(".\nWaited for memory: {}", duration(stalled));
     }
     text + ".\n"
-}
-
-fn time(time: Duration) -> String {
-    microseconds(time.as_secs_f64() * 1e6)
 }
 
 #[derive(Serialize)]
@@ -80,7 +67,7 @@ struct UncachedSummary<'a> {
 
 /// The line for a program.
 pub fn json_line(done: &Uncached, limit: u64) -> String {
-    let ms = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+    let (command_exit, command_signal) = exit_and_signal(done.end.ended);
     let io = done.io.as_ref();
     let summary = UncachedSummary {
         kind: "summary",
@@ -91,30 +78,35 @@ pub fn json_line(done: &Uncached, limit: u64) -> String {
         left: done.left,
         evicted: done.evicted,
         peak: done.peak,
-        stalled_ms: done.stalled.map(ms),
-        elapsed_ms: ms(done.elapsed),
+        stalled_ms: done.stalled.map(milliseconds),
+        elapsed_ms: milliseconds(done.end.time),
         bytes_read: io.map(|io| io.read),
         bytes_written: io.map(|io| io.written),
         storage_bytes_read: io.map(|io| io.read_from_storage),
         storage_bytes_written: io.map(|io| io.written_to_storage),
-        command_exit: done.exit,
-        command_signal: done.signal,
-        exit_code: exit_code(done).number(),
+        command_exit,
+        command_signal,
+        exit_code: command_code(done.end.ended).number(),
     };
     serde_json::to_string(&summary).expect("numbers and text under fixed names")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use fsure_core::units::{GIB, MIB};
+    use fsure_os::process_tree::{CommandEnd, Ended};
     use fsure_os::uncached::Transferred;
 
     fn done() -> Uncached {
         Uncached {
-            exit: Some(7),
-            signal: None,
-            elapsed: Duration::from_millis(1_500),
+            end: CommandEnd {
+                ended: Ended::Code(7),
+                time: Duration::from_millis(1_500),
+                asked: None,
+            },
             bounded: true,
             kept: 0,
             left: 0,
@@ -166,8 +158,11 @@ mod tests {
 
     #[test]
     fn the_code_is_the_commands() {
-        let code = |done: &Uncached| exit_code(done).number();
+        let code = |done: &Uncached| command_code(done.end.ended).number();
         assert_eq!(code(&done()), 7);
-        assert_eq!(code(&Uncached { exit: None, signal: Some(9), ..done() }), 137);
+        assert_eq!(
+            code(&Uncached { end: CommandEnd { ended: Ended::Signal(9), ..done().end }, ..done() }),
+            137
+        );
     }
 }

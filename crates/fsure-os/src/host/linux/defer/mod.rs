@@ -13,15 +13,17 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixDatagram;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use super::foreground::not_started;
 use super::signal_forward::Relay;
 use crate::defer::{Backend, Deferred, Options};
+use crate::process_tree::CommandEnd;
 use flusher::Flusher;
 use seccomp::SeccompListener;
 use shared::Shared;
@@ -55,7 +57,7 @@ pub(crate) fn run(options: &Options, warn: &dyn Fn(&str)) -> io::Result<Deferred
     let relay = Relay::begin();
     let flusher = Flusher::begin(&shared, storage, began.elapsed());
     let started = Instant::now();
-    let mut child = command.spawn().map_err(|error| not_started(name, &error))?;
+    let mut child = command.spawn().map_err(|error| not_started(&options.command, &error))?;
     let listener = socket.map(|socket| SeccompListener::begin(&socket, &shared)).transpose();
     if listener.is_err() {
         // No thread answers it.
@@ -68,7 +70,8 @@ pub(crate) fn run(options: &Options, warn: &dyn Fn(&str)) -> io::Result<Deferred
         None => flusher.end(),
     };
     heir.map_or(Ok(()), |heir| heir.dismiss(tally.failure.is_none()))?;
-    Ok(Deferred { time, ..outcome(backend, status, relay.asked(), &shared, tally) })
+    let end = CommandEnd { ended: status.into(), time, asked: relay.asked() };
+    Ok(outcome(backend, end, &shared, tally))
 }
 
 /// The library to preload, if the command's calls are to be met by it. If there is
@@ -191,24 +194,10 @@ fn open(folders: &[PathBuf]) -> io::Result<Vec<Storage>> {
     Ok(storage)
 }
 
-fn not_started(name: &OsStr, error: &io::Error) -> io::Error {
-    let why = format!("cannot start '{}': {error}", name.to_string_lossy());
-    io::Error::new(error.kind(), why)
-}
-
-fn outcome(
-    backend: Backend,
-    status: ExitStatus,
-    asked: Option<i32>,
-    shared: &Shared,
-    tally: flusher::Tally,
-) -> Deferred {
+fn outcome(backend: Backend, end: CommandEnd, shared: &Shared, tally: flusher::Tally) -> Deferred {
     Deferred {
         backend,
-        exit: status.code().and_then(|code| u8::try_from(code).ok()),
-        signal: status.signal(),
-        asked,
-        time: Duration::ZERO,
+        end,
         deferred: shared.deferred.load(SeqCst),
         waited: shared.waited.load(SeqCst),
         passed: shared.passed.load(SeqCst),

@@ -3,10 +3,11 @@
 //! in a PID namespace.
 
 use std::ffi::OsString;
-use std::io;
 use std::os::unix::process::CommandExt as _;
 
-use super::super::foreground::ForegroundCommand;
+use crate::foreground::StartError;
+
+use super::super::foreground::{ForegroundCommand, WatchedCommand, not_started};
 
 /// The call that carries the mark: `prctl`, which refuses it.
 pub(super) const MARK_CALL: libc::c_long = libc::SYS_prctl;
@@ -17,8 +18,8 @@ pub(super) fn new_mark() -> u64 {
 }
 
 /// Starts a command with a mark.
-pub(super) fn start(command: &[OsString], mark: u64) -> io::Result<ForegroundCommand> {
-    ForegroundCommand::start(command, |command| {
+pub(super) fn start(command: &[OsString], mark: u64) -> Result<WatchedCommand, StartError> {
+    let started = ForegroundCommand::start(command, |command| {
         // SAFETY: between fork and exec only a system call is made, which fails.
         unsafe {
             command.pre_exec(move || {
@@ -26,5 +27,7 @@ pub(super) fn start(command: &[OsString], mark: u64) -> io::Result<ForegroundCom
                 Ok(())
             })
         };
-    })
+    });
+    let started = started.map_err(|error| StartError::NotStarted(not_started(command, &error)))?;
+    Ok(WatchedCommand::of(started)?)
 }

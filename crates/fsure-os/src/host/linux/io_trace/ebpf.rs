@@ -16,9 +16,10 @@ use aya::maps::{Array, HashMap as KernelMap, MapData, MapError, RingBuf};
 use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
 
-use super::super::foreground::ForegroundCommand;
+use super::super::foreground::WatchedCommand;
 use super::path_resolver::{Key, Namer, ResolvedName};
 use super::{Folders, command, syscalls};
+use crate::foreground::StartError;
 use crate::io_trace::{IoCounts, ProcessIo, TraceReport};
 
 /// `struct counts` of `hot.bpf.c`.
@@ -84,7 +85,7 @@ const PAGES: [(&[&str], &str, &str); 2] = [
 const LOAD_ATTEMPTS_MAX: u32 = 20;
 /// Names wait in a ring of 4 MiB, space for some 40,000; where they are long it is less, so
 /// it is emptied often.
-const RING_POLL_INTERVAL: Duration = Duration::from_millis(50);
+pub(super) const RING_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The part of the machine that is watched.
 #[derive(Clone, Copy, Debug, Default)]
@@ -165,7 +166,11 @@ impl Kernel {
     }
 
     /// Starts a command, of which the programs know the mark.
-    pub(super) fn start(&self, command: &[OsString], mark: u64) -> io::Result<ForegroundCommand> {
+    pub(super) fn start(
+        &self,
+        command: &[OsString],
+        mark: u64,
+    ) -> Result<WatchedCommand, StartError> {
         let command = command::start(command, mark)?;
         match self.count("marked", 0) {
             Ok(1..) => Ok(command),
@@ -173,7 +178,7 @@ impl Kernel {
                 command.kill();
                 let why = "the kernel does not report the calls of the command: is there a \
                            seccomp filter that forbids prctl?";
-                seen.and_then(|_| Err(refused(why)))
+                Err(seen.map_or_else(|error| error, |_| refused(why)).into())
             }
         }
     }

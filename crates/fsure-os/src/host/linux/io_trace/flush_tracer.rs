@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use aya::maps::{MapData, RingBuf};
 
-use super::super::foreground::ForegroundCommand;
+use super::super::foreground::WatchedCommand;
 use super::command::new_mark;
 use super::ebpf::{Kernel, Scope};
 use super::path_resolver::{Key, Namer};
 use crate::flush_trace::{FlushCall, FlushKind, FlushTraceReport, TracedFile};
+use crate::foreground::StartError;
 use crate::process_tree::CommandEnd;
 
 /// `OF_RING` of `hot.bpf.c`.
@@ -27,12 +28,12 @@ const RECORD: usize = 56;
 pub(crate) struct FlushTracer {
     kernel: Kernel,
     ring: RingBuf<MapData>,
-    command: ForegroundCommand,
+    command: WatchedCommand,
     files: BTreeMap<Key, usize>,
 }
 
 impl FlushTracer {
-    pub(crate) fn begin(command: &[OsString]) -> io::Result<Self> {
+    pub(crate) fn begin(command: &[OsString]) -> Result<Self, StartError> {
         let mark = new_mark();
         let mut kernel = Kernel::begin(Scope { mark, tells_flushes: true, ..Scope::default() })?;
         let ring = kernel.flushes()?;

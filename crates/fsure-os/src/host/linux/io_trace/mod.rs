@@ -20,13 +20,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::foreground::ForegroundCommand;
+use super::foreground::WatchedCommand;
 use command::new_mark;
-use ebpf::{Kernel, Scope};
+use ebpf::{Kernel, RING_POLL_INTERVAL, Scope};
 use fanotify_source::Notify;
 
 pub(crate) use flush_tracer::FlushTracer;
 
+use crate::foreground::StartError;
 use crate::io_trace::{FolderIo, IoCounts, ProcessIo, TraceReport, TraceSource, TracedFolder};
 use crate::process_tree::CommandEnd;
 
@@ -34,7 +35,7 @@ use crate::process_tree::CommandEnd;
 pub(crate) struct Tracer {
     watching: Watching,
     /// The command that alone is watched, if it is one.
-    command: Option<ForegroundCommand>,
+    command: Option<WatchedCommand>,
     fell_back: Option<String>,
 }
 
@@ -60,7 +61,10 @@ impl Tracer {
         Self { watching, command: None, fell_back }
     }
 
-    pub(crate) fn begin_command(below: &[PathBuf], command: &[OsString]) -> io::Result<Self> {
+    pub(crate) fn begin_command(
+        below: &[PathBuf],
+        command: &[OsString],
+    ) -> Result<Self, StartError> {
         let mark = new_mark();
         let kernel = Kernel::begin(Scope { below, mark, ..Scope::default() })?;
         let command = Some(kernel.start(command, mark)?);
@@ -87,7 +91,7 @@ impl Tracer {
 
     pub(crate) fn watch_command(&mut self, time: Duration) -> io::Result<Option<CommandEnd>> {
         let Some(command) = &mut self.command else { return self.watch(time).map(|()| None) };
-        let ended = command.wait(time)?;
+        let ended = command.wait(time.min(RING_POLL_INTERVAL))?;
         self.watch(Duration::ZERO)?;
         Ok(ended)
     }

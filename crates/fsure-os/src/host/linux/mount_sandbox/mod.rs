@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
@@ -27,7 +27,8 @@ use rustix::termios::{isatty, tcgetpgrp, tcsetpgrp};
 
 use super::poll;
 use super::signal_forward::Relay;
-use crate::mount_sandbox::{Ended, Overlay};
+use crate::mount_sandbox::Overlay;
+use crate::process_tree::{CommandEnd, Ended};
 use init::{SandboxPlan, Word};
 pub(super) use init::{copy, put};
 
@@ -131,16 +132,18 @@ impl MountSandbox {
         keeper.spawn()
     }
 
-    pub(crate) fn run(&self) -> io::Result<Ended> {
+    pub(crate) fn run(&self) -> io::Result<CommandEnd> {
         let relay = Relay::begin();
+        let began = Instant::now();
         self.send_word(Word::Begin)?;
         relay.forward_to(self.first.as_raw_nonzero().get());
         let ended = self.listen();
+        let time = began.elapsed();
         relay.stop_forwarding();
         if self.is_in_front.load(SeqCst) {
             take_terminal();
         }
-        ended
+        Ok(CommandEnd { ended: ended?, time, asked: relay.asked() })
     }
 
     pub(crate) fn kill(&self) -> io::Result<()> {
@@ -152,7 +155,7 @@ impl MountSandbox {
         loop {
             match self.receive_word()? {
                 Some(Word::Stopped) => self.stop()?,
-                Some(Word::Ended { status }) => return Ok(ended(status)),
+                Some(Word::Ended { status }) => return Ok(ExitStatus::from_raw(status).into()),
                 Some(Word::Failed { step, errno }) => return Err(init::failure(step, errno)),
                 Some(Word::Begin | Word::Continue { .. }) => {}
                 // It was killed, and all with it.
@@ -351,13 +354,5 @@ fn take_terminal() {
         libc::pthread_sigmask(libc::SIG_BLOCK, stopping.as_ptr(), before.as_mut_ptr());
         let _ = tcsetpgrp(standard(0), getpgrp());
         libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
-    }
-}
-
-fn ended(status: i32) -> Ended {
-    let status = ExitStatus::from_raw(status);
-    match status.code() {
-        Some(code) => Ended::Code(code),
-        None => Ended::Signal(status.signal().unwrap_or(0)),
     }
 }

@@ -5,9 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::super::memory_cgroup::{Hierarchy, put};
+use super::super::memory_cgroup::{Hierarchy, cannot, put};
+use super::super::memory_info::{number, value};
+use super::super::scratch_dir::release;
 use crate::detached_process::begun;
-use crate::scratch_dir::random;
+use crate::scratch_dir::{Resource, random};
 
 /// The prefix of the name of each such group.
 const PREFIX: &str = "fsure-uncached-";
@@ -42,9 +44,9 @@ enum Version {
 pub(super) struct Charged {
     /// Files in memory, whose pages can be had again from storage.
     pub(super) cache: u64,
-    /// Of that, what is not on storage yet.
+    /// The part of the cache that is not on storage yet.
     unwritten: u64,
-    /// All else.
+    /// Memory of all other kinds.
     own: u64,
 }
 
@@ -54,15 +56,13 @@ impl Group {
     pub(super) fn create(Hierarchy { home, parent, .. }: Hierarchy) -> io::Result<(Self, PathBuf)> {
         sweep(&parent);
         let folder = parent.join(format!("{PREFIX}{}-{:016x}", std::process::id(), random()));
-        std::fs::create_dir(&folder).map_err(|error| {
-            let why = format!("cannot make a control group in {}: {error}", parent.display());
-            io::Error::new(error.kind(), why)
-        })?;
+        std::fs::create_dir(&folder)
+            .map_err(|error| cannot(&error, "make a control group in", &parent))?;
         let group = Self::at(folder.clone());
         group.map(|group| (group, home)).inspect_err(|_| drop(std::fs::remove_dir(folder)))
     }
 
-    /// One that there is.
+    /// Opens a group that exists.
     pub(super) fn at(folder: PathBuf) -> io::Result<Self> {
         let name = folder.file_name().and_then(|name| name.to_str());
         if !name.is_some_and(|name| name.starts_with(PREFIX)) {
@@ -84,29 +84,30 @@ impl Group {
         &self.folder
     }
 
-    /// The file that takes in the process that writes to it.
+    /// Opens the file that takes in the process that writes to it.
     pub(super) fn entry(&self) -> io::Result<File> {
-        File::options().write(true).open(self.folder.join("cgroup.procs"))
+        let file = self.folder.join("cgroup.procs");
+        File::options().write(true).open(&file).map_err(|error| cannot(&error, "open", &file))
     }
 
-    /// Tries whether a process may be moved into it, with one that has nothing to do there.
+    /// Moves a process into it and back to `home`: an error shows that this user may not.
     pub(super) fn try_entry(&self, process: u32, home: &Path) -> io::Result<()> {
         put(&self.folder, process)?;
         put(home, process)
     }
 
-    /// The number of its processes, and of those in groups that they have made in it.
+    /// Returns the number of its processes, and of those in groups that they have made in it.
     pub(super) fn processes(&self) -> io::Result<u64> {
         processes(&self.folder)
     }
 
-    /// The file that is ready with an exceptional condition when the bound was exceeded.
+    /// Returns the file that is ready with an exceptional condition when the bound was exceeded.
     pub(super) fn events(&self) -> Option<File> {
         let Version::Two(_) = self.version else { return None };
         File::open(self.folder.join("memory.events")).ok()
     }
 
-    /// Sees to it that there is no more page cache than that, and returns what there was. Memory
+    /// Bounds its page cache to that many bytes, and returns what there was. Memory
     /// of the processes themselves is not bounded: they would stand still, or be killed.
     pub(super) fn bound(&mut self, cache: u64) -> io::Result<Charged> {
         let charged = self.charged()?;
@@ -154,37 +155,41 @@ impl Group {
         }
     }
 
-    /// The most memory that it had.
+    /// Returns the most memory that it had.
     pub(super) fn peak(&self) -> Option<u64> {
-        self.number(match self.version {
+        number(self.folder.join(match self.version {
             Version::One => "memory.max_usage_in_bytes",
             Version::Two(_) => "memory.peak",
-        })
+        }))
     }
 
-    /// The time in which some process waited for memory (PSI).
+    /// Returns the time in which some process waited for memory (PSI).
     pub(super) fn stalled(&self) -> Option<Duration> {
         stalled(&std::fs::read_to_string(self.folder.join("memory.pressure")).ok()?)
     }
 
-    /// Removes it. It fails while there are processes in it, and is none that is not there.
+    /// Removes it with those that the command has made in it, if it exists. It fails while there
+    /// are processes in it.
     pub(super) fn remove(&self) -> io::Result<()> {
-        match std::fs::remove_dir(&self.folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
+        // What cannot be removed keeps the group itself from it, which is reported.
+        let _ = remove_inner(&self.folder);
+        release(&Resource::Group(self.folder.clone()))
     }
 
     pub(super) fn charged(&self) -> io::Result<Charged> {
-        let table = std::fs::read_to_string(self.folder.join("memory.stat"))?;
-        let (file, prefix, unwritten) = match self.version {
+        let file = self.folder.join("memory.stat");
+        let table =
+            std::fs::read_to_string(&file).map_err(|error| cannot(&error, "read", &file))?;
+        let (current, prefix, unwritten) = match self.version {
             Version::One => ("memory.usage_in_bytes", "total_", ["dirty", "writeback"]),
             Version::Two(_) => ("memory.current", "", ["file_dirty", "file_writeback"]),
         };
         let sum = |names: &[&str]| -> u64 {
             names.iter().filter_map(|name| value(&table, &format!("{prefix}{name} "))).sum()
         };
-        let all = self.number(file).ok_or(io::ErrorKind::InvalidData)?;
+        let file = self.folder.join(current);
+        let no_number = || cannot(&io::ErrorKind::InvalidData.into(), "read", &file);
+        let all = number(&file).ok_or_else(no_number)?;
         let cache = sum(&["inactive_file", "active_file"]);
         // Names and inodes that are remembered of files are cache as well. Version 1 has no
         // figure for them.
@@ -193,16 +198,27 @@ impl Group {
     }
 
     fn set(&self, name: &str, value: impl ToString) -> io::Result<()> {
-        std::fs::write(self.folder.join(name), value.to_string())
-    }
-
-    fn number(&self, name: &str) -> Option<u64> {
-        std::fs::read_to_string(self.folder.join(name)).ok()?.trim().parse().ok()
+        let file = self.folder.join(name);
+        std::fs::write(&file, value.to_string()).map_err(|error| cannot(&error, "set", &file))
     }
 }
 
+/// Removes the groups in a group, the innermost first.
+fn remove_inner(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_inner(&entry.path())?;
+            std::fs::remove_dir(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 fn processes(folder: &Path) -> io::Result<u64> {
-    let mut count = std::fs::read_to_string(folder.join("cgroup.procs"))?.lines().count() as u64;
+    let file = folder.join("cgroup.procs");
+    let table = std::fs::read_to_string(&file).map_err(|error| cannot(&error, "read", &file))?;
+    let mut count = table.lines().count() as u64;
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
@@ -227,11 +243,6 @@ fn sweep(parent: &Path) {
             let _ = group.remove();
         }
     }
-}
-
-/// `inactive_file 4096`: the number behind a name.
-fn value(table: &str, name: &str) -> Option<u64> {
-    table.lines().find_map(|line| line.strip_prefix(name))?.parse().ok()
 }
 
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`, in microseconds.

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::group::{Charged, Group};
 
-/// The pause between two looks at a group that is at work. A fast drive reads 100 MB meanwhile.
+/// The pause between two checks of a group that is at work. A fast drive reads 100 MB meanwhile.
 const BUSY_INTERVAL: Duration = Duration::from_millis(20);
 /// The longest pause, for one that is idle.
 const IDLE_INTERVAL: Duration = Duration::from_millis(100);
@@ -34,7 +34,7 @@ impl Keeper {
         self.0.id()
     }
 
-    /// Returns true if it has ended before it was told to.
+    /// Returns true if it has ended before [`Keeper::dismiss`].
     pub(super) fn has_ended(&mut self) -> bool {
         !matches!(self.0.try_wait(), Ok(None))
     }
@@ -43,6 +43,12 @@ impl Keeper {
     pub(super) fn dismiss(mut self) {
         drop(self.0.stdin.take());
         // A keeper that cannot be waited for has ended.
+        let _ = self.0.wait();
+    }
+
+    /// Ends it at once, if it has nothing to keep.
+    pub(super) fn kill(mut self) {
+        let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }

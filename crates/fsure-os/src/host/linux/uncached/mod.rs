@@ -4,12 +4,11 @@ mod group;
 mod keeper;
 
 use std::io;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::Command;
-use std::time::Instant;
+use std::os::unix::process::CommandExt as _;
 
+use super::foreground::ForegroundCommand;
 use super::memory_cgroup::hierarchy;
-use super::signal_forward::Relay;
+use super::memory_info::value;
 use crate::uncached::{Failure, Options, Transferred, Uncached};
 use group::Group;
 use keeper::Keeper;
@@ -17,9 +16,6 @@ use keeper::Keeper;
 pub(crate) use keeper::keep;
 
 pub(crate) fn run(options: &Options) -> Result<Uncached, Failure> {
-    let [name, arguments @ ..] = &options.command[..] else {
-        return Err(Failure::NotStarted(io::ErrorKind::InvalidInput.into()));
-    };
     let hierarchy = hierarchy().map_err(Failure::Refused)?;
     let is_delegable = hierarchy.is_delegable();
     let refused = |error: io::Error| match error.kind() {
@@ -30,19 +26,22 @@ pub(crate) fn run(options: &Options) -> Result<Uncached, Failure> {
     let bounded = group.bound(options.cache);
     let keeper = bounded.and_then(|_| Keeper::begin(&options.keeper, &group, options.cache));
     let mut keeper = keeper.inspect_err(|_| drop(group.remove())).map_err(Failure::Refused)?;
-    // What cannot be moved is to be told from what cannot be executed.
-    let entry = group.try_entry(keeper.process(), &home).and_then(|()| group.entry());
-    let entry = entry.map_err(refused)?;
-    let mut command = Command::new(name);
-    command.args(arguments);
-    // SAFETY: between fork and exec only a system call is made.
-    unsafe { command.pre_exec(move || Ok(rustix::io::write(&entry, b"0").map(drop)?)) };
+    // The command's own error is another one than that of a group that takes no process.
+    let entry = match group.try_entry(keeper.process(), &home).and_then(|()| group.entry()) {
+        Ok(entry) => entry,
+        Err(error) => {
+            // It might be in the group, which it would then never see empty.
+            keeper.kill();
+            let _ = group.remove();
+            return Err(refused(error));
+        }
+    };
     let before = Counters::read();
-    let began = Instant::now();
-    let relay = Relay::begin();
-    let mut child = command.spawn().map_err(Failure::NotStarted)?;
-    let status = relay.wait(&mut child).map_err(Failure::Lost)?;
-    let elapsed = began.elapsed();
+    let started = ForegroundCommand::start(&options.command, |command| {
+        // SAFETY: between fork and exec only a system call is made.
+        unsafe { command.pre_exec(move || Ok(rustix::io::write(&entry, b"0").map(drop)?)) };
+    });
+    let end = started.map_err(Failure::NotStarted)?.wait().map_err(Failure::Lost)?;
     let after = Counters::read();
     let left = group.processes().map_err(Failure::Lost)?;
     let (peak, stalled) = (group.peak(), group.stalled());
@@ -58,9 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<Uncached, Failure> {
         let _ = group.remove();
     }
     Ok(Uncached {
-        exit: status.code().and_then(|code| u8::try_from(code).ok()),
-        signal: status.signal(),
-        elapsed,
+        end,
         bounded,
         kept,
         left,
@@ -107,9 +104,4 @@ fn since(before: Transferred, after: Transferred) -> Transferred {
         read_from_storage: after.read_from_storage.saturating_sub(before.read_from_storage),
         written_to_storage: after.written_to_storage.saturating_sub(before.written_to_storage),
     }
-}
-
-/// The number behind a name at the beginning of a line.
-fn value(table: &str, name: &str) -> Option<u64> {
-    table.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
 }

@@ -106,7 +106,7 @@ pub(crate) fn run_process(process: &RamProcess, output: &OutputArgs) -> ExitCode
 /// Runs a sub-command on the screen, which reports why it ended. A signal ends the
 /// command, and not the daemon that got its request.
 fn on_screen(output: &OutputArgs, run: impl FnOnce(&Screen) -> Result<ExitCode>) -> ExitCode {
-    let screen = output.screen_on(Arc::default(), false, &[]);
+    let screen = output.screen_beside_program();
     let code = run(&screen).unwrap_or_else(|error| {
         screen.error(&error);
         error.exit_code()

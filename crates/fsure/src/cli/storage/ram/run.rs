@@ -3,17 +3,17 @@
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use fsure_core::{Error, ExitCode, Result};
-use fsure_os::process_tree::{Ended, NOT_STARTED};
+use fsure_os::process_tree::{NOT_FOUND, NOT_STARTED};
 use fsure_ram::service::run::{KeepOptions, RunOptions, RunOutcome, SyncerEvent, keep, run as job};
 
 use super::super::screen::Screen;
 use super::super::{OutputArgs, user_dirs};
 use super::bind::{Size, size, time};
+use crate::report::storage::command_code;
 
 /// Run a command that sees folders in memory, without root
 ///
@@ -42,8 +42,7 @@ pub(super) struct RunArgs {
 
 /// Runs the command.
 pub(super) fn run(args: &RunArgs, output: &OutputArgs) -> ExitCode {
-    // Signals are for the command: this process ends with it.
-    let screen = output.screen_on(Arc::default(), false, &[]);
+    let screen = output.screen_beside_program();
     let code = run_on(args, &screen).unwrap_or_else(|error| {
         screen.error(&error);
         error.exit_code()
@@ -70,14 +69,14 @@ fn run_on(args: &RunArgs, screen: &Screen) -> Result<ExitCode> {
         screen.warn(&format!("the last changes in {folder} are NOT on the disk: {why}"));
     }
     let code = match command {
-        Ok(Ended::Code(code)) => u8::try_from(code).unwrap_or(u8::MAX),
-        Ok(Ended::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        Ok(end) => command_code(end.ended),
         Err(error) => {
             screen.warn(&error.to_string());
-            if error.kind() == std::io::ErrorKind::NotFound { 127 } else { NOT_STARTED }
+            let is_there = error.kind() != std::io::ErrorKind::NotFound;
+            ExitCode::Program(if is_there { NOT_STARTED } else { NOT_FOUND })
         }
     };
-    Ok(if lost.is_empty() { ExitCode::Program(code) } else { ExitCode::Incomplete })
+    Ok(if lost.is_empty() { code } else { ExitCode::Incomplete })
 }
 
 /// Bring the folders of a command to the disk

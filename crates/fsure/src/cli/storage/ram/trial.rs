@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -46,8 +45,7 @@ const NAME: &str = "ram try";
 
 /// Runs the command.
 pub(super) fn run(args: &TryArgs, output: &OutputArgs) -> ExitCode {
-    // Signals are for the command: this process ends with it.
-    let screen = output.screen_on(Arc::default(), false, &[]);
+    let screen = output.screen_beside_program();
     let code = try_it(args, output, &screen).unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
 }
@@ -66,8 +64,7 @@ fn try_it(args: &TryArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCo
     let warn = |words: &str| screen.warn(words);
     let done = trial(args.runs, &mut |way| run_once(&options, way, &warn))?;
     if output.json {
-        // Standard output is the command's, too, which might not have ended its line.
-        screen.print_now("\n");
+        screen.end_output_of_program();
     }
     let code = done.ended_by.unwrap_or(ExitCode::Clean);
     report::lines(&done, args.max_loss, code).iter().for_each(|line| screen.result_line(line));

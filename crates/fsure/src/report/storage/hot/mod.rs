@@ -10,7 +10,7 @@ use fsure_os::io_trace::{FolderIo, IoCounts, TraceSource, TracedFolder};
 
 pub use json::{advice_lines, folder_lines, summary_line};
 
-use super::{figure, number};
+use super::{figure, number, table};
 use fsure_core::escape;
 use fsure_core::units::size;
 use fsure_core::{count, safe};
@@ -71,7 +71,7 @@ pub fn text(hot: &Hot, by: By) -> String {
         for folder in unseen.iter().take(UNSEEN) {
             rows.push(row(hot, &folder.counts, folder.processes.len(), "", name_of(folder)));
         }
-        report += &table(&rows);
+        report += &table(&rows, |column| column + 2 >= HEAD.len());
         if unseen.len() > UNSEEN {
             let more = count((unseen.len() - UNSEEN) as u64);
             report += &format!("and {more} more that are deleted or not visible\n");
@@ -166,22 +166,6 @@ fn row(hot: &Hot, counts: &IoCounts, programs: usize, advice: &str, name: String
         advice.to_owned(),
         name,
     ]
-}
-
-/// All to the right but for the last two columns.
-fn table(rows: &[Vec<String>]) -> String {
-    let columns = HEAD.len();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<_> = (0..columns).filter_map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-            if column + 2 < columns { format!("{cell:>width$}") } else { format!("{cell:width$}") }
-        });
-        text += cells.collect::<Vec<_>>().join("  ").trim_end();
-        text.push('\n');
-    }
-    text
 }
 
 /// Returns sentences on the source, the time it watched, and what it did not see.
