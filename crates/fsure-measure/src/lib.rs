@@ -12,7 +12,7 @@ pub mod results;
 mod speed;
 pub mod stats;
 
-pub use flush::{FlushOptions, Measured, Pattern, flush};
+pub use flush::{DATABASE_FLUSHES, FlushOptions, Measured, Pattern, flush};
 pub use speed::{Data, SpeedOptions, Verified, Verifier, speed};
 
 /// Compiles and runs the examples of the README.

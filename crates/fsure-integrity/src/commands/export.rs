@@ -2,7 +2,6 @@
 //! needs and the record lacks is computed first, in one pass over the files
 //! that lack it, and recorded only where their content is the recorded one.
 
-use std::collections::HashSet;
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -165,7 +164,13 @@ fn is_list(file: &Path, monitor: &dyn ScanMonitor) -> Result<bool> {
     });
     match (first, read) {
         (Some(is_entry), _) => Ok(is_entry),
-        (None, Ok(format)) => Ok(format != ManifestFormat::Sha256sums),
+        (None, Ok(format)) => Ok(matches!(
+            format,
+            ManifestFormat::Hashdeep
+                | ManifestFormat::Mtree
+                | ManifestFormat::Json
+                | ManifestFormat::AscMhl
+        )),
         (None, Err(error @ Error::Interrupted(_))) => Err(error),
         (None, Err(_)) => Ok(false),
     }
@@ -185,7 +190,7 @@ fn refuse_partial_bag(place: &RootLocation, format: ManifestFormat) -> Result<()
 /// The error of a list whose reader went away before it had all of it.
 fn cut_short(export: &Export<'_>, catalog: &mut Catalog, to: &Path) -> Error {
     let mut all = 0;
-    let counted = each_row(catalog, &export.place.scopes(), &mut |_, stored| {
+    let counted = each_row(catalog, &export.place.scopes(), &mut |stored| {
         all += u64::from(matches!(stored, StoredRow::Sound(row) if row.is_live_file()));
         Ok(())
     });
@@ -244,7 +249,7 @@ fn complete(
 fn is_lacking(place: &RootLocation, format: ManifestFormat) -> Result<bool> {
     let mut catalog = Catalog::open(&place.catalog, None)?;
     let mut is_lacking = false;
-    each_row(&mut catalog, &place.scopes(), &mut |_, stored| {
+    each_row(&mut catalog, &place.scopes(), &mut |stored| {
         if let StoredRow::Sound(row) = stored {
             let has = row.record.digests.algorithms();
             is_lacking |= row.is_live_file() && !has.covers(format.digests());
@@ -286,9 +291,9 @@ impl ScanMonitor for CompletionMonitor<'_> {
 fn each_row(
     catalog: &mut Catalog,
     parts: &Scopes,
-    each: &mut dyn FnMut(&RelPath, &StoredRow) -> Result<()>,
+    each: &mut dyn FnMut(&StoredRow) -> Result<()>,
 ) -> Result<()> {
-    parts.iter().try_for_each(|part| each_row_of(catalog, part, &mut |row| each(part, row)))
+    parts.iter().try_for_each(|part| each_row_of(catalog, part, each))
 }
 
 /// Every row at or below a path, in order.
@@ -334,27 +339,22 @@ impl Export<'_> {
     ) -> Result<()> {
         let mut list = writer(self.format, about, out).context("write", to)?;
         let parts = self.place.scopes();
-        let mut recorded = HashSet::new();
-        each_row(catalog, &parts, &mut |part, stored| {
-            if !recorded.contains(part) {
-                recorded.insert(part.clone());
+        for part in parts.iter() {
+            let mut is_recorded = false;
+            each_row_of(catalog, part, &mut |stored| {
+                is_recorded = true;
+                let Some(listed) = self.entry(stored) else { return Ok(()) };
+                self.exported.files += 1;
+                self.exported.bytes += listed.size.unwrap_or(0);
+                list.put(&listed).context("write", to)
+            })?;
+            if self.place.parts.is_some() && !is_recorded {
+                self.exported.not_recorded += 1;
+                self.monitor
+                    .warn(&format!("{} is not recorded, and not in the list", part.display()));
             }
-            let Some(listed) = self.entry(stored) else { return Ok(()) };
-            self.exported.files += 1;
-            self.exported.bytes += listed.size.unwrap_or(0);
-            list.put(&listed).context("write", to)
-        })?;
-        if self.place.parts.is_some() {
-            self.report_not_recorded(parts.iter().filter(|part| !recorded.contains(*part)));
         }
         list.finish().context("write", to)
-    }
-
-    fn report_not_recorded<'p>(&mut self, parts: impl Iterator<Item = &'p RelPath>) {
-        for part in parts {
-            self.exported.not_recorded += 1;
-            self.monitor.warn(&format!("{} is not recorded, and not in the list", part.display()));
-        }
     }
 
     /// Writes the list to the output that the user has named.

@@ -6,12 +6,13 @@
 use std::collections::HashSet;
 
 use fsure_os::Kind;
-use fsure_os::path as os_path;
 
 use super::list_catalog::broken_rules;
 use super::list_folder::ListFolder;
 use super::list_records::{self, ListProblem, ListProblems, named, record};
-use super::open_root::{OpenRoot, is_empty, keep_backup, lock, open_root, root_identity};
+use super::open_root::{
+    OpenRoot, is_empty, keep_backup, lock, make_own_folder, open_root, root_identity,
+};
 use super::{Options, RecordAccess, dry_run};
 use crate::catalog::{Audit, Catalog, OWN_FOLDER, RootLocation, RootSettings, Row, StoredRow};
 use crate::manifest::{ManifestEntry, ManifestFormat, ManifestSource, ProblemKind};
@@ -322,11 +323,7 @@ fn open_or_create(
     if access.is_dry_run {
         return dry_run::new_record(place, open, settings, access, monitor);
     }
-    let own_folder = place.root.join(OWN_FOLDER);
-    if place.is_inside() && !os_path::exists(&own_folder) {
-        os_path::make_lasting_folder(&own_folder)
-            .map_err(|error| Error::record_not_writable(&place.catalog, &error))?;
-    }
+    make_own_folder(place)?;
     let lock = lock(&place.catalog, access, monitor)?;
     if !place.is_recorded() {
         let root = root_identity(place, open, false);

@@ -239,6 +239,17 @@ fn is_known(path: &RelPath, open: &OpenRoot, catalog: &mut Catalog) -> Result<bo
         || !catalog.page(&PageStart::From(&first), end.as_deref())?.is_empty())
 }
 
+/// Makes the folder of a record that is kept in its root, if it is missing; returns true then.
+pub(super) fn make_own_folder(place: &RootLocation) -> Result<bool> {
+    let folder = place.root.join(OWN_FOLDER);
+    if !place.is_inside() || os_path::exists(&folder) {
+        return Ok(false);
+    }
+    os_path::make_lasting_folder(&folder)
+        .map_err(|error| Error::record_not_writable(&place.catalog, &error))?;
+    Ok(true)
+}
+
 /// Returns the reason why the root cannot be the recorded one; `None` if it can, or if that is
 /// allowed. A catalog in the root came with it: then the root is a copy, and can be judged.
 pub(super) fn detect_offline(

@@ -13,13 +13,14 @@ use fsure_os::user_file::open_own;
 
 use super::damaged_catalogs::kept_name;
 use super::open_root::{
-    OpenRoot, keep_backup, lock_any, open_root, plan, require_record, root_identity, wait,
+    OpenRoot, keep_backup, lock_any, make_own_folder, open_root, plan, require_record,
+    root_identity, wait,
 };
 use super::{Options, RecordAccess, verify_sidecars};
 use crate::catalog::{
-    Audit, Catalog, OWN_CATALOG, OWN_FOLDER, PageStart, RECOVERED, ReadSeek, Recovered,
-    RootLocation, RootSettings, Row, Sources, StoredRow, check_pages, drop_unproven_blocks,
-    is_recorded, open_unchanged,
+    Audit, Catalog, OWN_CATALOG, PageStart, RECOVERED, ReadSeek, Recovered, RootLocation,
+    RootSettings, Row, Sources, StoredRow, check_pages, drop_unproven_blocks, is_recorded,
+    open_unchanged,
 };
 use crate::model::{Changes, Generation, ScanMonitor, Verdict};
 use crate::scan::{Purpose, are_proven};
@@ -111,16 +112,15 @@ pub fn recover(
     if options.access.is_dry_run {
         return rehearse(place, &open, options, monitor);
     }
-    let own_folder = place.root.join(OWN_FOLDER);
     // Of a folder whose record is gone, a backup may be kept elsewhere.
-    let is_folder_new = place.is_inside() && !os_path::exists(&own_folder);
-    if is_folder_new {
-        os_path::make_lasting_folder(&own_folder)
-            .map_err(|error| Error::record_not_writable(&place.catalog, &error))?;
-    }
+    let is_folder_new = make_own_folder(place)?;
     let lock_file = Catalog::lock_file(&place.catalog);
     let had_lock_file = os_path::exists(&lock_file);
-    let lock = lock_any(&place.catalog, options.access, monitor)?;
+    let lock = lock_any(&place.catalog, options.access, monitor).inspect_err(|_| {
+        if is_folder_new {
+            os_path::remove(&place.catalog, true);
+        }
+    })?;
     let recovered = recover_locked(place, &open, lock, options, monitor);
     let has_changed = recovered.as_ref().is_ok_and(|recovery| recovery.has_changed());
     if !has_changed && !had_lock_file {

@@ -8,15 +8,13 @@ use fsure_os::path as os_path;
 
 use super::heal::refresh;
 use super::open_root::{
-    OpenRoot, detect_offline, is_empty, is_recorded_root, keep_backup, lock, offline_outcome,
-    open_root, plan, reject_interrupted_heal, require_parts, require_record, root_identity,
-    warn_interrupted_heal, warn_of_other_root, warn_of_unknown,
+    OpenRoot, detect_offline, is_empty, is_recorded_root, keep_backup, lock, make_own_folder,
+    offline_outcome, open_root, plan, reject_interrupted_heal, require_parts, require_record,
+    root_identity, warn_interrupted_heal, warn_of_other_root, warn_of_unknown,
 };
 use super::sync_sidecars::{self, SidecarRules};
 use super::{Options, dry_run, verify_sidecars};
-use crate::catalog::{
-    Catalog, OWN_FOLDER, RootLocation, RootOptions, RootSettings, refuse_irregular_parity,
-};
+use crate::catalog::{Catalog, RootLocation, RootOptions, RootSettings, refuse_irregular_parity};
 use crate::model::{
     MetadataField, MetadataFields, Outcome, ParityUpdate, ScanMonitor, SidecarKind,
 };
@@ -225,12 +223,7 @@ fn open_or_create(
     if access.is_dry_run {
         return dry_run::new_record(place, open, settings(None, options), access, monitor);
     }
-    let own_folder = place.root.join(OWN_FOLDER);
-    let makes_folder = place.is_inside() && !os_path::exists(&own_folder);
-    if makes_folder {
-        os_path::make_lasting_folder(&own_folder)
-            .map_err(|error| Error::record_not_writable(&place.catalog, &error))?;
-    }
+    let makes_folder = make_own_folder(place)?;
     let lock = lock(&place.catalog, access, monitor).inspect_err(|_| {
         if makes_folder {
             os_path::remove(&place.catalog, true);

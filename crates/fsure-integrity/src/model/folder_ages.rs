@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::age_histogram::{AgeBucket, FilesAndBytes};
 use fsure_core::RelPath;
 
-/// Depth to which folders are told apart.
+/// Depth to which folders have ages of their own.
 const DEPTH_MAX: usize = 4;
 
 /// Folders that are kept.
@@ -16,10 +16,10 @@ const FOLDERS_MAX: usize = 1_000;
 pub type AmountsByAge = [FilesAndBytes; AgeBucket::ALL.len()];
 
 /// The recorded files of each folder, by the age of their last verification. A file counts for
-/// the deepest folder that is told apart.
+/// the deepest folder that has ages of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderAges {
-    /// Depth to which folders are told apart, all levels above the requested path included.
+    /// Depth to which folders have ages of their own, all levels above the requested path included.
     depth: usize,
     /// Depth of the requested path.
     depth_min: usize,

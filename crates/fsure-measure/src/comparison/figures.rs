@@ -289,8 +289,8 @@ fn judge(figures: &mut [Figure]) {
         let figure = &mut figures[pair.figure];
         let [first, second] = [0, pair.contender].map(|place| figure.values[place].clone());
         let (Some(first), Some(second)) = (first, second) else { continue };
-        let can_be_told = pair.least_p * (pairs.len() as f64) < CHANCE;
-        let p = corrected.filter(|_| can_be_told);
+        let has_enough_runs = pair.least_p * (pairs.len() as f64) < CHANCE;
+        let p = corrected.filter(|_| has_enough_runs);
         let ratio = ratio(&first, &second, p, figure.is_time());
         figure.ratios[pair.contender] = Some(ratio);
     }

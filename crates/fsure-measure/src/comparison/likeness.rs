@@ -5,6 +5,7 @@ use super::contenders::Case;
 use crate::environment;
 use crate::flush::{ENDED_EARLY, RATE};
 use crate::results::{Machine, Measurement, ResultLine, StoredResult};
+use fsure_core::ExitCode;
 use fsure_core::units;
 
 /// Share of a rate below which it was not reached.
@@ -44,8 +45,8 @@ fn incomplete(stored: &StoredResult) -> Option<&'static str> {
         _ => false,
     };
     let has_failed = stored.lines.iter().any(is_early);
-    // Ctrl-C and SIGTERM.
-    let is_stopped = [130, 143].contains(&summary.exit_code);
+    let stopped = [ExitCode::Interrupted, ExitCode::Terminated].map(ExitCode::number);
+    let is_stopped = stopped.contains(&summary.exit_code);
     (has_failed || is_stopped).then_some("its run ended early")
 }
 

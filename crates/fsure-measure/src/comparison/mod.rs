@@ -10,6 +10,7 @@ mod references;
 #[cfg(test)]
 mod tests;
 
+use crate::flush::DATABASE_FLUSHES;
 use crate::results::{Measurement, StoredResult};
 use fsure_core::{Error, ExitCode, Result};
 
@@ -66,7 +67,7 @@ impl Comparison {
     /// writing past the page cache.
     pub fn key_figure(&self) -> Option<&Figure> {
         let names: &[&str] = match self.kind {
-            Measurement::Flush => &["fdatasync", "fsync", "F_FULLFSYNC", "FlushFileBuffers"],
+            Measurement::Flush => &DATABASE_FLUSHES,
             Measurement::Speed => &["disk read direct", "disk read uncached", "disk write durable"],
         };
         names.iter().find_map(|name| self.figures.iter().find(|figure| figure.name == *name))

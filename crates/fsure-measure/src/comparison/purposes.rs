@@ -1,7 +1,8 @@
 //! Advice on which of the results suits which purpose, each with its reason: by the marks that
-//! databases have published, by what the runs can tell apart, and by the verdict on the flush.
+//! databases have published, by the differences that the runs show, and by the verdict on the
+//! flush.
 
-use super::figures::{Figure, FigureValue};
+use super::figures::{Figure, FigureValue, Seen};
 use super::{Comparison, Contender};
 use crate::flush_verdict::thresholds::{ETCD_P99_US, SQLITE_DISK_COMMITS};
 use crate::results::Measurement;
@@ -20,7 +21,7 @@ pub struct Purpose {
     /// `PostgreSQL`, `photo archive`, ...
     pub name: &'static str,
     /// Names of the contenders that suit it best, or equally well; empty if none does or if
-    /// these results do not tell.
+    /// these results do not show which.
     pub suits: Vec<String>,
     /// The reason.
     pub words: String,
@@ -66,7 +67,7 @@ fn by_flushes(compared: &Comparison) -> Vec<Purpose> {
     let mut purposes: Vec<_> = marks.into_iter().map(database).collect();
     purposes.push(etcd(compared, flush));
     purposes.push(archive_by_verdict(all));
-    purposes.push(not_told(
+    purposes.push(not_measured(
         "build cache",
         "What is lost can be built again, so flushes do not decide: compare with 'fsure speed \
          compare'.",
@@ -85,13 +86,20 @@ fn believed(all: &[Contender], figure: &Figure) -> Vec<usize> {
     if sound.is_empty() { of(&|one| !one.has_bad_flush() && !one.is_in_memory()) } else { sound }
 }
 
-/// Returns the contenders with the best value: the best, and all that cannot be told from it.
-/// Empty if the runs cannot tell.
+/// Returns the contenders with the best value: the best, and all from which it does not differ.
+/// Empty if the runs are too few to show that.
 fn best(figure: &Figure, among: &[usize]) -> Vec<usize> {
     let value = |place: usize| figure.values[place].as_ref();
     let known = among.iter().filter_map(|place| value(*place));
     let is_sure = |value: &FigureValue| value.runs >= RUNS_MIN && value.interval.is_some();
     if !known.clone().all(is_sure) {
+        return Vec::new();
+    }
+    let is_open = |place: &usize| {
+        let ratio = figure.ratios.get(*place).and_then(Option::as_ref);
+        ratio.is_some_and(|ratio| ratio.seen == Seen::TooFewRuns)
+    };
+    if among.iter().any(is_open) {
         return Vec::new();
     }
     let better = |one: f64, other: f64| if figure.is_time() { one < other } else { one > other };
@@ -226,7 +234,7 @@ fn archive_by_verdict(all: &[Contender]) -> Purpose {
     Purpose { name: "photo archive", suits: sound, words }
 }
 
-fn not_told(name: &'static str, words: &str) -> Purpose {
+fn not_measured(name: &'static str, words: &str) -> Purpose {
     Purpose { name, suits: Vec::new(), words: words.to_owned() }
 }
 
@@ -235,7 +243,7 @@ fn by_speed(compared: &Comparison) -> Vec<Purpose> {
         names.iter().find_map(|name| compared.figures.iter().find(|one| one.name == *name))
     };
     let databases = ["PostgreSQL", "SQLite", "etcd"].map(|name| {
-        not_told(
+        not_measured(
             name,
             "Throughput does not decide, the price of a commit does: 'fsure flush --save' and \
              'fsure flush compare'.",
@@ -243,20 +251,25 @@ fn by_speed(compared: &Comparison) -> Vec<Purpose> {
     });
     let mut purposes: Vec<_> = databases.into_iter().collect();
     purposes.push(match figure(&["verify", "disk read direct", "disk read uncached"]) {
-        None => not_told("photo archive", "Not told: '--rungs disk,verify' measures it."),
+        None => {
+            not_measured("photo archive", "Not measured: run it again with '--rungs disk,verify'.")
+        }
         Some(read) => {
             let hours = |value: &FigureValue| hours(TEBIBYTE_MIB / value.median / 3600.0);
             let times = values(&compared.contenders, read, hours);
             let words = format!(
-                "Read in full at each check: 1 TiB takes {times} ({}). If a flush holds is \
-                 for 'fsure flush' to say.",
+                "Read in full at each check: 1 TiB takes {times} ({}). 'fsure flush' \
+                 judges whether a flush holds.",
                 read.name
             );
             chosen(compared, read, "photo archive", &words)
         }
     });
     purposes.push(match figure(&["small files create"]) {
-        None => not_told("build cache", "Not told: '--rungs \"small files\"' measures it."),
+        None => not_measured(
+            "build cache",
+            "Not measured: run it again with '--rungs \"small files\"'.",
+        ),
         Some(files) => {
             let rate = |value: &FigureValue| fsure_core::count(value.median.round() as u64);
             let rates = values(&compared.contenders, files, rate);

@@ -22,7 +22,7 @@ impl Reference {
 const THREAD: &str = "Hector Martin, thread on Apple's NVMe drives, February 2022";
 
 /// The drives with which this project began, and a consumer's NVMe drive. Without a flush, the
-/// drive of the second was written to about 60,000 times a second, which is no durable write
+/// drive of the second was written to about 60,000 times a second, which is not a durable write
 /// and therefore not here.
 pub const REFERENCES: [Reference; 4] = [
     Reference { what: "Apple SSD, Linux, fsync", per_second: 46.0, source: THREAD },

@@ -230,6 +230,9 @@ fn check(options: &FlushOptions) -> Result<()> {
 /// The beginning of the warning of a run that something has ended before its end.
 pub(crate) const ENDED_EARLY: &str = "the run ended early";
 
+/// The flushes that databases use, those first that they prefer.
+pub const DATABASE_FLUSHES: [&str; 4] = ["fdatasync", "fsync", "F_FULLFSYNC", "FlushFileBuffers"];
+
 /// The name of the setting in the header of a result.
 pub(crate) const RATE: &str = "rate";
 

@@ -51,12 +51,16 @@ struct Slice {
 pub(super) struct Pace(pub(super) u32);
 
 impl Pace {
-    /// Waits until it is time for the operation behind the first `done`. One that was late is
-    /// not made up for by quicker ones.
-    fn wait(self, begun: Instant, done: u64, stop: &dyn Fn() -> bool) {
+    /// Waits until it is time for the operation behind one that was due at `due`, and returns
+    /// that time. One that was late is not made up for by quicker ones.
+    fn wait(self, due: Instant, stop: &dyn Fn() -> bool) -> Instant {
         const PIECE: Duration = Duration::from_millis(50);
-        let due = Duration::from_secs_f64(done as f64 / f64::from(self.0));
-        while let Some(left) = due.checked_sub(begun.elapsed()).filter(|_| !stop()) {
+        let next = (due + Duration::from_secs(1) / self.0).max(Instant::now());
+        loop {
+            let left = next.saturating_duration_since(Instant::now());
+            if left.is_zero() || stop() {
+                return next;
+            }
             std::thread::sleep(left.min(PIECE));
         }
     }
@@ -82,12 +86,13 @@ impl SliceStats {
         let (mut latency, mut commits) = (Latency::default(), 0);
         let before = meter.map(DeviceCounters::read).transpose()?;
         let begun = Instant::now();
+        let mut due = begun;
         while let Some(done) = operation.operate()? {
             latency.record(done.took);
             commits += done.commits;
             // The wait behind the last one belongs to its time, too.
             if let Some(pace) = pace {
-                pace.wait(begun, latency.count(), stop);
+                due = pace.wait(due, stop);
             }
             if begun.elapsed() >= span || stop() {
                 break;
@@ -180,6 +185,36 @@ mod tests {
             self.flushes += 1;
             Ok(())
         }
+    }
+
+    /// Notes its times, and is held up once for longer than some operations take.
+    #[derive(Default)]
+    struct Stalled(Vec<Instant>);
+
+    impl Operation for Stalled {
+        fn operate(&mut self) -> io::Result<Option<SliceResult>> {
+            let begun = Instant::now();
+            self.0.push(begun);
+            if self.0.len() == 2 {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            Ok((self.0.len() < 8).then(|| SliceResult::since(begun)))
+        }
+
+        fn flush_to_medium(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_late_operation_is_not_made_up_for_by_quicker_ones() {
+        let (mut tally, mut stalled) = (SliceStats::default(), Stalled::default());
+        let length = (Duration::from_secs(3600), Some(Pace(50)));
+        tally.turn(&mut stalled, length, None, &|| false).unwrap();
+        assert_eq!(stalled.0.len(), 8);
+        // The stall, and a period for each of the five behind the next one.
+        let time = stalled.0[7] - stalled.0[1];
+        assert!(time >= Duration::from_millis(100 + 5 * 20), "{time:?}");
     }
 
     #[test]

@@ -90,6 +90,6 @@ pub const CUTS_MIN: u64 = 5;
 pub const ETCD_P99_US: f64 = 10_000.0;
 
 /// Transactions a second that SQLite expects of a disk of 7,200 rpm: its FAQ, question 19. It
-/// is no mark that a disk must reach. PostgreSQL publishes none either: the manual of
+/// is not a mark that a disk must reach. PostgreSQL publishes none either: the manual of
 /// `pg_test_fsync` compares methods only.
 pub const SQLITE_DISK_COMMITS: f64 = 60.0;

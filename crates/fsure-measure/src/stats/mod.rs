@@ -6,4 +6,4 @@ mod latency;
 mod statistics;
 
 pub use latency::Latency;
-pub use statistics::{Difference, Spread, difference};
+pub use statistics::{Difference, SURE_RUNS, Spread, difference};

@@ -11,14 +11,17 @@
 pub struct Spread {
     /// The median.
     pub median: f64,
-    /// Lower end of the confidence interval of the median: 95 % from 6 runs
-    /// on, what order statistics give for fewer, which is the whole range.
+    /// Lower end of the confidence interval of the median: 95 % from
+    /// [`SURE_RUNS`] on, what order statistics give for fewer, which is the whole range.
     pub low: f64,
     /// Its upper end.
     pub high: f64,
     /// Places of runs far from the others, in ascending order; none below 6 runs.
     pub outliers: Vec<usize>,
 }
+
+/// Runs from which on the interval of a median is one of 95 %.
+pub const SURE_RUNS: usize = 6;
 
 /// Above this a run is an outlier: Iglewicz and Hoaglin's own figure.
 const OUTLIER_SCORE: f64 = 3.5;

@@ -9,7 +9,7 @@ use fsure_core::{Clock, ExitCode};
 use fsure_integrity::catalog::RootLocation;
 use fsure_integrity::model::{AgeHistogram, ScanMonitor, Verdict};
 use fsure_integrity::scan::IoOptions;
-use fsure_integrity::{Options, RecordAccess, age_by_folder, nested_place, status};
+use fsure_integrity::{Options, RecordAccess, age, age_by_folder, nested_place, status};
 
 use super::OutputArgs;
 use super::path_list::PathListArgs;
@@ -72,11 +72,16 @@ fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCod
         let root = place.root.to_string_lossy().into_owned();
         let paths = screen.paths(&place);
         let task = screen.begin(paths.clone(), !ends.is_empty() || !places.is_empty());
-        let ages = age_by_folder(&place, &Clock::default(), &task);
+        let clock = Clock::default();
+        // The report for a person has no line for each folder.
+        let ages = match output.json {
+            true => age_by_folder(&place, &clock, &task).map(|(all, each)| (all, Some(each))),
+            false => age(&place, &clock, &task).map(|all| (all, None)),
+        };
         drop(task);
         match ages {
             Ok((ages, folders)) => {
-                if output.json {
+                if let Some(folders) = folders {
                     let lines = report::json_folders(&root, &folders);
                     lines.iter().for_each(|line| screen.print(line));
                     screen.print(&report::json_line(&root, &ages));

@@ -7,6 +7,7 @@ use crate::anonymous::LEFT_OUT;
 use crate::chart::{curve, figure, ladder, latency, microseconds, sorted, throughput};
 use crate::rank::{MEANING, ranks};
 use fsure_core::units;
+use fsure_measure::DATABASE_FLUSHES;
 use fsure_measure::results::{
     Claim, Curve, LayerLine, Limit, Machine, Measurement, MethodLine, Noise, NotRun, Profile,
     ResultLine, Rung, Series, StoredResult,
@@ -123,10 +124,10 @@ fn device(stored: &StoredResult) -> Option<String> {
     })
 }
 
-/// The fastest flush that databases use, `fdatasync` before `fsync`.
+/// The flush that databases use, if it was measured.
 fn database_flush(stored: &StoredResult) -> Option<&MethodLine> {
-    let of = |name: &str| lines(stored, method).find(|method| method.name == name);
-    of("fdatasync").or_else(|| of("fsync")).or_else(|| of("F_FULLFSYNC"))
+    let of = |name: &&str| lines(stored, method).find(|method| method.name == *name);
+    DATABASE_FLUSHES.iter().find_map(of)
 }
 
 fn judge_speed(draft: &mut Draft, stored: &StoredResult) {

@@ -7,9 +7,7 @@ use super::Draft;
 use crate::chart::{Amount, amounts, figure};
 use crate::outputs::{TrialRun, TrialWay};
 use fsure_core::count;
-
-/// Turns from which on an interval is one of 95 %.
-const SURE_FROM: u64 = 6;
+use fsure_measure::stats::SURE_RUNS;
 
 /// The section of a run.
 pub(super) fn section(run: &TrialRun, charts: &mut Charts) -> Section {
@@ -23,8 +21,8 @@ pub(super) fn section(run: &TrialRun, charts: &mut Charts) -> Section {
         draft.note(format!(
             "In memory and deferred, a power cut loses up to {lost} of what was acknowledged."
         ));
-        if totals.turns < SURE_FROM {
-            draft.note(format!("Less than {SURE_FROM} turns show no difference for sure."));
+        if totals.turns < SURE_RUNS as u64 {
+            draft.note(format!("Less than {SURE_RUNS} turns show no difference for sure."));
         }
         if totals.ended_early {
             draft.note("The run was ended early.");
@@ -46,8 +44,9 @@ pub(super) fn section(run: &TrialRun, charts: &mut Charts) -> Section {
 
 /// The way whose interval shows that it is faster, if there is one.
 fn fastest(run: &TrialRun) -> Option<(&TrialWay, f64)> {
-    let is_faster =
-        |way: &&TrialWay| way.runs >= SURE_FROM && way.ratio_low.is_some_and(|low| low > 1.0);
+    let is_faster = |way: &&TrialWay| {
+        way.runs >= SURE_RUNS as u64 && way.ratio_low.is_some_and(|low| low > 1.0)
+    };
     let ratios = run.ways.iter().filter(is_faster).filter_map(|way| Some((way, way.ratio?)));
     ratios.max_by(|one, two| one.1.total_cmp(&two.1))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fsure_core::ExitCode;
 use fsure_core::safe;
 use fsure_core::units::microseconds;
-use fsure_measure::stats::Spread;
+use fsure_measure::stats::{SURE_RUNS, Spread};
 use serde::Serialize;
 
 use super::{figure, number, table};
@@ -29,7 +29,7 @@ pub fn text(trial: &Trial, max_loss: Duration) -> String {
         report += &sentence(disk, way);
     }
     if !is_sure(disk) {
-        report += &format!("Less than {SURE_FROM} turns show no difference for sure.\n");
+        report += &format!("Less than {SURE_RUNS} turns show no difference for sure.\n");
     }
     let turns = number(disk.runs.len() as u64, "turn", "turns");
     let lost = seconds(max_loss.as_secs_f64());
@@ -43,11 +43,8 @@ pub fn text(trial: &Trial, max_loss: Duration) -> String {
     report
 }
 
-/// Turns from which on the interval of a median is one of 95 %.
-const SURE_FROM: usize = 6;
-
 fn is_sure(disk: &WayResult) -> bool {
-    disk.runs.len() >= SURE_FROM
+    disk.runs.len() >= SURE_RUNS
 }
 
 fn words(way: Way) -> &'static str {

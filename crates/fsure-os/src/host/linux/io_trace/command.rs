@@ -12,7 +12,7 @@ use super::super::foreground::{ForegroundCommand, WatchedCommand, not_started};
 /// The call that carries the mark: `prctl`, which refuses it.
 pub(super) const MARK_CALL: libc::c_long = libc::SYS_prctl;
 
-/// Makes up a mark. Its lower half is a negative number, which is no option of the call.
+/// Makes up a mark. Its lower half is a negative number, which is not an option of the call.
 pub(super) fn new_mark() -> u64 {
     crate::scratch_dir::random() | 0x8000_0000
 }
