@@ -46,6 +46,15 @@ impl Acknowledged {
         self.lock().last().map_or(0, |(number, _)| *number)
     }
 
+    /// Returns the acknowledgements a second between the first one and the moment `at`; `None`
+    /// if there is none, or if less than a second has passed since.
+    pub(super) fn per_second(&self, at: Instant) -> Option<f64> {
+        let noted = self.lock();
+        let ((first, began), (last, _)) = (noted.first()?, noted.last()?);
+        let seconds = at.saturating_duration_since(*began).as_secs_f64();
+        (seconds >= 1.0).then(|| (last - first) as f64 / seconds)
+    }
+
     /// Waits for the first acknowledgement, for at most `most`.
     pub(super) fn wait_for_first(&self, most: Duration) {
         let noted = self.lock();

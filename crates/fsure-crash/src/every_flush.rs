@@ -85,6 +85,7 @@ fn look(run: &CrashRun<'_>, boundary: &Boundary, has_teeth: bool) -> Result<Opti
         acked,
         lost: found.lost(state, acked),
         // The record of the drive has no times.
+        acked_per_second: None,
         oldest_lost_ms: None,
         state,
         twin: false,

@@ -70,6 +70,10 @@ pub struct CutMade {
     pub variant: String,
     /// The highest number acknowledged before the cut; 0: none.
     pub acked: u64,
+    /// The acknowledgements a second from the first one to the cut; absent if that is less than
+    /// a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acked_per_second: Option<f64>,
     /// Acknowledged and not there; `null` where the check did not say.
     pub lost: Option<u64>,
     /// The age at the cut of the oldest acknowledgement that does not hold, in
@@ -93,7 +97,7 @@ pub struct CutMade {
 }
 
 /// Results of all cuts of one program on one drive.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DriveTried {
     /// The drive, as the command line names it.
     pub drive: String,
@@ -117,6 +121,9 @@ pub struct DriveTried {
     pub oldest_lost_ms: Option<u64>,
     /// The highest number acknowledged before any cut.
     pub acked: u64,
+    /// The acknowledgements a second until that cut; absent if that is less than a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acked_per_second: Option<f64>,
     /// True if the same run on a lying drive showed a loss; `null` if the run was ended
     /// before.
     pub twin_lost: Option<bool>,
@@ -139,7 +146,9 @@ impl DriveTried {
             CutState::Unmountable => &mut self.unmountable,
             CutState::HarnessBroken => &mut self.harness_broken,
         } += 1;
-        self.acked = self.acked.max(cut.acked);
+        if cut.acked > self.acked {
+            (self.acked, self.acked_per_second) = (cut.acked, cut.acked_per_second);
+        }
         if cut.state.is_loss() {
             self.most_lost = self.most_lost.max(cut.lost.unwrap_or(0));
             self.oldest_lost_ms = self.oldest_lost_ms.max(cut.oldest_lost_ms);
@@ -212,7 +221,7 @@ impl FlushAfterError {
 }
 
 /// A cell of the matrix.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CrashCell {
     /// The workload.
     pub workload: String,

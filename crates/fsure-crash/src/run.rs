@@ -175,6 +175,7 @@ impl CrashRun<'_> {
             fs: self.options.front.name().to_owned(),
             variant: plan.variant(number).name().to_owned(),
             acked: 0,
+            acked_per_second: None,
             lost: None,
             oldest_lost_ms: None,
             state: CutState::HarnessBroken,
@@ -260,6 +261,7 @@ impl CrashRun<'_> {
         let (left, before_cut) = going.drive.cut_with_state(variant, random);
         // And not before: what is lost must not look younger than it was.
         let at = Instant::now();
+        let per_second = going.acknowledged.per_second(at);
         // Every flush up to this image has reached the drive, or nothing is shown.
         going.check()?;
         let checked = Instant::now();
@@ -277,6 +279,7 @@ impl CrashRun<'_> {
             fs: self.options.front.name().to_owned(),
             variant: variant.name().to_owned(),
             acked,
+            acked_per_second: per_second,
             lost,
             oldest_lost_ms: age.map(milliseconds),
             state,

@@ -79,6 +79,8 @@ pub(crate) struct DriveResult {
     pub(crate) most_lost: u64,
     /// The greatest age of a lost acknowledgement, in milliseconds.
     pub(crate) oldest_lost_ms: Option<u64>,
+    /// The acknowledgements a second until the cut before which most was acknowledged.
+    pub(crate) acked_per_second: Option<f64>,
     /// True if the same run on a lying drive showed a loss.
     pub(crate) twin_lost: Option<bool>,
     /// The expected result, in words.

@@ -108,3 +108,56 @@ fn a_bound_folder_loses_nothing_that_was_synced() {
         assert!(acked > Some(0), "{fs}: {cuts:?}");
     }
 }
+
+/// Runs a script of the example of Apple's drive in an empty folder and returns its exit code and
+/// output; `None`, and said so, if this machine cannot.
+fn apple(test: &str, script: &str, args: &[&str], folder: &Path) -> Option<(i32, String)> {
+    loop {
+        let mut command = Command::new(examples().join("apple").join(script));
+        command.args(args).current_dir(folder).env("TMPDIR", folder);
+        let run = support::ended(command.env("FSURE", env!("CARGO_BIN_EXE_fsure")));
+        if support::cannot_crash(&run) {
+            support::skip(test, run.stderr.trim());
+            return None;
+        }
+        // Another process may change loop devices meanwhile.
+        if run.code != 70 {
+            return Some((run.code, run.stdout));
+        }
+    }
+}
+
+#[test]
+fn a_drive_of_apple_is_slow_with_flushes_and_fast_without() {
+    let (test, folder) = ("flushes of a simulated Apple drive", tempfile::tempdir().unwrap());
+    let args = ["--json", "--time", "50ms"];
+    let Some((code, lines)) = apple(test, "flush", &args, folder.path()) else { return };
+    assert!(code == 0 || code == 5, "{code}: {lines}");
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let operations_per_second = |method: &str| {
+        let line = lines.iter().find(|line| line["type"] == "method" && line["name"] == method);
+        line.and_then(|line| line["ops"].as_f64()).unwrap_or_else(|| panic!("{method}: {lines:?}"))
+    };
+    let (written, flushed) = (operations_per_second("write only"), operations_per_second("fsync"));
+    // No flush takes less than 21 ms there.
+    assert!(flushed < 1000.0 / 21.0 && written > 10.0 * flushed, "{written} {flushed}");
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0, "the drive stays");
+}
+
+#[test]
+fn deferring_on_a_drive_of_apple_loses_what_it_was_allowed_to() {
+    let test = "SQLite on a simulated Apple drive";
+    if or_skip(test, is_there("sqlite3")).is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["page.html", "--cuts", "1", "--variant", "none", "--pause", "200ms"];
+    let Some((code, text)) = apple(test, "crash", &args, folder.path()) else { return };
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("honest: 1 cut survived"), "{text}");
+    for name in ["1-as-it-is", "2-deferred-by-the-drive", "3-deferred-by-fsure"] {
+        assert!(text.contains(name), "{name} in {text}");
+    }
+    let left = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(left.collect::<Vec<_>>(), ["page.html"]);
+}

@@ -62,8 +62,8 @@ pub use image::{
 pub use mounted::Mounted;
 pub use record::{Recorded, Row, bytes, content};
 pub use run::{
-    Report, Run, cannot_crash, code, crash, fsure, fsure_in, fsure_json, fsure_of, fsure_with,
-    is_torn_superblock, path_of, path_verdicts, typed,
+    Report, Run, cannot_crash, code, crash, ended, fsure, fsure_in, fsure_json, fsure_of,
+    fsure_with, is_torn_superblock, path_of, path_verdicts, typed,
 };
 #[cfg(target_os = "linux")]
 pub use traced::{Traced, traced};

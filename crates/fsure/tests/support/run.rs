@@ -58,7 +58,8 @@ fn command(home: &Path) -> Command {
     command
 }
 
-fn ended(command: &mut Command) -> Run {
+/// Runs a command without input and waits for it.
+pub fn ended(command: &mut Command) -> Run {
     let output = command.stdin(Stdio::null()).output().expect("start fsure");
     Run {
         code: code(output.status),

@@ -111,6 +111,7 @@ fn drives(drives: &[DriveResult]) -> Option<Piece> {
         "#Unknown",
         "#Most lost",
         "#Oldest lost",
+        "#Acknowledged a second",
     ];
     let mut table = Table::new("Each drive", &columns);
     for drive in drives {
@@ -132,7 +133,8 @@ fn drives(drives: &[DriveResult]) -> Option<Piece> {
             ]
             .map(|number| Cell::number(count(number)).with_key(number)),
         );
-        row.push(Cell::number(oldest.unwrap_or_else(|| "–".to_owned())));
+        let rate = drive.acked_per_second.map(figure);
+        row.extend([oldest, rate].map(|cell| Cell::number(cell.unwrap_or_else(|| "–".to_owned()))));
         table.push(row);
     }
     table.unless_empty()

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::number;
+use super::{figure, number};
 use fsure_core::ExitCode;
 use fsure_core::units::{microseconds, span};
 use fsure_core::{count, safe};
@@ -53,7 +53,7 @@ fn drive(line: &CrashLine) -> Option<&DriveTried> {
 fn table(drives: &[&DriveTried]) -> String {
     let head = ["drive", "on", "cuts", "survived", "lost", "corrupt", "no mount", "unknown"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows[0].extend(["most lost", "oldest lost"].map(str::to_owned));
+    rows[0].extend(["most lost", "oldest lost", "acknowledged/s"].map(str::to_owned));
     for one in drives {
         let counts = [one.cuts, one.survived, one.lost, one.corrupt, one.unmountable];
         let mut row = vec![safe(&one.drive), safe(&one.fs)];
@@ -61,6 +61,7 @@ fn table(drives: &[&DriveTried]) -> String {
         row.push(count(one.harness_broken));
         row.push(if one.losses() > 0 { count(one.most_lost) } else { "-".to_owned() });
         row.push(one.oldest_lost_ms.map_or_else(|| "-".to_owned(), age));
+        row.push(one.acked_per_second.map_or_else(|| "-".to_owned(), figure));
         rows.push(row);
     }
     let widths: Vec<_> = (0..rows[0].len())
@@ -286,6 +287,7 @@ mod tests {
             fs: "ext4".into(),
             variant: "none".into(),
             acked: 5000,
+            acked_per_second: Some(812.6),
             lost: Some(1234),
             oldest_lost_ms: Some(4567),
             state,
@@ -308,6 +310,7 @@ mod tests {
         for part in [
             "cut 3 (none): lost, 1,234 of 5,000 acknowledged lost, the oldest 4.6 s old",
             "lying: 1 of 1 cuts lost or damaged acknowledged data",
+            "1,234        4.6 s             813\n",
             "seed 9",
         ] {
             assert!(text.contains(part), "{part} in {text}");
