@@ -1,5 +1,5 @@
 # Everything is done by cargo; .ci/run is the whole check.
-.PHONY: bench campaign check dist dist-all docs session test
+.PHONY: bench campaign check dist dist-all docs semver session test
 
 check:
 	.ci/run
@@ -30,6 +30,11 @@ dist:
 
 dist-all:
 	dist/build all
+
+# Compares the interfaces of the libraries with those at a commit or tag: what a version must
+# announce. `cargo install cargo-semver-checks --locked` brings it.
+semver:
+	cargo semver-checks --workspace --baseline-rev $(BASE)
 
 # The documents as a site in target/book. `cargo install mdbook --locked` brings mdbook.
 docs:
