@@ -15,6 +15,8 @@ N ?= 17
 FLIPS ?= 7
 campaign:
 	FSURE_CAMPAIGN=$(N) FSURE_FLIPS=$(FLIPS) cargo test --workspace --locked $(TESTS)
+	cargo test -p fsure --no-default-features --features integrity --locked \
+	    --lib --test integrity --target-dir target/files-only
 	.ci/fuzz
 	FSURE_CAMPAIGN=$(N) .ci/cross
 
