@@ -5,6 +5,7 @@ mod anonymous;
 #[cfg(test)]
 mod any_result_tests;
 pub mod chart;
+pub mod disk_factor;
 mod outputs;
 pub mod page;
 pub mod rank;

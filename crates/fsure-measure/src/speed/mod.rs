@@ -13,6 +13,7 @@ mod large_file;
 mod memory_rungs;
 mod mounted_rungs;
 mod rung;
+mod rung_choice;
 mod schedule;
 mod small_files;
 mod verify_rung;
@@ -77,7 +78,8 @@ pub struct SpeedOptions {
     pub budget: Duration,
     /// Content that is written and hashed.
     pub data: Data,
-    /// Rungs wanted, by the first words of their names; empty for all.
+    /// Rungs wanted, by the first words of their names, or `all`; empty for the ten that
+    /// show the whole ladder.
     pub rungs: Vec<String>,
     /// Read a set twice as large as this through the page cache and past it, with
     /// so much memory.
@@ -127,10 +129,11 @@ pub fn speed(
     let collector = RungCollector { listener, rungs: Mutex::default() };
     let pool = Arc::new(DataPool::new(options.data).context("have memory for", "data".as_ref())?);
     let sites = sites(options, &pool)?;
-    let rungs = chosen(ladder(options, verifier, &pool, &sites), &options.rungs)?;
+    let every = ladder(options, verifier, &pool, &sites);
+    let (rungs, choice) = rung_choice::chosen(every, &options.rungs)?;
     let machine = environment::machine();
     let cores = machine.cores;
-    collector.measured(&ResultLine::Result(header(options, machine, &sites)));
+    collector.measured(&ResultLine::Result(header(options, machine, &sites, choice)));
     for site in &sites {
         // What it lies on names the drive; without it, the figures are what they are.
         let stack = Stack::of(&site.folder).into_iter();
@@ -299,35 +302,11 @@ fn ladder(
     rungs
 }
 
-/// Those that are wanted, by the first words of their names. A whole name is
-/// the first words of others, too, so that `fuse` is each that FUSE serves.
-fn chosen(rungs: Vec<Box<dyn Rung>>, wanted: &[String]) -> Result<Vec<Box<dyn Rung>>> {
-    if wanted.is_empty() {
-        return Ok(rungs);
-    }
-    let begins = |name: &str, wanted: &str| {
-        name.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-    };
-    let mut names: Vec<String> = Vec::new();
-    for name in rungs.iter().map(|rung| rung.spec().name) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    if let Some(unknown) = wanted.iter().find(|wanted| !names.iter().any(|n| begins(n, wanted))) {
-        return Err(Error::Usage {
-            message: format!("'--rungs': there is no rung '{unknown}'"),
-            hint: Some(format!("choose from: {}", names.join(", "))),
-        });
-    }
-    let is_wanted = |name: &str| wanted.iter().any(|wanted| begins(name, wanted));
-    Ok(rungs.into_iter().filter(|rung| is_wanted(&rung.spec().name)).collect())
-}
-
 fn header(
     options: &SpeedOptions,
     machine: crate::results::Machine,
     sites: &[Arc<SpeedWorkspace>],
+    choice: String,
 ) -> ResultHeader {
     let runs = options.runs.map_or_else(
         || format!("until sure to {:.0} %", schedule::NARROW * 100.0),
@@ -338,10 +317,8 @@ fn header(
         ("data".to_owned(), options.data.name().to_owned()),
         ("runs".to_owned(), runs),
         ("budget".to_owned(), format!("{} s", options.budget.as_secs_f64())),
+        ("rungs".to_owned(), choice),
     ];
-    if !options.rungs.is_empty() {
-        setup.push(("rungs".to_owned(), options.rungs.join(", ")));
-    }
     for site in sites {
         setup.push((format!("file system of {}", site.target), site.kind.clone()));
         setup.push((format!("stream in {}", site.target), units::size(site.size)));

@@ -43,7 +43,8 @@ pub(crate) struct SpeedArgs {
     /// Content that is written and hashed
     #[arg(long, value_enum, value_name = "KIND", default_value = "random")]
     data: DataArg,
-    /// Only these rungs, by the first words of their names: 'disk,hash blake3'
+    /// Only these rungs, by the first words of their names: 'disk,hash blake3'; 'all'
+    /// for every one [default: ten that show the whole ladder]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     rungs: Vec<String>,
     /// Also read a set twice this size through the page cache and past it, with only
