@@ -9,6 +9,7 @@
 
 mod cache_experiment;
 mod data_pool;
+mod io;
 mod large_file;
 mod memory_rungs;
 mod mounted_rungs;
@@ -37,6 +38,7 @@ use fsure_core::{
 };
 
 use data_pool::DataPool;
+pub use io::{IoExperiment, IoOptions, RANDOM_BYTES, speed_io};
 use rung::{RunContext, Rung};
 use workspace::SpeedWorkspace;
 
@@ -248,18 +250,24 @@ fn check(options: &SpeedOptions) -> Result<()> {
     Ok(())
 }
 
-/// The folders, ready to be measured.
-fn sites(options: &SpeedOptions, pool: &Arc<DataPool>) -> Result<Vec<Arc<SpeedWorkspace>>> {
+/// The paths that were named, without links in them. Refuses one that is named twice.
+fn resolved(targets: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let resolved = |folder: &PathBuf| os_path::resolve(folder).context("find", folder);
-    let folders = options.targets.iter().map(resolved).collect::<Result<Vec<_>>>()?;
+    let folders = targets.iter().map(resolved).collect::<Result<Vec<_>>>()?;
     // A line names its folder by text, so that two of one name are one.
     let twin = |place: usize| folders[..place].iter().any(|f| text(f) == text(&folders[place]));
-    if let Some(place) = (1..folders.len()).find(|place| twin(*place)) {
-        return Err(Error::Usage {
+    match (1..folders.len()).find(|place| twin(*place)) {
+        None => Ok(folders),
+        Some(place) => Err(Error::Usage {
             message: format!("{} is given twice", folders[place].display()),
             hint: Some("name each folder once; '--runs' measures it several times".to_owned()),
-        });
+        }),
     }
+}
+
+/// The folders, ready to be measured.
+fn sites(options: &SpeedOptions, pool: &Arc<DataPool>) -> Result<Vec<Arc<SpeedWorkspace>>> {
+    let folders = resolved(&options.targets)?;
     let one = |folder: PathBuf| {
         if !os_path::is_folder(&folder) {
             let message = format!("{} is not a folder", folder.display());

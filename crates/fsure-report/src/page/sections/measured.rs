@@ -2,7 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::Draft;
+use super::{Draft, requests};
 use crate::anonymous::LEFT_OUT;
 use crate::chart::{curve, figure, ladder, latency, microseconds, sorted, throughput};
 use crate::disk_factor::{self, factors};
@@ -30,8 +30,11 @@ const NOT_TOLD: &str = "not told";
 pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     let header = &stored.header;
     let command = match header.kind {
-        Measurement::Speed => "speed",
-        Measurement::Flush => "flush",
+        Measurement::Speed => match header.setup.iter().find(|(name, _)| name == "io") {
+            Some((_, experiments)) => format!("speed --io {}", experiments.replace(", ", ",")),
+            None => "speed".to_owned(),
+        },
+        Measurement::Flush => "flush".to_owned(),
     };
     let targets: Vec<_> = header.targets.iter().map(|target| target.path.as_str()).collect();
     let mut draft = Draft::new(format!("{command} {}", targets.join(" ")));
@@ -46,6 +49,7 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     draft.part("Verdicts", lines(stored, verdict).map(claim));
     draft.part("Limits", lines(stored, limit).map(|limit| Piece::Text(sentence(limit))));
     draft.part("Profiles of databases", profiles(stored));
+    requests::parts(&mut draft, stored, charts);
     ladders(&mut draft, stored, charts);
     draft.part("Throughput over time", throughputs(stored, charts));
     methods(&mut draft, stored, charts);
@@ -62,7 +66,7 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
 }
 
 /// All lines of a kind.
-fn lines<'a, T: 'a>(
+pub(super) fn lines<'a, T: 'a>(
     stored: &'a StoredResult,
     of: impl Fn(&'a ResultLine) -> Option<&'a T> + 'a,
 ) -> impl Iterator<Item = &'a T> + 'a {
@@ -155,6 +159,7 @@ fn judge_speed(draft: &mut Draft, stored: &StoredResult) {
     for limit in lines(stored, limit) {
         draft.note(sentence(limit));
     }
+    requests::judge(draft, stored);
 }
 
 fn judge_flush(draft: &mut Draft, stored: &StoredResult) {
@@ -177,7 +182,7 @@ fn judge_flush(draft: &mut Draft, stored: &StoredResult) {
 }
 
 /// Sets the verdict; a run that was cut off says so behind it.
-fn conclude(draft: &mut Draft, stored: &StoredResult, grade: Grade, sentence: String) {
+pub(super) fn conclude(draft: &mut Draft, stored: &StoredResult, grade: Grade, sentence: String) {
     match stored.summary {
         Some(_) => draft.verdict(grade, sentence),
         None => {
@@ -219,7 +224,10 @@ fn facts(draft: &mut Draft, stored: &StoredResult) {
 }
 
 /// Groups in the order in which each first appears.
-fn by<'a, T>(all: impl Iterator<Item = &'a T>, name: impl Fn(&T) -> &str) -> Vec<Vec<&'a T>> {
+pub(super) fn by<'a, T>(
+    all: impl Iterator<Item = &'a T>,
+    name: impl Fn(&T) -> &str,
+) -> Vec<Vec<&'a T>> {
     let mut groups: Vec<Vec<&'a T>> = Vec::new();
     for one in all {
         match groups.iter_mut().find(|group| name(group[0]) == name(one)) {

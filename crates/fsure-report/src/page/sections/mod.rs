@@ -16,6 +16,7 @@ mod power_cut;
 mod protected;
 mod ram;
 mod recovered;
+mod requests;
 mod side_by_side;
 mod trial;
 

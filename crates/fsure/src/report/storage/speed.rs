@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::{figure, number};
+use super::{figure, number, speed_io};
 use fsure_core::safe;
 use fsure_core::units;
 use fsure_measure::results::{Limit, ResultLine, ResultSummary, Rung, Series};
@@ -46,10 +46,22 @@ pub fn text(lines: &[ResultLine]) -> String {
             text.push('\n');
         }
     }
+    let experiments = speed_io::text(lines);
+    text += &experiments;
+    if !experiments.is_empty() {
+        text.push('\n');
+    }
+    let noun = if is_io(lines) { ("figure", "figures") } else { ("rung", "rungs") };
     for line in lines {
-        other_line(&mut text, line);
+        other_line(&mut text, line, noun);
     }
     text
+}
+
+/// Returns true for a result of `--io`.
+fn is_io(lines: &[ResultLine]) -> bool {
+    let Some(ResultLine::Result(header)) = lines.first() else { return false };
+    header.setup.iter().any(|(name, _)| name == "io")
 }
 
 const INTERVALS: &str = "\nThe figure is the median of the runs. The interval holds the true \
@@ -146,7 +158,7 @@ fn bar(value: f64, fastest: f64) -> String {
     }
 }
 
-fn other_line(text: &mut String, line: &ResultLine) {
+fn other_line(text: &mut String, line: &ResultLine, noun: (&str, &str)) {
     let _ = match line {
         ResultLine::NotRun(left) => {
             writeln!(text, "not run: {}, {}: {}", left.name, safe(&left.target), safe(&left.why))
@@ -154,7 +166,7 @@ fn other_line(text: &mut String, line: &ResultLine) {
         ResultLine::Limit(limit) => write!(text, "{}", of_limit(limit)),
         ResultLine::Series(series) => write!(text, "{}", of_series(series)),
         ResultLine::Warning { words } => writeln!(text, "note: {}", safe(words)),
-        ResultLine::Summary(summary) => writeln!(text, "{}", closing(summary)),
+        ResultLine::Summary(summary) => writeln!(text, "{}", closing(summary, noun)),
         _ => Ok(()),
     };
 }
@@ -198,10 +210,10 @@ fn of_series(series: &Series) -> String {
     text
 }
 
-fn closing(summary: &ResultSummary) -> String {
+fn closing(summary: &ResultSummary, (one, many): (&str, &str)) -> String {
     let mut text = format!(
         "\n{} measured, {} not run, in {:.1} s",
-        number(summary.measured, "rung", "rungs"),
+        number(summary.measured, one, many),
         summary.not_run,
         summary.seconds
     );
