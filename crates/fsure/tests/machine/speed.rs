@@ -248,6 +248,8 @@ fn the_json_is_as_agreed() {
     let report = fsure_json(&[
         "speed",
         &path(folder.path()),
+        "--rungs",
+        "all",
         "--size",
         "1M",
         "--runs",

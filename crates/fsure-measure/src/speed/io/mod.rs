@@ -260,17 +260,16 @@ fn targets(options: &IoOptions) -> Result<Vec<IoTarget>> {
     resolved(&options.targets)?.into_iter().map(one).collect()
 }
 
-/// What a path is that nothing can be measured of.
-const NEITHER: &str = "is neither a folder nor a block device";
-
 /// Refuses what is not a block device, or is to be written.
 fn check_device(path: &Path, experiments: &[IoExperiment]) -> Result<()> {
     let shown = path.display();
     let kind = os_path::kind(path).context("look at", path)?;
     if kind != Some(os_path::FileKind::BlockDevice) {
-        let what = if kind.is_none() { "does not exist" } else { NEITHER };
         return Err(Error::Usage {
-            message: format!("{shown} {what}"),
+            message: match kind {
+                None => format!("there is nothing at {shown}"),
+                Some(_) => format!("{shown} is neither a folder nor a block device"),
+            },
             hint: Some("name a folder on the storage, or its device for '--io area'".to_owned()),
         });
     }

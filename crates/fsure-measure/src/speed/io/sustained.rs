@@ -77,7 +77,8 @@ pub(super) fn measure(experiment: &Experiment<'_>, scratch: &Scratch) -> RunResu
             return Err(RungUnavailable::NotHere(format!("it cannot be written: {error}")));
         }
         let done = units::size(progress.done);
-        super::warn(*listener, format!("{}: {NAME} ended after {done}: {error}", target.text));
+        let target = &target.text;
+        super::warn(*listener, format!("{target}: a write failed after {done}: {error}"));
     }
     if progress.points.is_empty() {
         go.check()?;
@@ -113,16 +114,21 @@ fn advise(experiment: &Experiment<'_>, end: SustainedEnd, free: u64) {
     let has_more = most > options.sustained_bytes(free, false);
     let most = units::size(most);
     let longer = options.budget.as_secs() * 3;
-    let advice = match end {
-        SustainedEnd::Space if !options.may_fill && has_more => {
-            format!("a quarter of the free space was written; '-y' writes up to {most}")
-        }
-        SustainedEnd::Budget => {
-            format!("the budget was spent; '--budget {longer}s' writes for longer")
-        }
-        _ => return,
-    };
-    super::warn(*listener, format!("{}: {NAME}: {advice}", target.text));
+    let target = &target.text;
+    match end {
+        SustainedEnd::Space if !options.may_fill && has_more => super::warn(
+            *listener,
+            format!("{target}: a quarter of the free space was written; '-y' writes up to {most}"),
+        ),
+        SustainedEnd::Budget => super::warn(
+            *listener,
+            format!(
+                "{target}: the budget was spent before the drive became slower; '--budget \
+                 {longer}s' writes for longer"
+            ),
+        ),
+        _ => {}
+    }
 }
 
 /// Memory has no fast cache in front of it.

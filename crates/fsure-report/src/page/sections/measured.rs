@@ -2,6 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
+use super::stored_lines::{by, conclude, lines};
 use super::{Draft, requests};
 use crate::anonymous::LEFT_OUT;
 use crate::chart::{curve, figure, ladder, latency, microseconds, sorted, throughput};
@@ -63,14 +64,6 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     draft.part("Notes", notes.map(|words| Piece::Note(Grade::Warn, words.clone())));
     draft.part("Machine", [Piece::Facts(machine(stored))]);
     draft.done()
-}
-
-/// All lines of a kind.
-pub(super) fn lines<'a, T: 'a>(
-    stored: &'a StoredResult,
-    of: impl Fn(&'a ResultLine) -> Option<&'a T> + 'a,
-) -> impl Iterator<Item = &'a T> + 'a {
-    stored.lines.iter().filter_map(of)
 }
 
 /// Returns true if nothing shows that the flushes of a result reach a drive.
@@ -181,18 +174,6 @@ fn judge_flush(draft: &mut Draft, stored: &StoredResult) {
     }
 }
 
-/// Sets the verdict; a run that was cut off says so behind it.
-pub(super) fn conclude(draft: &mut Draft, stored: &StoredResult, grade: Grade, sentence: String) {
-    match stored.summary {
-        Some(_) => draft.verdict(grade, sentence),
-        None => {
-            let cut_off = std::mem::take(&mut draft.0.sentence);
-            draft.verdict(grade.max(Grade::Warn), sentence);
-            draft.note(format!("{cut_off}."));
-        }
-    }
-}
-
 fn grade(word: &str) -> Grade {
     match word {
         "ok" => Grade::Good,
@@ -221,21 +202,6 @@ fn facts(draft: &mut Draft, stored: &StoredResult) {
         draft.plain_exit_code(summary.exit_code);
     }
     draft.0.facts.retain(|(_, value)| !value.is_empty() && value != LEFT_OUT);
-}
-
-/// Groups in the order in which each first appears.
-pub(super) fn by<'a, T>(
-    all: impl Iterator<Item = &'a T>,
-    name: impl Fn(&T) -> &str,
-) -> Vec<Vec<&'a T>> {
-    let mut groups: Vec<Vec<&'a T>> = Vec::new();
-    for one in all {
-        match groups.iter_mut().find(|group| name(group[0]) == name(one)) {
-            Some(group) => group.push(one),
-            None => groups.push(vec![one]),
-        }
-    }
-    groups
 }
 
 /// Rungs of a unit that are in one picture, and its title: those of a folder, with those of

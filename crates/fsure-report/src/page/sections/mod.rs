@@ -18,6 +18,7 @@ mod ram;
 mod recovered;
 mod requests;
 mod side_by_side;
+mod stored_lines;
 mod trial;
 
 pub(super) use side_by_side::side_by_side;

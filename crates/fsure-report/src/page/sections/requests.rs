@@ -3,7 +3,7 @@
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Table};
 use super::Draft;
-use super::measured::{by, conclude, lines};
+use super::stored_lines::{by, conclude, lines};
 use crate::chart::{area, figure, microseconds, requests, sustained};
 use crate::io_sentences;
 use fsure_core::units;

@@ -73,7 +73,7 @@ fn folders<'a>(rungs: &[&'a Rung]) -> std::collections::BTreeSet<&'a str> {
     rungs.iter().map(|rung| rung.target.as_str()).filter(|target| *target != "memory").collect()
 }
 
-/// How many times as fast as its disk each rung is. Memory lies on no disk, and is compared
+/// Returns how many times as fast as its disk each rung is. Memory lies on no disk, and is compared
 /// only if there is one folder.
 fn times_the_disk(rungs: &[&Rung]) -> Vec<Option<f64>> {
     let folders = folders(rungs);
