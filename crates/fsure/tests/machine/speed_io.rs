@@ -148,6 +148,8 @@ struct Drive {
     written: AtomicU64,
     /// Bytes that are taken fast.
     cache: u64,
+    /// Bytes behind which a write fails.
+    room: u64,
     unreadable: std::ops::Range<u64>,
 }
 
@@ -171,6 +173,9 @@ impl VirtualDisk for Drive {
     fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
         let length = data.len() as u64;
         let written = self.written.fetch_add(length, Ordering::Relaxed);
+        if written + length > self.room {
+            return Err(std::io::Error::other("gone"));
+        }
         let each = if written < self.cache { FAST_BYTE } else { SLOW_BYTE };
         std::thread::sleep(Duration::from_nanos(each.as_nanos() as u64 * length));
         self.content.write_all_at(data, offset)
@@ -185,7 +190,8 @@ fn drive(mebibytes: u64, cache: u64, unreadable: std::ops::Range<u64>) -> Arc<Dr
     let content = tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).expect("a file");
     let bytes = mebibytes * MIB;
     content.set_len(bytes).expect("size it");
-    Arc::new(Drive { content, bytes, written: AtomicU64::new(0), cache, unreadable })
+    let (written, room) = (AtomicU64::new(0), u64::MAX);
+    Arc::new(Drive { content, bytes, written, cache, room, unreadable })
 }
 
 /// Measures a drive by a process that sees it mounted. Returns the exit code and the lines;
@@ -230,6 +236,22 @@ fn a_drive_that_stays_as_fast_has_no_fast_cache() {
     let Some((_, lines)) = measured(test, &drive, args) else { return };
     let [line] = of_type(&lines, "sustained")[..] else { panic!("{lines:?}") };
     assert_eq!((&line["fast_cache_bytes"], &line["end"]), (&Value::Null, &"space".into()));
+}
+
+/// A drive that is pulled out, or breaks: what was measured is kept, and the run is not whole.
+#[test]
+fn writes_that_fail_end_it_and_keep_the_curve() {
+    let _alone = crate::support::serial::alone();
+    let test = "writes_that_fail";
+    let drive = Arc::into_inner(drive(1024, u64::MAX, 0..0)).expect("the only one");
+    let drive = Arc::new(Drive { room: 200 * MIB, ..drive });
+    let Some((rest, lines)) = measured(test, &drive, "sustained -y --budget 60s") else { return };
+    let [line] = of_type(&lines, "sustained")[..] else { panic!("{rest} {lines:?}") };
+    assert_eq!(line["end"], "failed", "{line}");
+    assert!(rest.starts_with("code 5"), "{rest}");
+    assert!((100 * MIB..=200 * MIB).contains(&(number(line, "bytes") as u64)), "{line}");
+    let failed = |line: &&&Value| line["words"].as_str().unwrap().contains("a write failed after");
+    assert_eq!(of_type(&lines, "warning").iter().filter(failed).count(), 1, "{lines:?}");
 }
 
 #[test]

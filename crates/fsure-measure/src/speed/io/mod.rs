@@ -116,6 +116,8 @@ struct Outcome {
     measured: u64,
     not_run: u64,
     unreadable: u64,
+    /// Experiments that a failure ended early.
+    cut_short: u64,
 }
 
 /// Measures, and reports each line to the listener as soon as it is known. Returns
@@ -158,6 +160,7 @@ pub fn speed_io(options: &IoOptions, listener: &dyn MeasurementMonitor) -> Resul
         sum.measured += outcome.measured;
         sum.not_run += outcome.not_run;
         sum.unreadable += outcome.unreadable;
+        sum.cut_short += outcome.cut_short;
     }
     let noise = noise.end();
     for words in environment::advice(&noise, cores) {
@@ -166,7 +169,7 @@ pub fn speed_io(options: &IoOptions, listener: &dyn MeasurementMonitor) -> Resul
     let code = match listener.stop_requested() {
         Some(code) => code,
         None if sum.unreadable > 0 => ExitCode::Unread,
-        None if sum.measured == 0 => ExitCode::Incomplete,
+        None if sum.measured == 0 || sum.cut_short > 0 => ExitCode::Incomplete,
         None => ExitCode::Clean,
     };
     listener.measured(&ResultLine::Summary(ResultSummary {
@@ -292,21 +295,23 @@ fn header(
     targets: &[IoTarget],
 ) -> ResultHeader {
     let names: Vec<_> = options.experiments.iter().map(|experiment| experiment.name()).collect();
-    let runs = options.runs.unwrap_or(random::TURNS);
+    let is_wanted = |experiment| options.experiments.contains(&experiment);
     let writes = targets.iter().filter_map(|target| {
         let free = machine::free_bytes(&target.path).ok()?;
         let most = units::size(options.sustained_bytes(free, options.may_fill));
         Some((format!("sustained write in {}", target.text), format!("at most {most}")))
     });
-    let is_sustained = options.experiments.contains(&IoExperiment::Sustained);
-    let writes = writes.filter(|_| is_sustained);
-    let setup = [
-        ("io", names.join(", ")),
+    let writes = writes.filter(|_| is_wanted(IoExperiment::Sustained));
+    let random = [
         ("size", units::size(options.size.unwrap_or(RANDOM_BYTES))),
-        ("data", options.data.name().to_owned()),
-        ("runs", runs.to_string()),
-        ("budget", format!("{} s", options.budget.as_secs_f64())),
+        ("runs", options.runs.unwrap_or(random::TURNS).to_string()),
     ];
+    let random = random.into_iter().filter(|_| is_wanted(IoExperiment::Random));
+    let data = Some(("data", options.data.name().to_owned()));
+    let data = data.filter(|_| options.experiments.iter().any(|experiment| experiment.writes()));
+    let budget = ("budget", format!("{} s", options.budget.as_secs_f64()));
+    let setup = [("io", names.join(", ")), budget].into_iter().chain(random).chain(data);
+    let setup = setup.map(|(name, value)| (name.to_owned(), value));
     ResultHeader {
         kind: Measurement::Speed,
         version: VERSION,
@@ -314,10 +319,6 @@ fn header(
         started: environment::timestamp(&options.clock),
         machine,
         targets: targets.iter().map(|target| ResultTarget::of(&target.path)).collect(),
-        setup: setup
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .chain(writes)
-            .collect(),
+        setup: setup.chain(writes).collect(),
     }
 }

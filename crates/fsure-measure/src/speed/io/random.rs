@@ -93,6 +93,7 @@ fn report(
         ended.clone()?;
     }
     let mut outcome = Outcome::default();
+    outcome.cut_short = u64::from(matches!(ended, Err(RungUnavailable::NotHere(_))));
     let why = ended.err().map(super::words).unwrap_or_default();
     for (job, line) in jobs.iter().zip(lines) {
         match line {

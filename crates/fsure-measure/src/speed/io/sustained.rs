@@ -84,6 +84,7 @@ pub(super) fn measure(experiment: &Experiment<'_>, scratch: &Scratch) -> RunResu
         go.check()?;
         return Err(RungUnavailable::NoTime);
     }
+    let ended_by_error = ended.is_err();
     let end = match ended {
         Err(_) => SustainedEnd::Failed,
         Ok(()) => progress.end.unwrap_or(SustainedEnd::Space),
@@ -104,7 +105,7 @@ pub(super) fn measure(experiment: &Experiment<'_>, scratch: &Scratch) -> RunResu
         ..line
     };
     listener.measured(&ResultLine::Sustained(line));
-    Ok(Outcome { measured: 1, ..Outcome::default() })
+    Ok(Outcome { measured: 1, cut_short: u64::from(ended_by_error), ..Outcome::default() })
 }
 
 /// Says how to see more of a drive that did not become slower.

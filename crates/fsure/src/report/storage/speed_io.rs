@@ -74,9 +74,10 @@ fn of_random(text: &mut String, lines: &[&RandomLine]) {
 fn of_sustained(text: &mut String, line: &SustainedLine) {
     let _ = writeln!(text, "\n{}.\n", safe(&io_sentences::sustained(line)));
     let end = line.points.last().map_or(0.0, |point| point.0);
-    let label = |row: usize| format!("{:.1} s", end * (row + 1) as f64 / ROWS as f64);
-    let row_of = |seconds: f64| ((seconds / end * ROWS as f64).ceil() as usize).clamp(1, ROWS) - 1;
-    let mut rates: Vec<Vec<f64>> = vec![Vec::new(); ROWS];
+    let rows = ROWS.min(line.points.len());
+    let label = |row: usize| format!("{:.1} s", end * (row + 1) as f64 / rows as f64);
+    let row_of = |seconds: f64| ((seconds / end * rows as f64).ceil() as usize).clamp(1, rows) - 1;
+    let mut rates: Vec<Vec<f64>> = vec![Vec::new(); rows];
     line.points.iter().for_each(|(seconds, rate)| rates[row_of(*seconds)].push(*rate));
     bars(text, "until", rates.iter().enumerate().map(|(row, rates)| (label(row), mean(rates))));
     let _ = writeln!(text, "{}", safe(&line.measured));
