@@ -43,7 +43,7 @@ def ours(access, depth):
     return Side("fsure speed --io random", RANDOM, figure)
 
 
-RANDOM = f"fsure speed --json --io random --runs 1 --size {SIZE} --budget {BUDGET}s ."
+RANDOM = f"fsure speed --json --io random --runs 1 --size {SIZE}B --budget {BUDGET}s ."
 
 
 def random_pairs():
@@ -56,7 +56,7 @@ def random_pairs():
 
 def sustained_pair():
     """A write of so many bytes from the beginning on."""
-    command = f"fsure speed --json --io sustained -y --size {SUSTAINED} --budget 60s ."
+    command = f"fsure speed --json --io sustained -y --size {SUSTAINED}B --budget 60s ."
     mine = Side(
         "fsure speed --io sustained",
         command,

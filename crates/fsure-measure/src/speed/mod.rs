@@ -9,10 +9,12 @@
 
 mod cache_experiment;
 mod data_pool;
+mod hash_rungs;
 mod io;
 mod large_file;
 mod memory_rungs;
 mod mounted_rungs;
+mod pv_rungs;
 mod rung;
 mod rung_choice;
 mod schedule;
@@ -90,7 +92,7 @@ pub struct SpeedOptions {
     /// ([`fsure_os::scratch_dir`]), and to serve FUSE ([`fsure_os::passthrough`]).
     /// Without one, the next run removes it.
     pub guard: Option<PathBuf>,
-    /// True if the founders' own `pv` is to be run, ten times.
+    /// True if the founders' own `pv` is to be run ten times, into each of their sinks.
     pub pv: bool,
     /// The clock for the time of the result.
     pub clock: Clock,
@@ -295,15 +297,20 @@ fn ladder(
     sites: &[Arc<SpeedWorkspace>],
 ) -> Vec<Box<dyn Rung>> {
     let mut rungs = memory_rungs::rungs(pool, options.size);
+    if options.pv {
+        rungs.push(pv_rungs::void());
+    }
     // Anywhere: nothing of what is measured lies there.
     if let Some(site) = sites.first() {
-        rungs.extend(mounted_rungs::rungs(site, options.size, options.guard.clone()));
+        let guard = options.guard.clone();
+        rungs.extend(mounted_rungs::rungs(site, options.size, guard, options.pv));
     }
     for site in sites {
         if options.pv {
-            rungs.push(Box::new(mounted_rungs::Pv { site: Arc::clone(site) }));
+            rungs.push(pv_rungs::folder(site));
         }
         rungs.extend(large_file::rungs(site));
+        rungs.extend(hash_rungs::rungs(site));
         rungs.extend(small_files::rungs(site));
         rungs.push(Box::new(verify_rung::Verify::new(site, verifier)));
     }

@@ -2,6 +2,7 @@
 //! is one step between nothing and a durable write, so that the picture can be read at
 //! a glance and a minute suffices. The others vary one of the ten.
 
+use super::pv_rungs::PV;
 use super::rung::Rung;
 use fsure_core::{Error, Result};
 
@@ -26,9 +27,6 @@ const DEFAULT_RUNGS: [&str; 10] = [
 /// The hash by all cores, and the rung that takes its place on a machine of one core.
 const HASH_ALL_CORES: &str = "hash blake3 all cores";
 const HASH_ONE_CORE: &str = "hash blake3";
-
-/// The founders' `pv`, which runs only if the user asks for it by an option of its own.
-const PV: &str = "pv";
 
 /// Returns the chosen rungs, and the choice in words for the result.
 pub(super) fn chosen(
@@ -68,7 +66,7 @@ fn names(rungs: &[Box<dyn Rung>]) -> Vec<String> {
 
 fn is_default(name: &str, names: &[String]) -> bool {
     let has_all_cores = || names.iter().any(|name| name == HASH_ALL_CORES);
-    DEFAULT_RUNGS.contains(&name) || name == PV || name == HASH_ONE_CORE && !has_all_cores()
+    DEFAULT_RUNGS.contains(&name) || begins(name, PV) || name == HASH_ONE_CORE && !has_all_cores()
 }
 
 /// Returns true if a rung is wanted by the first words of its name. A whole name is the

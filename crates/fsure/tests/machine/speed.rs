@@ -84,6 +84,13 @@ fn assert_rungs_measure_what_they_claim(format: &'static Format) {
         let (line, _) = measure(root, "verify", &[]);
         assert!(per_run(&line, "device_read_bytes") >= SIZE, "{line}");
 
+        let (line, _) = measure(root, "file hash cold", &[]);
+        assert!(per_run(&line, "device_read_bytes") >= SIZE, "{line}");
+        assert!(line["measured"].as_str().unwrap().contains("nothing of it in memory"), "{line}");
+        let (line, _) = measure(root, "file hash cached", &[]);
+        assert!(per_run(&line, "device_read_bytes") < ASIDE, "{line}");
+        assert!(line["measured"].as_str().unwrap().contains("all of it in memory"), "{line}");
+
         let (line, _) = measure(root, "small files replace durably", &[]);
         let files = line["amount"].as_u64().expect("a count");
         // A loop device is sent two for each commit of a journal, and there are two.
@@ -284,6 +291,8 @@ fn the_json_is_as_agreed() {
         "disk write durable",
         "disk read cached",
         "disk read direct",
+        "file hash cached",
+        "file hash cold",
         "small files create",
         "small files replace durably",
         "small files read cold",

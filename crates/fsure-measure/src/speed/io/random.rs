@@ -92,8 +92,8 @@ fn report(
     if lines.iter().all(Option::is_none) {
         ended.clone()?;
     }
-    let mut outcome = Outcome::default();
-    outcome.cut_short = u64::from(matches!(ended, Err(RungUnavailable::NotHere(_))));
+    let has_failed = matches!(ended, Err(RungUnavailable::NotHere(_)));
+    let mut outcome = Outcome { cut_short: u64::from(has_failed), ..Outcome::default() };
     let why = ended.err().map(super::words).unwrap_or_default();
     for (job, line) in jobs.iter().zip(lines) {
         match line {

@@ -70,7 +70,6 @@ pub(super) fn measure(experiment: &Experiment<'_>, scratch: &Scratch) -> RunResu
     let mut progress = writes.progress.into_inner().unwrap_or_else(PoisonError::into_inner);
     progress.close(seconds, point);
     let run = watch.stop(progress.done);
-    drop(file);
     os_path::remove(&path, false);
     if let Err(error) = &ended {
         if progress.points.is_empty() {

@@ -57,7 +57,8 @@ pub(crate) struct SpeedArgs {
     /// so much memory to cache it, and report what each way cost
     #[arg(long, value_name = "SIZE", value_parser = size)]
     cache: Option<u64>,
-    /// Also run 'pv -faSs450m < /dev/zero > FILE' in each DIR, ten times
+    /// Also run 'pv -faSs450m < /dev/zero > FILE' ten times each: to nowhere, in each DIR,
+    /// in folders in memory and through FUSE
     #[arg(long)]
     pv: bool,
     /// Measure requests in place of the ladder: 'random' reads and writes of 4 KiB by
