@@ -100,7 +100,7 @@ pub struct SustainedLine {
 pub struct AreaPoint {
     /// Bytes from the beginning of the device.
     pub at_bytes: u64,
-    /// Median over the passes, in MiB/s; `None` if the place could not be read.
+    /// Median over the passes, in MiB/s; `None` if the place could not be read in some pass.
     pub mib_per_s: Option<f64>,
     /// The slowest pass.
     pub low: Option<f64>,

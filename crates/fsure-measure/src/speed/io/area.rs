@@ -58,7 +58,7 @@ pub(super) fn measure(experiment: &Experiment<'_>) -> RunResult<Outcome> {
     let watch = Stopwatch::start(meter.as_ref());
     let passes = reader.passes(&grid)?;
     let run = watch.stop(0);
-    let line = line(&grid, &passes.rates).ok_or_else(|| match &passes.failure {
+    let line = line(&grid, &passes.places).ok_or_else(|| match &passes.failure {
         Some(error) => RungUnavailable::NotHere(format!("it cannot be read: {error}")),
         None => experiment.go.check().err().unwrap_or(RungUnavailable::NoTime),
     })?;
@@ -148,11 +148,21 @@ impl Grid {
     }
 }
 
+/// A place in all passes.
+#[derive(Clone, Debug, Default)]
+struct PlaceRates {
+    /// Its rate in MiB/s in each pass.
+    rates: Vec<f64>,
+    /// True if it could not be read in some pass. It has no rate then: a place that is read at
+    /// the second attempt is on its way to be lost.
+    has_failed: bool,
+}
+
 /// The passes over a device.
 #[derive(Default)]
 struct Passes {
-    /// For each place, its rate in MiB/s in each pass.
-    rates: Vec<Vec<f64>>,
+    /// One for each place.
+    places: Vec<PlaceRates>,
     bytes: u64,
     /// The last failure.
     failure: Option<std::io::Error>,
@@ -183,7 +193,8 @@ impl AreaReader<'_> {
     /// for the places that it came to.
     fn passes(&mut self, grid: &Grid) -> RunResult<Passes> {
         let Experiment { go, listener, target, options, .. } = self.experiment;
-        let mut passes = Passes { rates: vec![Vec::new(); grid.places.len()], ..Passes::default() };
+        let places = vec![PlaceRates::default(); grid.places.len()];
+        let mut passes = Passes { places, ..Passes::default() };
         let mut failed_in_row = 0;
         for pass in 0..PASSES_MAX as u64 {
             for (count, place) in
@@ -199,12 +210,13 @@ impl AreaReader<'_> {
                 }
                 match self.place(grid.places[place], grid.place) {
                     Ok((rate, bytes)) => {
-                        passes.rates[place].push(rate);
+                        passes.places[place].rates.push(rate);
                         passes.bytes += bytes;
                         failed_in_row = 0;
                     }
                     Err(error) => {
                         passes.failure = Some(error);
+                        passes.places[place].has_failed = true;
                         failed_in_row += 1;
                     }
                 }
@@ -254,17 +266,18 @@ impl Requests for Stretch {
     fn complete(&self, _latency: Duration) {}
 }
 
-/// The figures of all places; `None` if none was read.
-fn line(grid: &Grid, rates: &[Vec<f64>]) -> Option<AreaLine> {
-    let points: Vec<_> =
-        grid.places.iter().zip(rates).map(|(at, rates)| point(*at, rates)).collect();
+/// The figures of all places that a pass came to; `None` if none was read.
+fn line(grid: &Grid, places: &[PlaceRates]) -> Option<AreaLine> {
+    let is_reached = |place: &PlaceRates| place.has_failed || !place.rates.is_empty();
+    let reached = grid.places.iter().zip(places).filter(|(_, place)| is_reached(place));
+    let points: Vec<_> = reached.map(|(at, place)| point(*at, place)).collect();
     let read: Vec<f64> = points.iter().filter_map(|point| point.mib_per_s).collect();
     let tenth = (points.len() / 10).max(1);
     let of = |points: &[AreaPoint]| {
         let rates: Vec<_> = points.iter().filter_map(|point| point.mib_per_s).collect();
         median(&rates)
     };
-    let passes = rates.iter().map(Vec::len).max()?;
+    let passes = places.iter().map(|place| place.rates.len()).max()?;
     (!read.is_empty()).then(|| AreaLine {
         name: NAME.to_owned(),
         target: String::new(),
@@ -284,11 +297,12 @@ fn line(grid: &Grid, rates: &[Vec<f64>]) -> Option<AreaLine> {
     })
 }
 
-fn point(at_bytes: u64, rates: &[f64]) -> AreaPoint {
-    let lowest = rates.iter().copied().reduce(f64::min);
-    let highest = rates.iter().copied().reduce(f64::max);
+fn point(at_bytes: u64, place: &PlaceRates) -> AreaPoint {
+    let rates: &[f64] = if place.has_failed { &[] } else { &place.rates };
+    let low = rates.iter().copied().reduce(f64::min);
+    let high = rates.iter().copied().reduce(f64::max);
     let mib_per_s = (!rates.is_empty()).then(|| median(rates));
-    AreaPoint { at_bytes, mib_per_s, low: lowest, high: highest }
+    AreaPoint { at_bytes, mib_per_s, low, high }
 }
 
 #[cfg(test)]
@@ -322,19 +336,20 @@ mod tests {
     fn a_place_that_cannot_be_read_is_no_slow_place() {
         let grid =
             Grid { bytes: 20 << 20, place: BLOCK, places: (0..20).map(|n| n << 20).collect() };
-        let mut rates = vec![vec![200.0, 180.0, 220.0]; 20];
-        rates[3] = Vec::new();
-        rates[18] = vec![100.0];
-        rates[19] = vec![90.0];
-        let line = line(&grid, &rates).unwrap();
-        assert_eq!((line.unreadable, line.passes), (1, 3));
-        assert_eq!(
-            (line.median_mib_s, line.slowest_mib_s, line.fastest_mib_s),
-            (200.0, 90.0, 200.0)
-        );
-        assert_eq!((line.first_tenth_mib_s, line.last_tenth_mib_s), (200.0, 95.0));
-        assert_eq!(line.points[3].mib_per_s, None);
+        let of = |rates: &[f64]| PlaceRates { rates: rates.to_vec(), has_failed: false };
+        let mut places = vec![of(&[200.0, 180.0, 220.0]); 20];
+        places[3].has_failed = true;
+        // The budget was spent before these, or after one pass.
+        places[7] = of(&[]);
+        places[18] = of(&[100.0]);
+        places[19] = of(&[90.0]);
+        let line = line(&grid, &places).unwrap();
+        assert_eq!((line.unreadable, line.passes, line.points.len()), (1, 3, 19));
+        let rates = (line.median_mib_s, line.slowest_mib_s, line.fastest_mib_s);
+        assert_eq!(rates, (200.0, 90.0, 200.0));
+        assert_eq!((line.first_tenth_mib_s, line.last_tenth_mib_s), (200.0, 90.0));
+        assert_eq!((line.points[3].mib_per_s, line.points[3].low), (None, None));
         assert_eq!((line.points[0].low, line.points[0].high), (Some(180.0), Some(220.0)));
-        assert!(super::line(&grid, &vec![Vec::new(); 20]).is_none());
+        assert!(super::line(&grid, &vec![of(&[]); 20]).is_none());
     }
 }
