@@ -6,7 +6,7 @@ use fsure_measure::results::{AreaLine, RandomLine, SustainedEnd, SustainedLine};
 use crate::chart::figure;
 
 /// Below this share of the first tenth, the last tenth of a device is called slower.
-const SLOWER: f64 = 0.9;
+const SLOWER: f64 = 0.8;
 
 /// Returns the sentence on the random requests of one folder; `None` without any.
 pub fn random(lines: &[&RandomLine]) -> Option<String> {

@@ -281,6 +281,12 @@ fn the_area_of_a_device_is_read_and_what_cannot_be_is_named() {
     assert!(unreadable > 0, "{line}");
     assert_eq!(line["unreadable"], unreadable, "{line}");
     let warnings = of_type(&lines, "warning");
+    let is_told = |line: &&&Value| line["words"].as_str().unwrap().contains("its loop device");
+    let is_cached = of_type(&lines, "layer").iter().any(|layer| {
+        let facts = layer["facts"].as_array().unwrap();
+        facts.iter().any(|fact| fact[0] == "direct" && fact[1] == "no")
+    });
+    assert_eq!(warnings.iter().filter(is_told).count() == 1, is_cached, "{warnings:?}");
     let is_named = |line: &&&Value| line["words"].as_str().unwrap().contains("could not be read");
     assert_eq!(warnings.iter().filter(is_named).count(), 1, "{warnings:?}");
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use fsure_os::block_stats::Counters;
 use fsure_os::path as os_path;
 use fsure_os::scratch_dir::Scratch;
-use fsure_os::storage_stack::Stack;
+use fsure_os::storage_stack::{Stack, StorageLayer};
 
 use super::data_pool::DataPool;
 use super::rung::{RunContext, RungUnavailable};
@@ -134,8 +134,19 @@ pub fn speed_io(options: &IoOptions, listener: &dyn MeasurementMonitor) -> Resul
             true => Stack::of(&target.path),
             false => Stack::of_device(&target.path),
         };
-        let layers = stack.into_iter().flat_map(|stack| environment::layers(&target.text, &stack));
-        layers.for_each(|layer| listener.measured(&ResultLine::Layer(layer)));
+        let Ok(stack) = stack else { continue };
+        let layers = environment::layers(&target.text, &stack);
+        layers.into_iter().for_each(|layer| listener.measured(&ResultLine::Layer(layer)));
+        if has_cached_loop(&stack) {
+            let target = &target.text;
+            warn(
+                listener,
+                format!(
+                    "{target}: its loop device reads and writes a file through the page cache, so \
+                     that memory is measured; 'losetup --direct-io=on' keeps it out"
+                ),
+            );
+        }
     }
     let all: Vec<_> = targets
         .iter()
@@ -180,6 +191,15 @@ pub fn speed_io(options: &IoOptions, listener: &dyn MeasurementMonitor) -> Resul
         exit_code: code.number(),
     }));
     Ok(code)
+}
+
+/// Returns true if a loop device is among the layers whose file is not opened for direct
+/// requests: what is past the page cache above it is in it below.
+fn has_cached_loop(stack: &Stack) -> bool {
+    let is_cached = |layer: &StorageLayer| {
+        layer.kind == "loop" && layer.facts.contains(&("direct", "no".to_owned()))
+    };
+    stack.layers.iter().any(is_cached)
 }
 
 /// One experiment on one target.

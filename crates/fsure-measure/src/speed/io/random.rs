@@ -48,13 +48,14 @@ pub(super) fn measure(
         .into_iter()
         .flat_map(|access| DEPTHS.map(|depth| Job::new(access, depth)))
         .collect();
+    let data = data_pool::filled(experiment.options.data)?;
     let left = go.end.saturating_sub((go.now)()).mul_f64(TURNS_SHARE);
     let each = left.div_f64((jobs.len() * (turns + 1)) as f64).clamp(TURN_MIN, TURN_MAX);
     let mut bench = Bench {
         site,
         file,
         engine: Engine::best(),
-        data: data_pool::filled(experiment.options.data)?,
+        data,
         target: Buffer::new(DEPTHS[2] * DIRECT_GRAIN)?,
         turn: each,
     };
