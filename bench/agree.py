@@ -117,7 +117,7 @@ def json_lines(output, kind, name, field):
 
 def speed(rung, size=SIZE):
     """One rung of `fsure speed`, alone, once."""
-    command = f"fsure speed --json --runs 1 --size {size} --rungs '{rung}' ."
+    command = f"fsure speed --json --runs 1 --size {size}B --rungs '{rung}' ."
     return Side("fsure speed", command, lambda out: json_lines(out, "rung", rung, "median"))
 
 

@@ -15,6 +15,7 @@ import host
 import lines
 import measure
 import ram
+import requests
 from cgroup import MemoryLimit
 from commands import fsure, fsure_anew, spread, whole
 from lines import Line
@@ -251,6 +252,7 @@ def rows(million):
         "neighbour": (neighbour, ["big", "victim"]),
         "agree": (agree.agreement, []),
         "drive": (drive.drive, []),
+        "requests": (requests.requests, []),
         "ram": (ram.ram, []),
     }
     if million:

@@ -13,7 +13,9 @@ mod speed;
 pub mod stats;
 
 pub use flush::{DATABASE_FLUSHES, FlushOptions, Measured, Pattern, flush};
-pub use speed::{Data, SpeedOptions, Verified, Verifier, speed};
+pub use speed::{
+    Data, IoExperiment, IoOptions, RANDOM_BYTES, SpeedOptions, Verified, Verifier, speed, speed_io,
+};
 
 /// Compiles and runs the examples of the README.
 #[cfg(doctest)]

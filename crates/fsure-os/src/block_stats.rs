@@ -40,6 +40,11 @@ impl DeviceCounters {
         Ok(host::block_stats::DeviceCounters::of(folder)?.map(Self))
     }
 
+    /// The counters of a block device, such as `/dev/sda`.
+    pub fn of_device(path: &Path) -> io::Result<Option<Self>> {
+        Ok(host::block_stats::DeviceCounters::of_device(path)?.map(Self))
+    }
+
     /// Returns true if a device accepts writes that it forces through its cache
     /// (FUA), which are counted like others and make a flush unnecessary.
     pub fn takes_forced(&self) -> bool {

@@ -28,6 +28,7 @@
 //! | [`device`] | the disks below a file system, and how they want to be read |
 //! | [`storage_stack`] | the layers of storage below a path |
 //! | [`filesystem_id`] | the identity of a file system |
+//! | [`request_queue`] | direct requests, so many of them at a time |
 //! | [`block_stats`] | the requests that a device really got |
 //! | [`loop_device`] | a file as a block device, and proof that it still is one |
 //! | [`loop_mount`] | a real file system on a disk that this process serves |
@@ -132,6 +133,7 @@ pub mod ramdisk;
 pub mod read;
 mod read_mode;
 pub mod repair_write;
+pub mod request_queue;
 pub mod rlimit;
 pub mod root_dir;
 pub mod scratch_dir;

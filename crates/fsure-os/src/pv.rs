@@ -16,8 +16,20 @@ const END_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Lets `pv` write a new file, and returns the time that it took; `None` if
 /// `go_on` became false, and the file is not whole.
 pub fn write(file: &Path, go_on: &dyn Fn() -> bool) -> io::Result<Option<Duration>> {
+    let took = run(OpenOptions::new().write(true).create_new(true).open(file)?, go_on)?;
+    match took.is_none() || std::fs::metadata(file)?.len() == BYTES {
+        true => Ok(took),
+        false => Err(io::Error::other("pv did not write 450 MiB")),
+    }
+}
+
+/// Lets `pv` write to nowhere, and returns the same.
+pub fn discard(go_on: &dyn Fn() -> bool) -> io::Result<Option<Duration>> {
+    run(OpenOptions::new().write(true).open("/dev/null")?, go_on)
+}
+
+fn run(output: File, go_on: &dyn Fn() -> bool) -> io::Result<Option<Duration>> {
     let zeros = File::open("/dev/zero")?;
-    let output = OpenOptions::new().write(true).create_new(true).open(file)?;
     let mut command = Command::new("pv");
     command.arg("-faSs450m").stdin(zeros).stdout(output).stderr(Stdio::null());
     let began = Instant::now();
@@ -28,7 +40,7 @@ pub fn write(file: &Path, go_on: &dyn Fn() -> bool) -> io::Result<Option<Duratio
     loop {
         if let Some(status) = pv.try_wait()? {
             let took = began.elapsed();
-            return match status.success() && std::fs::metadata(file)?.len() == BYTES {
+            return match status.success() {
                 true => Ok(Some(took)),
                 false => Err(io::Error::other(format!("pv did not write 450 MiB: {status}"))),
             };

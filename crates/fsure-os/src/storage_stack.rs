@@ -4,7 +4,7 @@
 //! not known is marked so.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::host;
 
@@ -70,6 +70,20 @@ impl Stack {
     /// Finds the layers that a folder lies on.
     pub fn of(folder: &Path) -> io::Result<Self> {
         host::storage_stack::of(folder)
+    }
+
+    /// Finds the same for a block device, such as `/dev/sda`, without a file system.
+    pub fn of_device(path: &Path) -> io::Result<Self> {
+        host::storage_stack::of_device(path)
+    }
+
+    /// Returns the path of the device that a folder's file system is on: the whole disk, the
+    /// array or the loop device, and not a partition of it. `None` for memory, networks and
+    /// programs.
+    pub fn device(&self) -> Option<PathBuf> {
+        let is_device = |layer: &&StorageLayer| ["loop", "md", "dm", "disk"].contains(&layer.kind);
+        let device = self.layers.iter().find(is_device)?;
+        Some(Path::new("/dev").join(&device.name))
     }
 
     /// Names what keeps flushes from what a folder lies on: `kept from the disk by nobarrier`.

@@ -5,6 +5,8 @@ mod anonymous;
 #[cfg(test)]
 mod any_result_tests;
 pub mod chart;
+pub mod disk_factor;
+pub mod io_sentences;
 mod outputs;
 pub mod page;
 pub mod rank;

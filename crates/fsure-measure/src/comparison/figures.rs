@@ -3,8 +3,10 @@
 //! Sequentially Rejective Multiple Test Procedure", 1979); otherwise one of twenty would be a
 //! difference of nothing.
 
+use std::borrow::Cow;
+
 use super::contenders::Case;
-use crate::results::{MethodLine, ResultLine, Rung};
+use crate::results::{MethodLine, RandomLine, ResultLine, Rung};
 use crate::stats::{Spread, difference};
 
 /// Probability of any false difference over all ratios together.
@@ -15,6 +17,8 @@ const EFFECT: f64 = 0.05;
 const MEMORY: &str = "memory";
 /// The unit of a figure of which less is better.
 const MICROSECONDS: &str = "us";
+/// The unit of random requests.
+const REQUESTS_PER_S: &str = "requests/s";
 
 /// A figure of several results.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +27,7 @@ pub struct Figure {
     pub name: String,
     /// The folder in the first result, or `memory`.
     pub target: String,
-    /// Its unit: `MiB/s`, `files/s`, `us`.
+    /// Its unit: `MiB/s`, `files/s`, `requests/s`, `us`.
     pub unit: String,
     /// The value of each contender; `None` if it has none.
     pub values: Vec<Option<FigureValue>>,
@@ -190,7 +194,7 @@ pub(super) fn figures(cases: &[Case<'_>]) -> (Vec<Figure>, Vec<String>) {
                 only.push(format!("{}, {}: {}", one.name, one.target, having.join(", ")));
             }
             if place == 0 && having.len() > 1 {
-                let (name, target) = (one.name.to_owned(), one.target.to_owned());
+                let (name, target) = (one.name.clone().into_owned(), one.target.to_owned());
                 let unit = one.unit.to_owned();
                 figures.push(Figure { name, target, unit, values, ratios: Vec::new() });
             }
@@ -202,7 +206,7 @@ pub(super) fn figures(cases: &[Case<'_>]) -> (Vec<Figure>, Vec<String>) {
 
 /// A value in a result.
 struct Measured<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     target: &'a str,
     unit: &'a str,
     /// Place of the folder among those of the contender; `None` for memory.
@@ -214,7 +218,7 @@ impl Measured<'_> {
     /// Returns the same figure of another contender.
     fn twin<'b, 'c>(&self, others: &'b [Measured<'c>]) -> Option<&'b Measured<'c>> {
         others.iter().find(|other| {
-            (other.name, other.unit, other.place) == (self.name, self.unit, self.place)
+            (&other.name, other.unit, other.place) == (&self.name, self.unit, self.place)
         })
     }
 }
@@ -228,9 +232,15 @@ fn measured<'a>(case: &Case<'a>) -> Vec<Measured<'a>> {
     };
     let each = |line: &'a ResultLine| {
         let (name, target, unit, value) = match line {
-            ResultLine::Rung(rung) => (&rung.name, &rung.target, &*rung.unit, of_rung(rung)),
+            ResultLine::Rung(rung) => {
+                (Cow::from(&rung.name), &rung.target, &*rung.unit, of_rung(rung))
+            }
+            ResultLine::Random(line) => {
+                let name = format!("{}, {} at a time", line.name, line.queue_depth);
+                (Cow::from(name), &line.target, REQUESTS_PER_S, of_random(line))
+            }
             ResultLine::Method(method) => {
-                (&method.name, &method.target, MICROSECONDS, of_method(method))
+                (Cow::from(&method.name), &method.target, MICROSECONDS, of_method(method))
             }
             _ => return None,
         };
@@ -243,6 +253,11 @@ fn of_rung(rung: &Rung) -> FigureValue {
     let interval = Some((rung.low, rung.high));
     let samples = rung.samples.clone();
     FigureValue { median: rung.median, interval, runs: rung.runs, flush: None, samples }
+}
+
+fn of_random(line: &RandomLine) -> FigureValue {
+    let (interval, samples) = (Some((line.low, line.high)), line.samples.clone());
+    FigureValue { median: line.iops, interval, runs: samples.len(), flush: None, samples }
 }
 
 fn of_method(method: &MethodLine) -> FigureValue {

@@ -9,6 +9,7 @@
 mod bounded_lines;
 mod file;
 mod flush;
+mod io;
 mod machine;
 mod monitor;
 mod read_error;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use bounded_lines::{BoundedLine, BoundedLines, LINE_BYTES_MAX};
 pub use file::{ResultWriter, StoredResult, read, read_on};
 pub use flush::{Claim, Curve, LayerLine, MethodLine, Point, Profile};
+pub use io::{AreaLine, AreaPoint, RandomLine, SustainedEnd, SustainedLine};
 pub use machine::{Machine, Noise};
 pub use monitor::MeasurementMonitor;
 pub use read_error::ReadError;
@@ -68,6 +70,12 @@ pub enum ResultLine {
     Profile(Profile),
     /// Verdict on whether to believe the flush.
     Verdict(Claim),
+    /// Random requests at one queue depth.
+    Random(RandomLine),
+    /// Writes over time, until the drive's fast cache is used up.
+    Sustained(SustainedLine),
+    /// Reads over the area of a device.
+    Area(AreaLine),
     /// Something a person should know, with what to do now.
     Warning {
         /// The sentence.

@@ -27,13 +27,7 @@ pub(super) struct DataPool {
 impl DataPool {
     /// Fills memory with data of a kind.
     pub(super) fn new(data: Data) -> io::Result<Self> {
-        let mut memory = Buffer::new(POOL)?;
-        match data {
-            Data::Random => random(&mut memory),
-            Data::Zeros => memory.fill(0),
-            Data::Text => text(&mut memory),
-        }
-        Ok(Self { memory })
+        Ok(Self { memory: filled(data)? })
     }
 
     /// All of it.
@@ -48,6 +42,17 @@ impl DataPool {
         let end = (start as u64 + length).min(POOL as u64) as usize;
         &self.memory[start..end]
     }
+}
+
+/// Memory of [`POOL`] bytes with data of a kind.
+pub(super) fn filled(data: Data) -> io::Result<Buffer> {
+    let mut memory = Buffer::new(POOL)?;
+    match data {
+        Data::Random => random(&mut memory),
+        Data::Zeros => memory.fill(0),
+        Data::Text => text(&mut memory),
+    }
+    Ok(memory)
 }
 
 /// BLAKE3's own stream: as good as random, and the same in every run.

@@ -9,10 +9,14 @@
 
 mod cache_experiment;
 mod data_pool;
+mod hash_rungs;
+mod io;
 mod large_file;
 mod memory_rungs;
 mod mounted_rungs;
+mod pv_rungs;
 mod rung;
+mod rung_choice;
 mod schedule;
 mod small_files;
 mod verify_rung;
@@ -36,6 +40,7 @@ use fsure_core::{
 };
 
 use data_pool::DataPool;
+pub use io::{IoExperiment, IoOptions, RANDOM_BYTES, speed_io};
 use rung::{RunContext, Rung};
 use workspace::SpeedWorkspace;
 
@@ -77,7 +82,8 @@ pub struct SpeedOptions {
     pub budget: Duration,
     /// Content that is written and hashed.
     pub data: Data,
-    /// Rungs wanted, by the first words of their names; empty for all.
+    /// Rungs wanted, by the first words of their names, or `all`; empty for the ten that
+    /// show the whole ladder.
     pub rungs: Vec<String>,
     /// Read a set twice as large as this through the page cache and past it, with
     /// so much memory.
@@ -86,7 +92,7 @@ pub struct SpeedOptions {
     /// ([`fsure_os::scratch_dir`]), and to serve FUSE ([`fsure_os::passthrough`]).
     /// Without one, the next run removes it.
     pub guard: Option<PathBuf>,
-    /// True if the founders' own `pv` is to be run, ten times.
+    /// True if the founders' own `pv` is to be run ten times, into each of their sinks.
     pub pv: bool,
     /// The clock for the time of the result.
     pub clock: Clock,
@@ -127,10 +133,11 @@ pub fn speed(
     let collector = RungCollector { listener, rungs: Mutex::default() };
     let pool = Arc::new(DataPool::new(options.data).context("have memory for", "data".as_ref())?);
     let sites = sites(options, &pool)?;
-    let rungs = chosen(ladder(options, verifier, &pool, &sites), &options.rungs)?;
+    let every = ladder(options, verifier, &pool, &sites);
+    let (rungs, choice) = rung_choice::chosen(every, &options.rungs)?;
     let machine = environment::machine();
     let cores = machine.cores;
-    collector.measured(&ResultLine::Result(header(options, machine, &sites)));
+    collector.measured(&ResultLine::Result(header(options, machine, &sites, choice)));
     for site in &sites {
         // What it lies on names the drive; without it, the figures are what they are.
         let stack = Stack::of(&site.folder).into_iter();
@@ -245,18 +252,24 @@ fn check(options: &SpeedOptions) -> Result<()> {
     Ok(())
 }
 
-/// The folders, ready to be measured.
-fn sites(options: &SpeedOptions, pool: &Arc<DataPool>) -> Result<Vec<Arc<SpeedWorkspace>>> {
+/// The paths that were named, without links in them. Refuses one that is named twice.
+fn resolved(targets: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let resolved = |folder: &PathBuf| os_path::resolve(folder).context("find", folder);
-    let folders = options.targets.iter().map(resolved).collect::<Result<Vec<_>>>()?;
+    let folders = targets.iter().map(resolved).collect::<Result<Vec<_>>>()?;
     // A line names its folder by text, so that two of one name are one.
     let twin = |place: usize| folders[..place].iter().any(|f| text(f) == text(&folders[place]));
-    if let Some(place) = (1..folders.len()).find(|place| twin(*place)) {
-        return Err(Error::Usage {
+    match (1..folders.len()).find(|place| twin(*place)) {
+        None => Ok(folders),
+        Some(place) => Err(Error::Usage {
             message: format!("{} is given twice", folders[place].display()),
             hint: Some("name each folder once; '--runs' measures it several times".to_owned()),
-        });
+        }),
     }
+}
+
+/// The folders, ready to be measured.
+fn sites(options: &SpeedOptions, pool: &Arc<DataPool>) -> Result<Vec<Arc<SpeedWorkspace>>> {
+    let folders = resolved(&options.targets)?;
     let one = |folder: PathBuf| {
         if !os_path::is_folder(&folder) {
             let message = format!("{} is not a folder", folder.display());
@@ -284,50 +297,31 @@ fn ladder(
     sites: &[Arc<SpeedWorkspace>],
 ) -> Vec<Box<dyn Rung>> {
     let mut rungs = memory_rungs::rungs(pool, options.size);
+    if options.pv {
+        rungs.push(pv_rungs::void());
+    }
     // Anywhere: nothing of what is measured lies there.
     if let Some(site) = sites.first() {
-        rungs.extend(mounted_rungs::rungs(site, options.size, options.guard.clone()));
+        let guard = options.guard.clone();
+        rungs.extend(mounted_rungs::rungs(site, options.size, guard, options.pv));
     }
     for site in sites {
         if options.pv {
-            rungs.push(Box::new(mounted_rungs::Pv { site: Arc::clone(site) }));
+            rungs.push(pv_rungs::folder(site));
         }
         rungs.extend(large_file::rungs(site));
+        rungs.extend(hash_rungs::rungs(site));
         rungs.extend(small_files::rungs(site));
         rungs.push(Box::new(verify_rung::Verify::new(site, verifier)));
     }
     rungs
 }
 
-/// Those that are wanted, by the first words of their names. A whole name is
-/// the first words of others, too, so that `fuse` is each that FUSE serves.
-fn chosen(rungs: Vec<Box<dyn Rung>>, wanted: &[String]) -> Result<Vec<Box<dyn Rung>>> {
-    if wanted.is_empty() {
-        return Ok(rungs);
-    }
-    let begins = |name: &str, wanted: &str| {
-        name.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-    };
-    let mut names: Vec<String> = Vec::new();
-    for name in rungs.iter().map(|rung| rung.spec().name) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    if let Some(unknown) = wanted.iter().find(|wanted| !names.iter().any(|n| begins(n, wanted))) {
-        return Err(Error::Usage {
-            message: format!("'--rungs': there is no rung '{unknown}'"),
-            hint: Some(format!("choose from: {}", names.join(", "))),
-        });
-    }
-    let is_wanted = |name: &str| wanted.iter().any(|wanted| begins(name, wanted));
-    Ok(rungs.into_iter().filter(|rung| is_wanted(&rung.spec().name)).collect())
-}
-
 fn header(
     options: &SpeedOptions,
     machine: crate::results::Machine,
     sites: &[Arc<SpeedWorkspace>],
+    choice: String,
 ) -> ResultHeader {
     let runs = options.runs.map_or_else(
         || format!("until sure to {:.0} %", schedule::NARROW * 100.0),
@@ -338,10 +332,8 @@ fn header(
         ("data".to_owned(), options.data.name().to_owned()),
         ("runs".to_owned(), runs),
         ("budget".to_owned(), format!("{} s", options.budget.as_secs_f64())),
+        ("rungs".to_owned(), choice),
     ];
-    if !options.rungs.is_empty() {
-        setup.push(("rungs".to_owned(), options.rungs.join(", ")));
-    }
     for site in sites {
         setup.push((format!("file system of {}", site.target), site.kind.clone()));
         setup.push((format!("stream in {}", site.target), units::size(site.size)));

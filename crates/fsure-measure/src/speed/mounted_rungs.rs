@@ -12,6 +12,7 @@ use fsure_os::zram::Zram;
 use fsure_os::{machine, path as os_path, pv, user_file};
 
 use super::memory_rungs::PV_BLOCK;
+use super::pv_rungs::{self, PV};
 use super::rung::{
     MEMORY, MIB_PER_S, RunContext, RunResult, Rung, RungRun, RungUnavailable, Spec, Stopwatch,
 };
@@ -31,27 +32,44 @@ pub(super) fn rungs(
     site: &Arc<SpeedWorkspace>,
     size: u64,
     program: Option<PathBuf>,
+    is_pv: bool,
 ) -> Vec<Box<dyn Rung>> {
     let free = machine::available_memory().unwrap_or(u64::MAX);
     let size = size.min(free / MEMORY_SHARE);
     let mut rungs: Vec<Box<dyn Rung>> = Vec::new();
     let stage = |kind| {
         let program = program.clone();
-        Arc::new(Stage { up: Mutex::default(), kind, size, program, site: Arc::clone(site) })
+        let site = Arc::clone(site);
+        Arc::new(Stage { up: Mutex::default(), kind, size, program, is_pv, site })
     };
     for huge in [false, true] {
         let stage = stage(MountedKind::Ram { huge });
         for what in [Act::FirstWrite, Act::Rewrite, Act::Read] {
             rungs.push(Box::new(MountedRung { stage: Arc::clone(&stage), what }));
         }
+        push_pv(&mut rungs, stage);
     }
     let servers = [Server::Plain, Server::Kernel, Server::Bindfs].map(MountedKind::Fuse);
     for kind in
         [MountedKind::Bind, MountedKind::Overlay, MountedKind::Zram].into_iter().chain(servers)
     {
-        rungs.push(Box::new(MountedRung { stage: stage(kind), what: Act::FirstWrite }));
+        let stage = stage(kind);
+        rungs.push(Box::new(MountedRung { stage: Arc::clone(&stage), what: Act::FirstWrite }));
+        push_pv(&mut rungs, stage);
     }
     rungs
+}
+
+fn push_pv(rungs: &mut Vec<Box<dyn Rung>>, stage: Arc<Stage>) {
+    use MountedKind::{Bind, Fuse, Ram};
+    let is_the_founders = match stage.kind {
+        Ram { huge } => !huge,
+        Bind | Fuse(Server::Plain | Server::Bindfs) => true,
+        _ => false,
+    };
+    if stage.is_pv && is_the_founders {
+        rungs.push(Box::new(MountedRung { stage, what: Act::Pv }));
+    }
 }
 
 /// The file that is written over and read.
@@ -71,6 +89,8 @@ enum Act {
     FirstWrite,
     Rewrite,
     Read,
+    /// The founders' `pv`, in a process of its own.
+    Pv,
 }
 
 impl MountedKind {
@@ -95,6 +115,8 @@ struct Stage {
     kind: MountedKind,
     size: u64,
     program: Option<PathBuf>,
+    /// True if there has to be room for the file of `pv`, too.
+    is_pv: bool,
     /// Last: what is mounted lies in its folder.
     site: Arc<SpeedWorkspace>,
 }
@@ -150,7 +172,8 @@ impl Stage {
 
     fn mount(&self) -> RunResult<Up> {
         let space = Namespace::of_user()?;
-        let capacity = 2 * self.size + SPARE;
+        let pv = if self.is_pv { pv::BYTES } else { 0 };
+        let capacity = 2 * self.size + SPARE + pv;
         if self.kind == MountedKind::Zram {
             let at = self.place("disk")?;
             // Content that cannot be compressed takes a little more than itself.
@@ -319,14 +342,19 @@ impl Rung for MountedRung {
             (MountedKind::Ram { .. }, Act::FirstWrite) => format!("{name} first write"),
             (MountedKind::Ram { .. }, Act::Rewrite) => format!("{name} rewrite"),
             (MountedKind::Ram { .. }, Act::Read) => format!("{name} read"),
+            (_, Act::Pv) => format!("{PV} {name}"),
             _ => name.to_owned(),
         };
         Spec { name, target: MEMORY.to_owned(), unit: MIB_PER_S }
     }
 
+    fn runs(&self) -> Option<usize> {
+        (self.what == Act::Pv).then_some(pv_rungs::RUNS)
+    }
+
     fn prepare(&mut self, go: &RunContext<'_>) -> RunResult<()> {
         match self.what {
-            Act::FirstWrite => self.stage.folder().map(|_| ()),
+            Act::FirstWrite | Act::Pv => self.stage.folder().map(|_| ()),
             Act::Rewrite | Act::Read => self.stage.lay_out(go),
         }
     }
@@ -336,10 +364,14 @@ impl Rung for MountedRung {
             Act::FirstWrite => self.first_write(go),
             Act::Rewrite => self.rewrite(go),
             Act::Read => self.read(go),
+            Act::Pv => pv_rungs::once(&self.stage.folder()?.join(PV), go),
         }
     }
 
     fn measured(&self) -> String {
+        if self.what == Act::Pv {
+            return format!("{}: {}", pv_rungs::MEASURED, self.way());
+        }
         let size = units::size(self.stage.size);
         let what = match (self.what, self.stage.kind) {
             (Act::FirstWrite, MountedKind::Ram { .. }) => {
@@ -349,46 +381,8 @@ impl Rung for MountedRung {
                 "a new file of {size} in memory used a moment before, written only, not read"
             ),
             (Act::Rewrite, _) => format!("a file of {size} written over, in memory that it has"),
-            (Act::Read, _) => format!("a file of {size} read"),
+            (Act::Read | Act::Pv, _) => format!("a file of {size} read"),
         };
         format!("{what}, 400 KiB at a time: {}", self.way())
-    }
-}
-
-/// The founders' own line.
-pub(super) struct Pv {
-    pub(super) site: Arc<SpeedWorkspace>,
-}
-
-/// Their ten runs.
-const PV_RUNS: usize = 10;
-
-impl Rung for Pv {
-    fn spec(&self) -> Spec {
-        self.site.spec("pv", MIB_PER_S)
-    }
-
-    fn runs(&self) -> Option<usize> {
-        Some(PV_RUNS)
-    }
-
-    fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
-        self.site.require_free_space(pv::BYTES)?;
-        let path = self.site.path().join("pv");
-        let watch = Stopwatch::start(self.site.meter.as_ref());
-        let written = pv::write(&path, &|| go.check().is_ok());
-        let run = watch.stop(pv::BYTES);
-        os_path::remove(&path, false);
-        match written? {
-            // Its processor time is not this process's.
-            Some(took) => Ok(RungRun { seconds: took.as_secs_f64(), cpu_s: None, ..run }),
-            None => Err(go.check().err().unwrap_or(RungUnavailable::NoTime)),
-        }
-    }
-
-    fn measured(&self) -> String {
-        "pv -faSs450m < /dev/zero > FILE, a new file each time, timed from its start to its end \
-         and not as it says itself: zeros into the page cache, 450 MiB"
-            .to_owned()
     }
 }

@@ -79,7 +79,7 @@ pub(super) fn climb(
 
 /// Shuffles the places, in the same order in every run. The first round, which is not
 /// counted, has the order of the ladder.
-fn shuffled(mut places: Vec<usize>, round: u64) -> Vec<usize> {
+pub(super) fn shuffled(mut places: Vec<usize>, round: u64) -> Vec<usize> {
     if round > 0 {
         let key = |place: &usize| *blake3::hash(format!("{round} {place}").as_bytes()).as_bytes();
         places.sort_by_cached_key(key);

@@ -234,10 +234,15 @@ impl SpeedWorkspace {
         Ok(Opener::new(Arc::clone(&self.tree), first).open(STREAM.as_bytes(), false)?.0)
     }
 
+    /// The path of the file that is read.
+    pub(super) fn stream_path(&self) -> PathBuf {
+        self.tree().join(STREAM)
+    }
+
     /// Writes the file that is read, if no other rung has.
     pub(super) fn lay_out(&self, go: &RunContext<'_>) -> RunResult<()> {
         self.require_size()?;
-        let path = self.tree().join(STREAM);
+        let path = self.stream_path();
         if os_path::exists(&path) {
             return Ok(());
         }

@@ -29,6 +29,7 @@
 //! | `ramdisk` | a plain RAM disk |
 //! | `overmount` | a folder in memory over one on a disk |
 //! | `batch_read` | many reads with one call, if the system has such a call |
+//! | `request_queue` | direct requests, so many at a time |
 //! | `scratch_dir` | folders of which nothing is left behind |
 //! | `storage_stack` | the storage below a folder, layer by layer |
 //! | `io_trace` | the operations of all programs on folders, and the flushes of one |
@@ -80,7 +81,7 @@ pub(crate) use linux_only::io_trace;
 pub(crate) use linux_only::{
     batch_read, block_stats, change_watch, detached_process, foreground, freeze, kernel_features,
     loop_device, mapped_write, memory_info, mlock, mount_sandbox, overmount, private_mounts,
-    storage_stack, tree_copy, uncached, zram,
+    request_queue, storage_stack, tree_copy, uncached, zram,
 };
 #[cfg(feature = "fuse")]
 pub(crate) use linux_only::{fuse_disk, fuse_files, passthrough};

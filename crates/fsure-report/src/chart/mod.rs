@@ -11,6 +11,8 @@ mod ladder;
 mod latency;
 mod number_format;
 mod plot;
+mod rate;
+mod requests;
 mod svg;
 mod timeline;
 mod treemap;
@@ -22,6 +24,8 @@ pub use ladder::{ladder, sorted};
 pub use latency::latency;
 pub use number_format::{figure, microseconds};
 pub use plot::{curve, throughput};
+pub use rate::{area, sustained};
+pub use requests::requests;
 pub use timeline::{Moment, timeline};
 pub use treemap::{TreemapClass, TreemapItem, treemap};
 

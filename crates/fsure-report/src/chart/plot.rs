@@ -10,10 +10,10 @@ use super::svg::{Canvas, WIDTH, clipped};
 use fsure_core::units;
 use fsure_measure::results::{Curve, Series};
 
-const TOP: f64 = 12.0;
-const BOTTOM: f64 = 262.0;
-const LEFT: f64 = 76.0;
-const HEIGHT: f64 = 310.0;
+pub(super) const TOP: f64 = 12.0;
+pub(super) const BOTTOM: f64 = 262.0;
+pub(super) const LEFT: f64 = 76.0;
+pub(super) const HEIGHT: f64 = 310.0;
 /// Room at the right for the lines' names.
 const NAMES: f64 = 150.0;
 const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
@@ -96,9 +96,9 @@ pub fn curve(title: &str, curve: &Curve) -> Chart {
     Chart { title: title.to_owned(), description, width: WIDTH, height: HEIGHT, body: canvas.body }
 }
 
-type Label<'a> = &'a dyn Fn(f64) -> String;
+pub(super) type Label<'a> = &'a dyn Fn(f64) -> String;
 
-fn frame(
+pub(super) fn frame(
     canvas: &mut Canvas,
     (x, y): (&Axis, &Axis),
     right: f64,
@@ -118,7 +118,7 @@ fn frame(
     canvas.line("axis", (LEFT, BOTTOM), (right, BOTTOM));
 }
 
-fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
+pub(super) fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     points.enumerate().fold(String::new(), |mut path, (place, (x, y))| {
         let _ = write!(path, "{}{x:.1} {y:.1}", if place == 0 { 'M' } else { 'L' });
         path
@@ -127,7 +127,7 @@ fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
 
 /// At most two points for each bin, the lowest and the highest, so that no
 /// dip is averaged away.
-fn extremes(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub(super) fn extremes(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let size = points.len().div_ceil(BINS).max(1);
     if size <= 2 {
         return points.to_vec();

@@ -2,7 +2,10 @@
 //! nothing in them but numbers and text.
 
 use super::*;
-use fsure_measure::results::{Curve, MethodLine, Point, Rung, Series};
+use fsure_measure::results::{
+    AreaLine, AreaPoint, Curve, MethodLine, Point, RandomLine, Rung, Series, SustainedEnd,
+    SustainedLine,
+};
 
 const HOSTILE: &str = "<b>&\"'\u{202e}\u{1b}[31m</text><script>";
 
@@ -76,7 +79,12 @@ fn charts(name: &str, value: f64) -> Vec<Chart> {
     let moment = Moment { at_s: value as i64, lane: 0, is_bad: true };
     let damage = DamageMap::of(value as u64, &[[5, 9 << 20]], &[[0, 1]]).unwrap();
     let amount = Amount { label: text.clone(), value: value as u64, words: text.clone() };
+    let (random, sustained_, area_) = requests_of(name, value);
     vec![
+        requests(name, &[&random]),
+        requests(name, &[]),
+        sustained(name, &sustained_),
+        area(name, &area_),
         ladder(name, &rungs),
         ladder(name, &[]),
         throughput(name, &[&series]),
@@ -92,6 +100,66 @@ fn charts(name: &str, value: f64) -> Vec<Chart> {
         timeline(name, &[name], &[], &|second| second.to_string()),
         block_map(name, &damage),
     ]
+}
+
+/// A line of each experiment with requests.
+fn requests_of(name: &str, value: f64) -> (RandomLine, SustainedLine, AreaLine) {
+    let text = name.to_owned();
+    let random = RandomLine {
+        name: text.clone(),
+        target: text.clone(),
+        queue_depth: 32,
+        block_bytes: 4096,
+        iops: value,
+        low: value / 2.0,
+        high: value * 1.5,
+        mib_per_s: value,
+        p50_us: value,
+        p99_us: value,
+        p999_us: value,
+        max_us: value,
+        count: 1,
+        samples: vec![value],
+        warm_up: Vec::new(),
+        histogram: Vec::new(),
+        device_read_bytes: None,
+        device_written_bytes: None,
+        measured: text.clone(),
+    };
+    let sustained = SustainedLine {
+        name: text.clone(),
+        target: text.clone(),
+        points: vec![(1.0, value), (2.0, 3.0)],
+        bytes: value as u64,
+        mib_per_s: value,
+        before_mib_s: value,
+        after_mib_s: Some(3.0),
+        fast_cache_bytes: Some(value as u64),
+        drop_s: Some(value),
+        slowest_mib_s: 3.0,
+        end: SustainedEnd::Drop,
+        device_written_bytes: None,
+        measured: text.clone(),
+    };
+    let point = |at_bytes, rate| AreaPoint { at_bytes, mib_per_s: rate, low: rate, high: rate };
+    let area = AreaLine {
+        name: text.clone(),
+        target: text.clone(),
+        device: text.clone(),
+        device_bytes: value as u64,
+        place_bytes: 1,
+        passes: 1,
+        points: vec![point(0, Some(value)), point(5, None), point(u64::MAX, Some(7.0))],
+        median_mib_s: value,
+        slowest_mib_s: value,
+        fastest_mib_s: value,
+        first_tenth_mib_s: value,
+        last_tenth_mib_s: value,
+        unreadable: 1,
+        device_read_bytes: None,
+        measured: text,
+    };
+    (random, sustained, area)
 }
 
 /// The text of a chart, once a parser has found it well-formed.
@@ -186,6 +254,20 @@ fn throughput_and_time_run_evenly_from_zero() {
     let [(x0, y0), (x1, y1), (x2, y2)] = places[..] else { panic!("{places:?}") };
     assert!(((x1 - x0) * 100.0 - (x2 - x0)).abs() < 10.0, "time: {places:?}");
     assert!(((y1 - y0) * 999.0 / 500.0 - (y2 - y0)).abs() < 0.5, "throughput: {places:?}");
+}
+
+#[test]
+fn a_rate_runs_evenly_from_zero_and_an_unread_place_is_a_cross() {
+    let (_, sustained_, area_) = requests_of("t", 400.0);
+    let chart = sustained("t", &sustained_).alone();
+    assert!(chart.contains("MiB/s over seconds") && chart.contains(">0</text>"), "{chart}");
+    assert_eq!(chart.matches("class=\"mark\"").count(), 1, "the drop");
+    let none = SustainedLine { drop_s: None, ..sustained_ };
+    assert_eq!(sustained("t", &none).alone().matches("class=\"mark\"").count(), 0);
+    let chart = area("t", &area_).alone();
+    assert_eq!(chart.matches("class=\"limit\"").count(), 1, "{chart}");
+    assert_eq!(chart.matches("class=\"range\"").count(), 2, "{chart}");
+    assert!(chart.contains("could not be read"), "{chart}");
 }
 
 #[test]

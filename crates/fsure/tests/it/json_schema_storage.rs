@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::json_schema::{Printed, TEST};
 use crate::support::powercut::{Place, Talking, check, witness, witnessed_writes};
-use crate::support::{Run, crash, fsure};
+use crate::support::{EXT4, Image, Run, crash, fsure};
 
 const NO_HOME: &str = "/nonexistent";
 
@@ -50,6 +50,7 @@ pub(crate) fn print_measurements() -> Printed {
     let rungs = ["--rungs", "void,disk read direct,verify", "--runs", "1", "--size", "1M"];
     let more = ["--budget", "20s", "--cache", "64M", "--save", saved, text(place.path())];
     printed.run(home, &[&["speed"], &rungs[..], &more].concat());
+    print_requests(&mut printed, place.path());
     let again = place.path().join("again");
     let short = ["speed", "--rungs", "void", "--runs", "1", "--size", "1M", "--save"];
     printed.run(home, &[&short[..], &[text(&again), text(place.path())]].concat());
@@ -64,6 +65,20 @@ pub(crate) fn print_measurements() -> Printed {
         printed.excuse(&["series"], &why);
     }
     printed
+}
+
+/// `speed --io`: in a folder on any disk, and over the area of a device of the test's own.
+fn print_requests(printed: &mut Printed, place: &Path) {
+    let home = Path::new(NO_HOME);
+    let io = ["speed", "--io", "random,sustained", "--size", "64M", "--runs", "1"];
+    printed.run(home, &[&io[..], &["--budget", "4s", text(place)]].concat());
+    match Image::new(&EXT4, 64) {
+        Ok(image) => {
+            let area = ["speed", "--io", "area", "--budget", "2s", text(image.root())];
+            printed.run(home, &area);
+        }
+        Err(why) => printed.excuse(&["area"], &why),
+    }
 }
 
 /// `powercut`, `defer`, `uncached`, `hot`, `flush trace` and `ram try`.

@@ -29,7 +29,7 @@ fn the_page_shows_everything_and_names_stay_text() {
     let run = report(&all(), &page);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let html = std::fs::read_to_string(&page).unwrap();
-    assert_eq!(html.matches("<svg ").count(), 14);
+    assert_eq!(html.matches("<svg ").count(), 13);
     assert_eq!(html.matches("<script").count(), 1);
     assert_eq!(html.matches("data-verdict=").count(), 44);
     for part in [
@@ -89,6 +89,7 @@ fn each_command_has_a_verdict() {
         ("defer.jsonl", "good", "All was durable after 641 ms at most"),
         ("ram-status.jsonl", "bad", "Something is wrong with 1 of 2 RAM folders"),
         ("speed.jsonl", "plain", "The disk reads 511 MiB&#x2f;s and writes 305 MiB&#x2f;s durably"),
+        ("speed-io.jsonl", "bad", "1 of 20 places of &#x2f;dev&#x2f;sdb could not be read"),
         ("flush-second.jsonl", "good", "A durable write with fdatasync takes 13 ms"),
     ] {
         let html = page_of(name, &[]);
@@ -96,6 +97,27 @@ fn each_command_has_a_verdict() {
         let verdict = html.split_once("<h1>").unwrap().1.split_once("</h1>").unwrap().0;
         assert!(verdict.contains(sentence), "{name}: {verdict}");
     }
+}
+
+#[test]
+fn requests_are_shown_by_depth_over_time_and_over_the_area() {
+    let html = page_of("speed-io.jsonl", &[]);
+    for part in [
+        "fsure speed --io random,sustained,area",
+        "10,331 random reads a second (34,811 with 32 at a time)",
+        "until its fast cache of about 2.8 GiB is used up after 5 s, and 98.4 MiB&#x2f;s from then",
+        ">random write, 32 at a time</text>",
+        "99 % take less than",
+        ">MiB/s over seconds</text>",
+        "&lt;b&gt;",
+        "1 places could not be read",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert_eq!(html.matches("<svg ").count(), 3);
+    assert_eq!(html.matches("class=\"limit\"").count(), 1, "the place that could not be read");
+    let anonymous = page_of("speed-io.jsonl", &["--anonymous"]);
+    assert!(!anonymous.contains("srv&#x2f;max") && !anonymous.contains(">nas<"));
 }
 
 #[test]

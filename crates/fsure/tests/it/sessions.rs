@@ -36,6 +36,7 @@ pages! {
     tutorial_crash_test: "docs/tutorial/crash-test.md",
     tutorial_first_record: "docs/tutorial/first-record.md",
     how_to_check_a_backup: "docs/how-to/check-a-backup.md",
+    how_to_drive_under_load: "docs/how-to/drive-under-load.md",
     how_to_hand_over_a_list: "docs/how-to/hand-over-a-list.md",
     how_to_many_disks: "docs/how-to/many-disks.md",
     how_to_metrics: "docs/how-to/metrics.md",

@@ -16,7 +16,7 @@ use fsure_simdrive::{Behavior, CutVariant, Image, Traits};
 
 const SIZE: u64 = 320 << 20;
 
-fn site(folder: &Path) -> Arc<MountArea> {
+pub(super) fn site(folder: &Path) -> Arc<MountArea> {
     MountArea::create(folder, Path::new(env!("CARGO_BIN_EXE_fsure"))).unwrap()
 }
 
@@ -50,7 +50,7 @@ fn shell(stand: &LoopMount, line: &str) -> (ProcessTree, Arc<Mutex<String>>) {
     (stand.spawn(&task, keep(&output), keep(&output)).unwrap(), output)
 }
 
-fn run(stand: &LoopMount, line: &str) -> (Ended, String) {
+pub(super) fn run(stand: &LoopMount, line: &str) -> (Ended, String) {
     let (mut family, output) = shell(stand, line);
     let ended = loop {
         if let Some(ended) = family.try_wait().unwrap() {

@@ -19,6 +19,7 @@ mod ram_size;
 mod scratch;
 mod speed;
 mod speed_compare;
+mod speed_io;
 mod speed_mounted;
 mod syscall_count;
 mod uncached;

@@ -84,6 +84,13 @@ fn assert_rungs_measure_what_they_claim(format: &'static Format) {
         let (line, _) = measure(root, "verify", &[]);
         assert!(per_run(&line, "device_read_bytes") >= SIZE, "{line}");
 
+        let (line, _) = measure(root, "file hash cold", &[]);
+        assert!(per_run(&line, "device_read_bytes") >= SIZE, "{line}");
+        assert!(line["measured"].as_str().unwrap().contains("nothing of it in memory"), "{line}");
+        let (line, _) = measure(root, "file hash cached", &[]);
+        assert!(per_run(&line, "device_read_bytes") < ASIDE, "{line}");
+        assert!(line["measured"].as_str().unwrap().contains("all of it in memory"), "{line}");
+
         let (line, _) = measure(root, "small files replace durably", &[]);
         let files = line["amount"].as_u64().expect("a count");
         // A loop device is sent two for each commit of a journal, and there are two.
@@ -129,8 +136,11 @@ fn no_more_than_a_quarter_of_the_free_space_is_used() {
     };
     assert!(report.lines.iter().any(warning), "{report:?}");
 
-    let (_, report) = measure(image.root(), "pv", &["--pv"]);
-    let left = report.lines.iter().find(|line| line["type"] == "not-run").expect("not run");
+    // In memory there is room for it.
+    let root = image.root().to_str().expect("UTF-8");
+    let report = fsure_json(&["speed", root, "--pv", "--rungs", "pv", "--budget", "10s"]);
+    let is_of_folder = |line: &&Value| line["name"] == "pv" && line["type"] == "not-run";
+    let left = report.lines.iter().find(is_of_folder).expect("not run");
     assert!(left["why"].as_str().expect("why").contains("must fit into a quarter"), "{left}");
 
     let space = fsure_os::machine::free_bytes(image.root()).expect("free space");
@@ -248,6 +258,8 @@ fn the_json_is_as_agreed() {
     let report = fsure_json(&[
         "speed",
         &path(folder.path()),
+        "--rungs",
+        "all",
         "--size",
         "1M",
         "--runs",
@@ -282,6 +294,8 @@ fn the_json_is_as_agreed() {
         "disk write durable",
         "disk read cached",
         "disk read direct",
+        "file hash cached",
+        "file hash cold",
         "small files create",
         "small files replace durably",
         "small files read cold",

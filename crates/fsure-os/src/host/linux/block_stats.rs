@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::device::{block_devices, whole};
+use super::device::{block_devices, block_folder_of, whole};
 use crate::block_stats::Counters;
 use crate::host::root_dir::Root;
 
@@ -23,8 +23,17 @@ const DEPTH_MAX: u32 = 8;
 
 impl DeviceCounters {
     pub(crate) fn of(folder: &Path) -> io::Result<Option<Self>> {
-        let folders = block_devices(&Root::open(folder)?, b"").into_iter();
-        let folders: Vec<_> = folders.map(std::fs::canonicalize).collect::<io::Result<_>>()?;
+        Self::of_folders(block_devices(&Root::open(folder)?, b""))
+    }
+
+    pub(crate) fn of_device(path: &Path) -> io::Result<Option<Self>> {
+        Self::of_folders(vec![block_folder_of(path)?])
+    }
+
+    /// Of devices by their folders in sysfs.
+    fn of_folders(folders: Vec<PathBuf>) -> io::Result<Option<Self>> {
+        let folders = folders.into_iter().map(std::fs::canonicalize);
+        let folders: Vec<_> = folders.collect::<io::Result<_>>()?;
         let (mut flushed, mut takes_forced) = (Some(Vec::new()), false);
         for folder in &folders {
             let asked =

@@ -2,8 +2,9 @@
 //! their heads.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -43,6 +44,16 @@ const DEPTH_MAX: u32 = 8;
 /// The folder in sysfs of a block device; of one that is none it does not exist.
 fn block_folder(number: u64) -> PathBuf {
     PathBuf::from(format!("/sys/dev/block/{}:{}", number >> 32, number & 0xffff_ffff))
+}
+
+/// The folder in sysfs of the block device that a path leads to.
+pub(super) fn block_folder_of(path: &Path) -> io::Result<PathBuf> {
+    let metadata = std::fs::metadata(path)?;
+    if !metadata.file_type().is_block_device() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a block device"));
+    }
+    let (major, minor) = (rustix::fs::major(metadata.rdev()), rustix::fs::minor(metadata.rdev()));
+    Ok(block_folder(u64::from(major) << 32 | u64::from(minor)))
 }
 
 /// The folder of the whole disk of a partition, or of what is none.

@@ -48,6 +48,7 @@ pub(crate) mod private_mounts;
 mod process_tree;
 pub(crate) mod ramdisk;
 pub(crate) mod repair_write;
+pub(crate) mod request_queue;
 pub(crate) mod root_dir;
 mod rotational;
 pub(crate) mod scratch_dir;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, StatxFlags};
 
-use super::device::{block_devices, whole};
+use super::device::{block_devices, block_folder_of, whole};
 use super::mountinfo::{self, MountInfo};
 use super::write_cache;
 use crate::device::StorageDevice;
@@ -19,6 +19,11 @@ const DEPTH_MAX: u32 = 12;
 
 pub(crate) fn of(folder: &Path) -> io::Result<Stack> {
     below(folder, DEPTH_MAX)
+}
+
+/// The kernel has a folder for each device by its number.
+pub(crate) fn of_device(path: &Path) -> io::Result<Stack> {
+    Ok(below_device(&block_folder_of(path)?, DEPTH_MAX))
 }
 
 /// See [`crate::storage_stack::life`]: the mount's number that is never used again (Linux
@@ -47,7 +52,7 @@ fn below(folder: &Path, depth: u32) -> io::Result<Stack> {
     } else if StorageDevice::of(&root, b"").is_remote() {
         Stack::on(Medium::Remote, Vec::new())
     } else {
-        Stack::beside(devices.iter().map(|device| of_device(device, depth)).collect())
+        Stack::beside(devices.iter().map(|device| below_device(device, depth)).collect())
     };
     let mut layers = vec![file_system(&mount)];
     layers.extend(lower.layers);
@@ -70,7 +75,7 @@ fn file_system(mount: &MountInfo) -> StorageLayer {
 }
 
 /// A block device and what is below it, from its folder in sysfs.
-fn of_device(folder: &Path, depth: u32) -> Stack {
+fn below_device(folder: &Path, depth: u32) -> Stack {
     let Some(depth) = depth.checked_sub(1) else { return Stack::on(Medium::Unknown, Vec::new()) };
     let Ok(folder) = fs::canonicalize(folder) else {
         return Stack::on(Medium::Unknown, Vec::new());
@@ -91,7 +96,7 @@ fn of_device(folder: &Path, depth: u32) -> Stack {
         match slaves(disk) {
             slaves if slaves.is_empty() => of_disk(disk),
             slaves => {
-                let lower = slaves.iter().map(|slave| of_device(slave, depth)).collect();
+                let lower = slaves.iter().map(|slave| below_device(slave, depth)).collect();
                 (of_array(disk), Stack::beside(lower))
             }
         }
@@ -432,7 +437,7 @@ mod tests {
         }
         write("nvme0n1/queue/write_cache", "write through\n");
         write("nvme0n1/size", "2097152\n");
-        let stack = of_device(&at("dm-0"), 8);
+        let stack = below_device(&at("dm-0"), 8);
         let layers = stack.layers.iter().map(|layer| format!("{} {}", layer.kind, layer.name));
         let expected = [
             "dm dm-0",
@@ -451,12 +456,12 @@ mod tests {
         assert!(stack.layers[5].facts.contains(&("write cache", "not known".to_owned())));
         assert_eq!((stack.medium, stack.is_write_back), (Medium::Nvme, Some(true)));
         write("nvme1n1/queue/write_cache", "write through\n");
-        assert_eq!(of_device(&at("dm-0"), 8).is_write_back, Some(false));
+        assert_eq!(below_device(&at("dm-0"), 8).is_write_back, Some(false));
         write("dm-0/queue/write_cache", "write through\n");
         write("nvme1n1/queue/write_cache", "write back\n");
-        assert_eq!(of_device(&at("md0"), 8).is_write_back, Some(true));
-        assert_eq!(of_device(&at("dm-0"), 8).is_write_back, Some(false), "none is passed on");
-        assert_eq!(of_device(&at("dm-0"), 1).medium, Medium::Unknown, "an end");
+        assert_eq!(below_device(&at("md0"), 8).is_write_back, Some(true));
+        assert_eq!(below_device(&at("dm-0"), 8).is_write_back, Some(false), "none is passed on");
+        assert_eq!(below_device(&at("dm-0"), 1).medium, Medium::Unknown, "an end");
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(crate) mod overmount;
 #[cfg(feature = "fuse")]
 pub(crate) mod passthrough;
 pub(crate) mod private_mounts;
+pub(crate) mod request_queue;
 pub(crate) mod storage_stack;
 pub(crate) mod tree_copy;
 pub(crate) mod uncached;

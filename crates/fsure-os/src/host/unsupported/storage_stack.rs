@@ -17,6 +17,11 @@ pub(crate) fn of(folder: &Path) -> io::Result<Stack> {
     Ok(Stack::on(medium, vec![StorageLayer { kind: "file system", name, facts }]))
 }
 
+/// Only Linux has a folder for each device.
+pub(crate) fn of_device(_: &Path) -> io::Result<Stack> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// No system but Linux says which mount it is of all that there ever were.
 pub(crate) fn life(_: &Path) -> Option<String> {
     None

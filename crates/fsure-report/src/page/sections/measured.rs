@@ -2,9 +2,11 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::Draft;
+use super::stored_lines::{by, conclude, lines};
+use super::{Draft, requests};
 use crate::anonymous::LEFT_OUT;
 use crate::chart::{curve, figure, ladder, latency, microseconds, sorted, throughput};
+use crate::disk_factor::{self, factors};
 use crate::rank::{MEANING, ranks};
 use fsure_core::units;
 use fsure_measure::DATABASE_FLUSHES;
@@ -12,6 +14,9 @@ use fsure_measure::results::{
     Claim, Curve, LayerLine, Limit, Machine, Measurement, MethodLine, Noise, NotRun, Profile,
     ResultLine, Rung, Series, StoredResult,
 };
+
+/// The target of rungs that measure no folder.
+const MEMORY: &str = "memory";
 
 /// Stands for a figure that there is none of.
 const NO_FIGURE: &str = "–";
@@ -26,8 +31,11 @@ const NOT_TOLD: &str = "not told";
 pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     let header = &stored.header;
     let command = match header.kind {
-        Measurement::Speed => "speed",
-        Measurement::Flush => "flush",
+        Measurement::Speed => match header.setup.iter().find(|(name, _)| name == "io") {
+            Some((_, experiments)) => format!("speed --io {}", experiments.replace(", ", ",")),
+            None => "speed".to_owned(),
+        },
+        Measurement::Flush => "flush".to_owned(),
     };
     let targets: Vec<_> = header.targets.iter().map(|target| target.path.as_str()).collect();
     let mut draft = Draft::new(format!("{command} {}", targets.join(" ")));
@@ -42,6 +50,7 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     draft.part("Verdicts", lines(stored, verdict).map(claim));
     draft.part("Limits", lines(stored, limit).map(|limit| Piece::Text(sentence(limit))));
     draft.part("Profiles of databases", profiles(stored));
+    requests::parts(&mut draft, stored, charts);
     ladders(&mut draft, stored, charts);
     draft.part("Throughput over time", throughputs(stored, charts));
     methods(&mut draft, stored, charts);
@@ -55,14 +64,6 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     draft.part("Notes", notes.map(|words| Piece::Note(Grade::Warn, words.clone())));
     draft.part("Machine", [Piece::Facts(machine(stored))]);
     draft.done()
-}
-
-/// All lines of a kind.
-fn lines<'a, T: 'a>(
-    stored: &'a StoredResult,
-    of: impl Fn(&'a ResultLine) -> Option<&'a T> + 'a,
-) -> impl Iterator<Item = &'a T> + 'a {
-    stored.lines.iter().filter_map(of)
 }
 
 /// Returns true if nothing shows that the flushes of a result reach a drive.
@@ -151,6 +152,7 @@ fn judge_speed(draft: &mut Draft, stored: &StoredResult) {
     for limit in lines(stored, limit) {
         draft.note(sentence(limit));
     }
+    requests::judge(draft, stored);
 }
 
 fn judge_flush(draft: &mut Draft, stored: &StoredResult) {
@@ -169,18 +171,6 @@ fn judge_flush(draft: &mut Draft, stored: &StoredResult) {
     }
     for claim in claims {
         draft.note(format!("{}: {}. {}", claim.id, claim.grade, claim.words));
-    }
-}
-
-/// Sets the verdict; a run that was cut off says so behind it.
-fn conclude(draft: &mut Draft, stored: &StoredResult, grade: Grade, sentence: String) {
-    match stored.summary {
-        Some(_) => draft.verdict(grade, sentence),
-        None => {
-            let cut_off = std::mem::take(&mut draft.0.sentence);
-            draft.verdict(grade.max(Grade::Warn), sentence);
-            draft.note(format!("{cut_off}."));
-        }
     }
 }
 
@@ -214,37 +204,58 @@ fn facts(draft: &mut Draft, stored: &StoredResult) {
     draft.0.facts.retain(|(_, value)| !value.is_empty() && value != LEFT_OUT);
 }
 
-/// Groups in the order in which each first appears.
-fn by<'a, T>(all: impl Iterator<Item = &'a T>, name: impl Fn(&T) -> &str) -> Vec<Vec<&'a T>> {
-    let mut groups: Vec<Vec<&'a T>> = Vec::new();
-    for one in all {
-        match groups.iter_mut().find(|group| name(group[0]) == name(one)) {
-            Some(group) => group.push(one),
-            None => groups.push(vec![one]),
+/// Rungs of a unit that are in one picture, and its title: those of a folder, with those of
+/// memory if they have the unit. Memory without a folder has a picture of its own.
+fn pictures(stored: &StoredResult) -> Vec<(String, Vec<&Rung>)> {
+    let (memory, folders): (Vec<&Rung>, Vec<&Rung>) =
+        lines(stored, rung).partition(|rung| rung.target == MEMORY);
+    let mut pictures = Vec::new();
+    for of_target in by(folders.iter().copied(), |rung| &rung.target) {
+        for of_unit in by(of_target.into_iter(), |rung| &rung.unit) {
+            let (target, unit) = (&of_unit[0].target, &of_unit[0].unit);
+            let of_memory = memory.iter().copied().filter(|rung| rung.unit == *unit);
+            let of_memory: Vec<_> = of_memory.collect();
+            let beside = if of_memory.is_empty() { "" } else { "memory and " };
+            let title = format!("Ladder, {unit}: {beside}{target}");
+            pictures.push((title, of_memory.into_iter().chain(of_unit).collect()));
         }
     }
-    groups
+    let has_picture = |unit: &str| folders.iter().any(|rung| rung.unit == unit);
+    for of_unit in by(memory.iter().copied(), |rung| &rung.unit) {
+        let unit = &of_unit[0].unit;
+        if !has_picture(unit) {
+            pictures.push((format!("Ladder, {unit}: {MEMORY}"), of_unit));
+        }
+    }
+    pictures
 }
 
 fn ladders(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
-    for of_target in by(lines(stored, rung), |rung| &rung.target) {
-        for of_unit in by(of_target.into_iter(), |rung| &rung.unit) {
-            let (target, unit) = (&of_unit[0].target, &of_unit[0].unit);
-            let title = format!("Ladder, {unit}: {target}");
-            let chart = charts.add(&ladder(&title, &of_unit), "");
-            let median = format!("#Median, {unit}");
-            let columns =
-                ["#Rank", "Rung", &median, "#95 % interval", "#Runs", "#CPU s/GiB", "Device"];
-            let mut table = Table::new(&title, &columns);
-            let sorted = sorted(&of_unit);
-            let ranks = ranks(&sorted);
-            for (rung, rank) in sorted.iter().zip(&ranks) {
-                table.push(rung_row(rung, &rank.to_string()));
+    for (title, rungs) in pictures(stored) {
+        let unit = &rungs[0].unit;
+        let chart = charts.add(&ladder(&title, &rungs), "");
+        let sorted = sorted(&rungs);
+        let (ranks, factors) = (ranks(&sorted), factors(&sorted));
+        let has_factors = factors.iter().any(Option::is_some);
+        let median = format!("#Median, {unit}");
+        let times = if has_factors { "#x disk" } else { "" };
+        let columns =
+            ["#Rank", "Rung", &median, times, "#95 % interval", "#Runs", "#CPU s/GiB", "Device"];
+        let columns: Vec<_> = columns.into_iter().filter(|column| !column.is_empty()).collect();
+        let mut table = Table::new(&title, &columns);
+        for ((rung, rank), factor) in sorted.iter().zip(&ranks).zip(factors) {
+            let mut row = rung_row(rung, &rank.to_string());
+            if has_factors {
+                let words = factor.map_or_else(|| NO_FIGURE.to_owned(), disk_factor::words);
+                row.insert(3, Cell::number(words));
             }
-            let is_ranked = ranks.iter().any(|rank| rank.is_shared());
-            let meaning = is_ranked.then(|| Piece::Text(MEANING.join(" ")));
-            draft.part(&title, [chart, Piece::Table(table)].into_iter().chain(meaning));
+            table.push(row);
         }
+        let compared = has_factors.then(|| Piece::Text(disk_factor::MEANING.join(" ")));
+        let is_ranked = ranks.iter().any(|rank| rank.is_shared());
+        let meaning = is_ranked.then(|| Piece::Text(MEANING.join(" ")));
+        let pieces = [chart, Piece::Table(table)].into_iter().chain(compared).chain(meaning);
+        draft.part(&title, pieces);
     }
 }
 

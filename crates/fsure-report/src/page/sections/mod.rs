@@ -16,7 +16,9 @@ mod power_cut;
 mod protected;
 mod ram;
 mod recovered;
+mod requests;
 mod side_by_side;
+mod stored_lines;
 mod trial;
 
 pub(super) use side_by_side::side_by_side;

@@ -11,6 +11,12 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("fsure speed /mnt/a /mnt/b --save disks.jsonl", "Measure two disks, keep the result"),
             ("fsure report disks.jsonl -o disks.html", "Make a page of it"),
             ("fsure speed /mnt/a --rungs disk --budget 20s", "Measure a part, in less time"),
+            ("fsure speed /mnt/a --io random", "Random reads and writes of 4 KiB by queue depth"),
+            ("fsure speed /mnt/a --io sustained -y", "Write until the drive becomes slower"),
+            (
+                "fsure speed /dev/sdb --io area",
+                "Read a device from its beginning to its end (root)",
+            ),
         ],
         see_also: &["speed compare", "flush", "report"],
         page: "docs/method.md",

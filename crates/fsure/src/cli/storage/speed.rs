@@ -9,12 +9,13 @@ use crate::verify_rung::OwnVerifier;
 use clap::{Args, Subcommand, ValueEnum};
 use fsure_core::{Clock, ExitCode, Result, units};
 use fsure_measure::results::Measurement;
-use fsure_measure::{Data, SpeedOptions, Verifier, speed};
+use fsure_measure::{Data, IoExperiment, IoOptions, SpeedOptions, Verifier, speed};
 
 use super::OutputArgs;
 use super::comparison::CompareArgs;
 use super::measurement_screen::Measuring;
 use super::screen::Screen;
+use super::speed_io;
 
 /// Measure how fast storage is, and how far verify is from that
 ///
@@ -23,6 +24,9 @@ use super::screen::Screen;
 /// cache, the device and the medium, and what a read gives from memory and from the
 /// device. All files are new ones in a folder of their own in DIR, take no more than
 /// a quarter of its free space, and are gone afterwards.
+///
+/// With '--io' it measures requests: how many a second, how long each takes, how long a
+/// drive keeps its first speed, and if all of its area is as fast.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct SpeedArgs {
@@ -31,10 +35,13 @@ pub(crate) struct SpeedArgs {
     /// Folders to measure the storage of [default: the current folder]
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folders: Vec<PathBuf>,
-    /// Bytes of each stream; less if space or memory are short
-    #[arg(long, value_name = "SIZE", default_value = "450M", value_parser = size)]
-    size: u64,
-    /// Runs of each rung [default: until each is sure to 5 %]
+    /// Bytes of each stream; less if space or memory are short. With '--io': of the file for
+    /// random requests, and most bytes of a sustained write [default: 450M; sustained: a
+    /// quarter of the free space]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    size: Option<u64>,
+    /// Runs of each rung [default: until each is sure to 5 %]; of each queue depth with
+    /// '--io random' [default: 6]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     runs: Option<u16>,
     /// Time for all of it, preparations included
@@ -43,16 +50,28 @@ pub(crate) struct SpeedArgs {
     /// Content that is written and hashed
     #[arg(long, value_enum, value_name = "KIND", default_value = "random")]
     data: DataArg,
-    /// Only these rungs, by the first words of their names: 'disk,hash blake3'
+    /// Only these rungs, by the first words of their names: 'disk,hash blake3'; 'all'
+    /// for every one [default: ten that show the whole ladder]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     rungs: Vec<String>,
     /// Also read a set twice this size through the page cache and past it, with only
     /// so much memory to cache it, and report what each way cost
     #[arg(long, value_name = "SIZE", value_parser = size)]
     cache: Option<u64>,
-    /// Also run 'pv -faSs450m < /dev/zero > FILE' in each DIR, ten times
+    /// Also run 'pv -faSs450m < /dev/zero > FILE' ten times each: to nowhere, in each DIR,
+    /// in folders in memory and through FUSE
     #[arg(long)]
     pv: bool,
+    /// Measure requests in place of the ladder: 'random' reads and writes of 4 KiB by
+    /// queue depth; 'sustained' writes until the drive's fast cache is used up; reads over
+    /// the 'area' of the device below DIR, or of a device named in its place
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["rungs", "cache", "pv"])]
+    io: Vec<IoArg>,
+    /// Let '--io sustained' write all but a tenth of the free space without asking, and
+    /// not a quarter only
+    #[arg(short = 'y', long, requires = "io")]
+    yes: bool,
     /// Save the result in FILE, which must not be there yet, line by line as it
     /// comes; '-' is standard output, as '--json'
     #[arg(long, value_name = "FILE")]
@@ -68,6 +87,26 @@ enum Sub {
     /// of ratios, with intervals that have no value in common, and of 5 % or more. Exit
     /// codes: 0 no difference seen, 1 a difference, 5 nothing in common.
     Compare(CompareArgs),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+enum IoArg {
+    /// Random reads and writes of 4 KiB, 1, 4 and 32 at a time
+    Random,
+    /// Writes until the drive's fast cache is used up
+    Sustained,
+    /// Reads over the area of the device; nothing is written
+    Area,
+}
+
+impl IoArg {
+    fn experiment(self) -> IoExperiment {
+        match self {
+            Self::Random => IoExperiment::Random,
+            Self::Sustained => IoExperiment::Sustained,
+            Self::Area => IoExperiment::Area,
+        }
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -97,25 +136,62 @@ pub(crate) fn run(args: &SpeedArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.patient_screen();
     let done = match &args.command {
         Some(Sub::Compare(args)) => args.run(Measurement::Speed, output, &screen),
-        None => measure(args, output, &screen),
+        None if args.io.is_empty() => measure(args, output, &screen),
+        None => speed_io::measure(&args.io_options(), args.save.as_deref(), output, &screen),
     };
     let code = done.unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
 }
 
-fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
-    let here = vec![PathBuf::from(".")];
-    let options = SpeedOptions {
-        program: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
-        targets: if args.folders.is_empty() { here } else { args.folders.clone() },
-        size: args.size,
-        runs: args.runs.map(usize::from),
-        budget: args.budget,
-        data: match args.data {
+impl SpeedArgs {
+    fn targets(&self) -> Vec<PathBuf> {
+        match &self.folders[..] {
+            [] => vec![PathBuf::from(".")],
+            folders => folders.to_vec(),
+        }
+    }
+
+    fn data(&self) -> Data {
+        match self.data {
             DataArg::Random => Data::Random,
             DataArg::Zeros => Data::Zeros,
             DataArg::Text => Data::Text,
-        },
+        }
+    }
+
+    fn io_options(&self) -> IoOptions {
+        let mut experiments: Vec<_> = self.io.clone();
+        experiments.sort();
+        experiments.dedup();
+        IoOptions {
+            program: PROGRAM.to_owned(),
+            targets: self.targets(),
+            experiments: experiments.into_iter().map(IoArg::experiment).collect(),
+            size: self.size,
+            runs: self.runs.map(usize::from),
+            budget: self.budget,
+            data: self.data(),
+            may_fill: self.yes,
+            guard: std::env::current_exe().ok(),
+            clock: Clock::default(),
+        }
+    }
+}
+
+/// Bytes of a stream, unless the user gives another size: those of the founders' experiment.
+const STREAM_BYTES: u64 = 450 << 20;
+
+/// The program, as the first line of a result names it.
+const PROGRAM: &str = concat!("fsure ", env!("CARGO_PKG_VERSION"));
+
+fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let options = SpeedOptions {
+        program: PROGRAM.to_owned(),
+        targets: args.targets(),
+        size: args.size.unwrap_or(STREAM_BYTES),
+        runs: args.runs.map(usize::from),
+        budget: args.budget,
+        data: args.data(),
         rungs: args.rungs.iter().map(|name| name.trim().to_owned()).collect(),
         cache: args.cache,
         guard: std::env::current_exe().ok(),

@@ -14,6 +14,7 @@ pub mod powercut;
 pub mod ram;
 pub mod ram_trial;
 pub mod speed;
+mod speed_io;
 pub mod uncached;
 
 use std::time::Duration;

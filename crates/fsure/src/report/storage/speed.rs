@@ -4,10 +4,11 @@
 
 use std::fmt::Write as _;
 
-use super::{figure, number};
+use super::{figure, number, speed_io};
 use fsure_core::safe;
 use fsure_core::units;
 use fsure_measure::results::{Limit, ResultLine, ResultSummary, Rung, Series};
+use fsure_report::disk_factor;
 use fsure_report::rank::{MEANING, longest, ranks};
 
 /// Columns of the longest bar.
@@ -40,16 +41,49 @@ pub fn text(lines: &[ResultLine]) -> String {
         text.push_str(INTERVALS);
         text.push_str(&MEANING.join("\n"));
         text.push('\n');
+        if times_the_disk(&rungs).iter().any(Option::is_some) {
+            text.push_str(&disk_factor::MEANING.join("\n"));
+            text.push('\n');
+        }
     }
+    let experiments = speed_io::text(lines);
+    text += &experiments;
+    if !experiments.is_empty() {
+        text.push('\n');
+    }
+    let noun = if is_io(lines) { ("figure", "figures") } else { ("rung", "rungs") };
     for line in lines {
-        other_line(&mut text, line);
+        other_line(&mut text, line, noun);
     }
     text
+}
+
+/// Returns true for a result of `--io`.
+fn is_io(lines: &[ResultLine]) -> bool {
+    let Some(ResultLine::Result(header)) = lines.first() else { return false };
+    header.setup.iter().any(|(name, _)| name == "io")
 }
 
 const INTERVALS: &str = "\nThe figure is the median of the runs. The interval holds the true \
                          median with 95 %; below\nsix runs it is the range of all runs. Device \
                          figures are from its counters, which count\nall programs.\n";
+
+/// The folders that were measured.
+fn folders<'a>(rungs: &[&'a Rung]) -> std::collections::BTreeSet<&'a str> {
+    rungs.iter().map(|rung| rung.target.as_str()).filter(|target| *target != "memory").collect()
+}
+
+/// Returns how many times as fast as its disk each rung is. Memory lies on no disk, and is compared
+/// only if there is one folder.
+fn times_the_disk(rungs: &[&Rung]) -> Vec<Option<f64>> {
+    let folders = folders(rungs);
+    let factor = |rung: &&Rung| {
+        let disk = if folders.len() == 1 { folders.first().copied()? } else { &rung.target };
+        let others = rungs.iter().copied().filter(|other| other.target == disk);
+        disk_factor::factors(&others.chain([*rung]).collect::<Vec<_>>()).pop()?
+    };
+    rungs.iter().map(factor).collect()
+}
 
 /// The rungs of one unit, fastest first.
 fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
@@ -57,26 +91,26 @@ fn ladder(text: &mut String, unit: &str, mut rungs: Vec<&Rung>) {
         return;
     }
     rungs.sort_by(|one, other| other.median.total_cmp(&one.median));
-    let (fastest, slowest) = (rungs[0].median, rungs[rungs.len() - 1].median);
-    let ranks = ranks(&rungs);
+    let fastest = rungs[0].median;
+    let (ranks, factors) = (ranks(&rungs), times_the_disk(&rungs));
     let width = longest(&ranks).max("rank".len());
     let _ = writeln!(
         text,
-        "\n{:>width$}  {:<NAME$} {unit:>9}  {:<23} runs  CPU s/GiB",
-        "rank", "rung", "interval"
+        "\n{:>width$}  {:<NAME$} {unit:>9} {:>7}  {:<23} runs  CPU s/GiB",
+        "rank", "rung", "x disk", "interval"
     );
-    let targets: std::collections::BTreeSet<_> =
-        rungs.iter().map(|rung| &rung.target).filter(|target| *target != "memory").collect();
-    for (rung, rank) in rungs.iter().zip(ranks) {
+    let targets = folders(&rungs);
+    for ((rung, rank), factor) in rungs.iter().zip(ranks).zip(factors) {
+        let times = factor.map_or_else(|| "-".to_owned(), disk_factor::words);
         let interval = format!("{} - {}", figure(rung.low), figure(rung.high));
         let cpu = rung.cpu_s_per_gib.map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.2}"));
         let _ = writeln!(
             text,
-            "{rank:>width$}  {:<NAME$} {:>9}  {interval:<23} {:>4}  {cpu:>9}  {}",
+            "{rank:>width$}  {:<NAME$} {:>9} {times:>7}  {interval:<23} {:>4}  {cpu:>9}  {}",
             rung.name,
             figure(rung.median),
             rung.runs,
-            bar(rung.median, slowest, fastest),
+            bar(rung.median, fastest),
         );
         let place = match targets.len() > 1 && rung.target != "memory" {
             true => format!("{}: ", safe(&rung.target)),
@@ -115,16 +149,16 @@ fn asides(rung: &Rung) -> String {
     asides
 }
 
-/// By the logarithm, or all but the fastest would be nothing.
-fn bar(value: f64, slowest: f64, fastest: f64) -> String {
-    // A tenth of the slowest, so that it has a bar, too.
-    let zero = (slowest / 10.0).max(f64::MIN_POSITIVE);
-    let share = (value / zero).ln() / (fastest / zero).ln();
-    let columns = (share * BAR as f64).round().clamp(1.0, BAR as f64) as usize;
-    "#".repeat(columns)
+/// A bar from zero: its length is its figure. One that would be nothing is a dot.
+fn bar(value: f64, fastest: f64) -> String {
+    let columns = (value / fastest.max(f64::MIN_POSITIVE) * BAR as f64).round();
+    match columns.clamp(0.0, BAR as f64) as usize {
+        0 => ".".to_owned(),
+        columns => "#".repeat(columns),
+    }
 }
 
-fn other_line(text: &mut String, line: &ResultLine) {
+fn other_line(text: &mut String, line: &ResultLine, noun: (&str, &str)) {
     let _ = match line {
         ResultLine::NotRun(left) => {
             writeln!(text, "not run: {}, {}: {}", left.name, safe(&left.target), safe(&left.why))
@@ -132,7 +166,7 @@ fn other_line(text: &mut String, line: &ResultLine) {
         ResultLine::Limit(limit) => write!(text, "{}", of_limit(limit)),
         ResultLine::Series(series) => write!(text, "{}", of_series(series)),
         ResultLine::Warning { words } => writeln!(text, "note: {}", safe(words)),
-        ResultLine::Summary(summary) => writeln!(text, "{}", closing(summary)),
+        ResultLine::Summary(summary) => writeln!(text, "{}", closing(summary, noun)),
         _ => Ok(()),
     };
 }
@@ -176,10 +210,10 @@ fn of_series(series: &Series) -> String {
     text
 }
 
-fn closing(summary: &ResultSummary) -> String {
+fn closing(summary: &ResultSummary, (one, many): (&str, &str)) -> String {
     let mut text = format!(
         "\n{} measured, {} not run, in {:.1} s",
-        number(summary.measured, "rung", "rungs"),
+        number(summary.measured, one, many),
         summary.not_run,
         summary.seconds
     );
@@ -242,10 +276,25 @@ mod tests {
     }
 
     #[test]
-    fn bars_have_a_length_between_one_and_all() {
-        for (value, columns) in [(1.0, 6), (10.0, 12), (1000.0, 24)] {
-            assert_eq!(bar(value, 1.0, 1000.0).len(), columns, "{value}");
+    fn bars_begin_at_zero() {
+        for (value, columns) in [(1000.0, 24), (500.0, 12), (125.0, 3)] {
+            assert_eq!(bar(value, 1000.0), "#".repeat(columns), "{value}");
         }
-        assert_eq!(bar(5.0, 5.0, 5.0).len(), BAR);
+        assert_eq!((bar(1.0, 1000.0), bar(0.0, 0.0)), (".".to_owned(), ".".to_owned()));
+    }
+
+    #[test]
+    fn memory_is_compared_with_the_only_disk() {
+        let of = |name, target: &str, median| Rung {
+            target: target.to_owned(),
+            ..rung(name, median, median, median)
+        };
+        let memory = of("ram disk first write", "memory", 900.0);
+        let [a, b] = ["/a", "/b"].map(|target| of("disk write durable", target, 300.0));
+        let shown = text(&[memory.clone(), a.clone()].map(ResultLine::Rung));
+        assert!(shown.contains(" 900   3.0 x  900 - 900 "), "{shown}");
+        assert!(shown.contains("\nx disk: times as fast as the disk"), "{shown}");
+        let shown = text(&[memory, a, b].map(ResultLine::Rung));
+        assert!(shown.contains(" 900       -  900 - 900 "), "{shown}");
     }
 }
