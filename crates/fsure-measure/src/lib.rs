@@ -11,9 +11,13 @@ pub mod flush_verdict;
 pub mod results;
 mod speed;
 pub mod stats;
+mod tree;
 
 pub use flush::{DATABASE_FLUSHES, FlushOptions, Measured, Pattern, flush};
 pub use speed::{Data, SpeedOptions, Verified, Verifier, speed};
+pub use tree::{
+    ReadableTree, TREE_MEMORY_MIN, TreeOptions, TreePart, TreeRead, TreeReader, TreeRequest, tree,
+};
 
 /// Compiles and runs the examples of the README.
 #[cfg(doctest)]

@@ -4,6 +4,7 @@
 mod anonymous;
 #[cfg(test)]
 mod any_result_tests;
+pub mod cache_words;
 pub mod chart;
 mod outputs;
 pub mod page;

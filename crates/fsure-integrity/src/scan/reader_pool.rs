@@ -14,6 +14,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use fsure_os::batch_read::RING_READS_MAX;
 use fsure_os::device::{DeviceClass, StorageDevice};
 use fsure_os::opener::Opener;
+use fsure_os::read::ReadMode;
 use fsure_os::root_dir::Root;
 
 use super::ScanPlan;
@@ -93,6 +94,7 @@ impl Pool {
             rate: Arc::clone(&plan.effort.rate),
             clock: plan.clock.clone(),
             chunk: plan.effort.chunk(),
+            reads_through: plan.first_way == ReadMode::Cached,
         };
         let (outgoing, events) = bounded(IN_FLIGHT_MAX);
         Self {

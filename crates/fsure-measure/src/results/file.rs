@@ -67,8 +67,20 @@ fn header(value: serde_json::Value) -> Result<ResultHeader, ReadError> {
 /// A line; `None` where its type is not known.
 fn known(value: serde_json::Value) -> serde_json::Result<Option<ResultLine>> {
     let known = [
-        "result", "rung", "not-run", "series", "limit", "layer", "method", "curve", "profile",
-        "verdict", "warning", "summary",
+        "result",
+        "rung",
+        "not-run",
+        "series",
+        "limit",
+        "tree-way",
+        "cache-cost",
+        "layer",
+        "method",
+        "curve",
+        "profile",
+        "verdict",
+        "warning",
+        "summary",
     ];
     if value["type"].as_str().is_some_and(|name| !known.contains(&name)) {
         return Ok(None);

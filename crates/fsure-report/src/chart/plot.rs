@@ -118,7 +118,8 @@ fn frame(
     canvas.line("axis", (LEFT, BOTTOM), (right, BOTTOM));
 }
 
-fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
+/// The points as a path of SVG.
+pub(super) fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     points.enumerate().fold(String::new(), |mut path, (place, (x, y))| {
         let _ = write!(path, "{}{x:.1} {y:.1}", if place == 0 { 'M' } else { 'L' });
         path
@@ -127,7 +128,7 @@ fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
 
 /// At most two points for each bin, the lowest and the highest, so that no
 /// dip is averaged away.
-fn extremes(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub(super) fn extremes(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let size = points.len().div_ceil(BINS).max(1);
     if size <= 2 {
         return points.to_vec();

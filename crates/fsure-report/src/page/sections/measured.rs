@@ -2,7 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::Draft;
+use super::{Draft, measured_tree};
 use crate::anonymous::LEFT_OUT;
 use crate::chart::{curve, figure, ladder, latency, microseconds, sorted, throughput};
 use crate::rank::{MEANING, ranks};
@@ -35,6 +35,10 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
         draft.verdict(Grade::Plain, "Nothing was measured");
     }
     match header.kind {
+        Measurement::Speed if measured_tree::is_tree(stored) => {
+            let (grade, sentence) = measured_tree::verdict(stored);
+            conclude(&mut draft, stored, grade, sentence);
+        }
         Measurement::Speed => judge_speed(&mut draft, stored),
         Measurement::Flush => judge_flush(&mut draft, stored),
     }
@@ -42,6 +46,7 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     draft.part("Verdicts", lines(stored, verdict).map(claim));
     draft.part("Limits", lines(stored, limit).map(|limit| Piece::Text(sentence(limit))));
     draft.part("Profiles of databases", profiles(stored));
+    measured_tree::parts(&mut draft, stored, charts);
     ladders(&mut draft, stored, charts);
     draft.part("Throughput over time", throughputs(stored, charts));
     methods(&mut draft, stored, charts);

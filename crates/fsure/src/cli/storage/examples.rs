@@ -11,6 +11,7 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("fsure speed /mnt/a /mnt/b --save disks.jsonl", "Measure two disks, keep the result"),
             ("fsure report disks.jsonl -o disks.html", "Make a page of it"),
             ("fsure speed /mnt/a --rungs disk --budget 20s", "Measure a part, in less time"),
+            ("fsure speed --tree /mnt/a", "Show what reading through the page cache costs"),
         ],
         see_also: &["speed compare", "flush", "report"],
         page: "docs/method.md",

@@ -21,6 +21,7 @@ mod report;
 mod save_args;
 mod scratch_guard;
 mod speed;
+mod speed_tree;
 mod uncached;
 mod workload;
 

@@ -15,6 +15,7 @@ use super::OutputArgs;
 use super::comparison::CompareArgs;
 use super::measurement_screen::Measuring;
 use super::screen::Screen;
+use super::speed_tree::{Shared, TreeArgs};
 
 /// Measure how fast storage is, and how far verify is from that
 ///
@@ -57,6 +58,8 @@ pub(crate) struct SpeedArgs {
     /// comes; '-' is standard output, as '--json'
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
+    #[command(flatten)]
+    tree: TreeArgs,
 }
 
 #[derive(Subcommand)]
@@ -97,17 +100,32 @@ pub(crate) fn run(args: &SpeedArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.patient_screen();
     let done = match &args.command {
         Some(Sub::Compare(args)) => args.run(Measurement::Speed, output, &screen),
+        None if args.tree.is_wanted() => measure_tree(args, output, &screen),
         None => measure(args, output, &screen),
     };
     let code = done.unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
 }
 
+fn measure_tree(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let shared = Shared {
+        folders: folders(args),
+        runs: args.runs,
+        budget: args.budget,
+        measuring: Measuring::begin(screen, output.json, args.save.as_deref())?,
+    };
+    args.tree.measure(shared, screen)
+}
+
+/// The folders that were named, or the current one.
+fn folders(args: &SpeedArgs) -> Vec<PathBuf> {
+    if args.folders.is_empty() { vec![PathBuf::from(".")] } else { args.folders.clone() }
+}
+
 fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
-    let here = vec![PathBuf::from(".")];
     let options = SpeedOptions {
         program: concat!("fsure ", env!("CARGO_PKG_VERSION")).to_owned(),
-        targets: if args.folders.is_empty() { here } else { args.folders.clone() },
+        targets: folders(args),
         size: args.size,
         runs: args.runs.map(usize::from),
         budget: args.budget,

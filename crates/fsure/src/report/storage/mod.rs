@@ -14,6 +14,7 @@ pub mod powercut;
 pub mod ram;
 pub mod ram_trial;
 pub mod speed;
+pub mod speed_tree;
 pub mod uncached;
 
 use std::time::Duration;
