@@ -48,7 +48,7 @@ pub fn decisive<'a>(costs: &[&'a CacheCost]) -> Option<&'a CacheCost> {
 /// The answer in a sentence or two.
 pub fn answer(costs: &[&CacheCost]) -> String {
     let Some(cost) = decisive(costs) else {
-        return "The price of the page cache is not known: not both ways were measured".to_owned();
+        return "The price of the page cache cannot be told: the notes say why".to_owned();
     };
     let (potential, actual) = (figure(cost.potential_mib_s), figure(cost.actual_mib_s));
     let cpu = cost
@@ -222,6 +222,6 @@ mod tests {
         let unsure = cost(9.0, CacheVerdict::Unsure);
         assert!(answer(&[&unsure]).contains("A run of 0.10 s is too short"));
         assert!(answer(&[&CacheCost { runs: 1, ..unsure }]).ends_with("there were 1"));
-        assert!(answer(&[]).contains("not known"));
+        assert!(answer(&[]).contains("cannot be told"));
     }
 }

@@ -25,7 +25,7 @@ use fsure_os::memory_info::CacheGauge;
 use fsure_os::root_dir::Root;
 use fsure_os::scratch_dir::Scratch;
 use fsure_os::storage_stack::Stack;
-use fsure_os::{page_cache, path as os_path};
+use fsure_os::{machine, page_cache, path as os_path};
 
 use crate::environment::{self, NoiseMeter};
 use crate::results::{
@@ -198,6 +198,17 @@ fn scratch(options: &TreeOptions, volumes: &[Volume]) -> Option<Arc<Scratch>> {
 /// A control group with the memory that was asked for and this process in it.
 fn limited(options: &TreeOptions, scratch: Option<&Arc<Scratch>>) -> Result<Option<Group>> {
     let Some(memory) = options.memory else { return Ok(None) };
+    let total = machine::machine().memory_bytes;
+    if let Some(total) = total.filter(|total| memory > *total) {
+        return Err(Error::Usage {
+            message: format!(
+                "'--memory {}' is more than this machine has ({})",
+                units::size(memory),
+                units::size(total)
+            ),
+            hint: Some("leave out '--memory' to use all of it".to_owned()),
+        });
+    }
     let made = scratch.map(|scratch| {
         let group = Group::create(scratch, memory)?;
         group.take(std::process::id()).map(|()| group)

@@ -5,6 +5,7 @@ use fsure_core::units::GIB;
 
 use super::bystander::{Delays, READ_BYTES};
 use super::cost::loss;
+use super::reader::TreeRead;
 use super::turn::{Load, Turn, Volume};
 use super::way::Way;
 use crate::results::{Bystander, CacheCost, TreeVolume, TreeWay};
@@ -174,10 +175,20 @@ fn measured(entrant: &Entrant, last: &Turn) -> String {
     format!("{what}, {how}{before}{purges}")
 }
 
-/// Remarks on ways that were not what their name says.
-pub(super) fn remarks(entrants: &[Entrant]) -> Vec<String> {
-    let mut remarks = Vec::new();
+/// Remarks on what was not as the names of the ways say.
+pub(super) fn remarks(entrants: &[Entrant], volumes: &[Volume]) -> Vec<String> {
     let measured = || entrants.iter().filter(|entrant| !entrant.turns.is_empty());
+    let is_stray = |entrant: &&Entrant| entrant.cached_percent() >= STRAY_MIN_PERCENT;
+    let mut remarks: Vec<_> =
+        measured().next().map_or(Vec::new(), |first| left_out(first, volumes));
+    if measured().filter(|entrant| entrant.way == Way::Past).any(|past| is_stray(&past)) {
+        remarks.push(
+            "there is no way past the page cache here, so that its price cannot be told: the \
+             files lie in memory, or their file system refuses direct reads"
+                .to_owned(),
+        );
+        return remarks;
+    }
     for entrant in measured().filter(|entrant| entrant.way != Way::From) {
         let stray = entrant.resident_percent().unwrap_or(0.0);
         if stray >= STRAY_MIN_PERCENT {
@@ -188,16 +199,22 @@ pub(super) fn remarks(entrants: &[Entrant]) -> Vec<String> {
             ));
         }
     }
-    for entrant in measured().filter(|entrant| entrant.way == Way::Past) {
-        if entrant.cached_percent() >= STRAY_MIN_PERCENT {
-            remarks.push(
-                "there is no way past the page cache here, so that its price cannot be told: the \
-                 files lie in memory, or their file system refuses direct reads"
-                    .to_owned(),
-            );
-        }
-    }
     remarks
+}
+
+/// Remarks on files that could not be read in the last turn.
+fn left_out(entrant: &Entrant, volumes: &[Volume]) -> Vec<String> {
+    let reads = entrant.turns.last().map_or(&[][..], |turn| &turn.reads);
+    let failed = volumes.iter().zip(reads).filter(|(_, read)| read.failed > 0);
+    let remark = |(volume, read): (&Volume, &TreeRead)| {
+        format!(
+            "{}: files that could not be read are left out ({}), the first: {}",
+            volume.target,
+            read.failed,
+            read.error.as_deref().unwrap_or_default()
+        )
+    };
+    failed.map(remark).collect()
 }
 
 /// The price of the page cache; `None` unless both ways were what they say.

@@ -42,7 +42,7 @@ pub struct RatePair {
 /// Pairs of bars from zero: grey for the potential, green for the actual rate.
 pub fn potential_and_actual(title: &str, pairs: &[RatePair]) -> Chart {
     let longest = pairs.iter().map(|pair| pair.label.chars().count()).max().unwrap_or(0);
-    let left = (longest as f64 * CHARACTER + 16.0).clamp(90.0, 280.0);
+    let left = (longest as f64 * CHARACTER + 16.0).clamp(90.0, 340.0);
     let characters_max = ((left - 12.0) / CHARACTER).round() as usize;
     let bars = pairs.iter().flat_map(|pair| [pair.potential, pair.actual]);
     let values = bars.flat_map(|bar| [bar.median, bar.high]);
@@ -113,18 +113,22 @@ pub struct CacheCourse {
 
 const LEFT: f64 = 76.0;
 /// Room at the right for the names of the lines.
-const NAMES: f64 = 172.0;
+const NAMES: f64 = 196.0;
 const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 /// The panel of the rate, and that of the page cache below it: top and bottom.
 const RATE: (f64, f64) = (24.0, 194.0);
 const FILL: (f64, f64) = (236.0, 346.0);
+/// Points of the rate.
+const BINS: f64 = 40.0;
 const COURSE_HEIGHT: f64 = 392.0;
 
 /// The rate over time, and below it the page cache.
 pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
     let points = || courses.iter().flat_map(|course| &course.points);
     let x = Axis::straight(points().map(|point| point.0), (LEFT, WIDTH - NAMES));
-    let rate = Axis::straight(points().map(|point| point.1), (RATE.1, RATE.0));
+    let rates = courses.iter().flat_map(|course| means(&course.points));
+    let rates: Vec<_> = rates.map(|point| point.1).collect();
+    let rate = Axis::straight(rates.into_iter(), (RATE.1, RATE.0));
     let cached = points().filter_map(|point| point.2).max().unwrap_or(0);
     let (unit, unit_bytes) = if cached >= 2 * GIB { ("GiB", GIB) } else { ("MiB", MIB) };
     let scaled = |bytes: u64| bytes as f64 / unit_bytes as f64;
@@ -140,8 +144,7 @@ pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
     for (place, course) in courses.iter().enumerate() {
         let class = format!("line ink{}", place % 4);
         let dashes = DASHES[place % 4];
-        let rates: Vec<_> = course.points.iter().map(|point| (point.0, point.1)).collect();
-        let rates = extremes(&rates);
+        let rates = means(&course.points);
         let at = |axis: &Axis, (second, value): (f64, f64)| (x.at(second), axis.at(value));
         canvas.path(&class, dashes, &path(rates.iter().map(|point| at(&rate, *point))));
         let fills = course.points.iter().filter_map(|point| Some((point.0, scaled(point.2?))));
@@ -150,7 +153,7 @@ pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
         let y = RATE.0 + 8.0 + place as f64 * 18.0;
         let names = WIDTH - NAMES + 8.0;
         canvas.path(&class, dashes, &format!("M{names:.1} {y:.1}h22"));
-        canvas.text(names + 28.0, y + 4.0, "", &clipped(&course.name, 21));
+        canvas.text(names + 28.0, y + 4.0, "", &clipped(&course.name, 25));
     }
     let full = courses.iter().find_map(|course| course.full_at_s);
     if let Some(second) = full.filter(|second| second.is_finite()) {
@@ -164,6 +167,22 @@ pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
         height: COURSE_HEIGHT,
         body: canvas.body,
     }
+}
+
+/// The mean rate in each of [`BINS`] equal spans of a run. The readers count what they have
+/// hashed in pieces of megabytes, so that shorter spans show these pieces and nothing else.
+fn means(points: &[(f64, f64, Option<u64>)]) -> Vec<(f64, f64)> {
+    let end = points.last().map_or(0.0, |point| point.0);
+    let (mut means, mut mib, mut began, mut last) = (Vec::new(), 0.0, 0.0, 0.0);
+    for (at, rate, _) in points {
+        mib += rate * (at - last);
+        last = *at;
+        if *at > began && (*at >= end || *at - began >= end / BINS) {
+            means.push((*at, mib / (at - began)));
+            (mib, began) = (0.0, *at);
+        }
+    }
+    means
 }
 
 fn panel(canvas: &mut Canvas, name: &str, axis: &Axis, (top, bottom): (f64, f64)) {

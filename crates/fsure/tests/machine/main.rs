@@ -20,6 +20,7 @@ mod scratch;
 mod speed;
 mod speed_compare;
 mod speed_mounted;
+mod speed_tree;
 mod syscall_count;
 mod uncached;
 mod watched_command;

@@ -26,6 +26,7 @@ const NOT_TOLD: &str = "not told";
 pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     let header = &stored.header;
     let command = match header.kind {
+        Measurement::Speed if measured_tree::is_tree(stored) => "speed --tree",
         Measurement::Speed => "speed",
         Measurement::Flush => "flush",
     };

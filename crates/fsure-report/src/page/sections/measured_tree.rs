@@ -37,20 +37,25 @@ pub(super) fn verdict(stored: &StoredResult) -> (Grade, String) {
 /// The figures and the pictures.
 pub(super) fn parts(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
     let (ways, costs) = (ways(&stored.lines), costs(&stored.lines));
-    if let Some(cost) = decisive(&costs) {
+    let decisive = decisive(&costs);
+    let is_decisive = |way: &&&TreeWay| {
+        let load = (way.wanted_bytes, way.wanted_readers);
+        decisive.is_none_or(|cost| (cost.wanted_bytes, cost.wanted_readers) == load)
+    };
+    if let Some(cost) = decisive {
         key(draft, cost);
-        let first = ways.iter().find(|way| {
-            way.wanted_bytes == cost.wanted_bytes && way.wanted_readers == cost.wanted_readers
-        });
-        first.into_iter().for_each(|first| notes(draft, first, &ways));
+    }
+    if let Some(first) = ways.iter().find(is_decisive) {
+        notes(draft, first, &ways);
     }
     let pairs = pairs(&ways);
     if !pairs.is_empty() {
         let chart = potential_and_actual("What reading through the page cache gives", &pairs);
         draft.part("The price of the page cache", [charts.add(&chart, "")]);
     }
-    for way in ways.iter().filter(|way| way.name == THROUGH) {
-        draft.part(&format!("Course of a run: {}", load(way)), [course(way, &ways, charts)]);
+    if let Some(way) = ways.iter().filter(is_decisive).find(|way| way.name == THROUGH) {
+        let heading = format!("Course of a run{}", of_sweep(way, &ways));
+        draft.part(&heading, [course(way, &ways, charts)]);
     }
     draft.part("Ways", table(&ways).unless_empty());
     draft.part("Volumes", volumes(&ways).unless_empty());
@@ -76,16 +81,22 @@ fn load(way: &TreeWay) -> String {
     load_words(way.wanted_bytes, way.wanted_readers)
 }
 
+/// Returns true if more than one load was measured.
+fn is_sweep(ways: &[&TreeWay]) -> bool {
+    ways.iter().filter(|way| way.name == THROUGH).count() > 1
+}
+
+/// The load behind a comma, if there are others.
+fn of_sweep(way: &TreeWay, ways: &[&TreeWay]) -> String {
+    if is_sweep(ways) { format!(", {}", load(way)) } else { String::new() }
+}
+
 /// Each way beside the one past the page cache.
 fn pairs(ways: &[&TreeWay]) -> Vec<RatePair> {
-    let is_sweep = ways.iter().filter(|way| way.name == THROUGH).count() > 1;
     let bar = |way: &TreeWay| RateBar { median: way.median, low: way.low, high: way.high };
     let pair = |way: &&TreeWay| {
         let past = past_of(way, ways).filter(|_| way.name != PAST)?;
-        let label = match is_sweep {
-            true => format!("{}, {}", way.name, load(way)),
-            false => way.name.clone(),
-        };
+        let label = format!("{}{}", way.name, of_sweep(way, ways));
         let loss = loss_percent(way, past).map_or(String::new(), |loss| match loss {
             loss if loss >= 0.0 => format!("({loss:.0} % lost)"),
             loss => format!("({:.0} % faster)", -loss),
@@ -93,7 +104,7 @@ fn pairs(ways: &[&TreeWay]) -> Vec<RatePair> {
         Some(RatePair { label, potential: bar(past), actual: bar(way), loss })
     };
     // Of a sweep, what is asked is how the price changes.
-    ways.iter().filter(|way| !is_sweep || way.name != FROM).filter_map(pair).collect()
+    ways.iter().filter(|way| !is_sweep(ways) || way.name != FROM).filter_map(pair).collect()
 }
 
 fn course(through: &TreeWay, ways: &[&TreeWay], charts: &mut Charts) -> Piece {
@@ -110,14 +121,13 @@ fn course(through: &TreeWay, ways: &[&TreeWay], charts: &mut Charts) -> Piece {
         })
         .collect();
     let caption = memory(through).map_or(String::new(), |words| format!("{words}."));
-    let title = format!("Throughput and page cache over time, {}", load(through));
+    let title = format!("Throughput and page cache over time{}", of_sweep(through, ways));
     charts.add(&cache_course(&title, &courses), &caption)
 }
 
 fn table(ways: &[&TreeWay]) -> Table {
     let columns = [
         "Way",
-        "Load",
         "#MiB/s",
         "#95 % interval",
         "#Loss",
@@ -133,8 +143,7 @@ fn table(ways: &[&TreeWay]) -> Table {
             way.bystander.as_ref().map_or_else(|| NO_FIGURE.to_owned(), |one| microseconds(of(one)))
         };
         table.push(vec![
-            Cell::head(&way.name).with_small(&way.measured),
-            Cell::text(load(way)),
+            Cell::head(format!("{}{}", way.name, of_sweep(way, ways))).with_small(&way.measured),
             Cell::number(figure(way.median)),
             Cell::number(format!("{} – {}", figure(way.low), figure(way.high))),
             Cell::number(loss.map_or(NO_FIGURE.to_owned(), |loss| format!("{loss:.0} %"))),
@@ -160,7 +169,7 @@ fn volumes(ways: &[&TreeWay]) -> Table {
             table.push(vec![
                 Cell::path(&volume.target),
                 Cell::text(found),
-                Cell::text(format!("{}, {}", way.name, load(way))),
+                Cell::text(format!("{}{}", way.name, of_sweep(way, ways))),
                 Cell::number(fsure_core::count(volume.files)),
                 Cell::number(units::size(volume.bytes)),
                 Cell::number(volume.readers.to_string()),
