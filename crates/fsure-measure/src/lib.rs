@@ -16,7 +16,8 @@ mod tree;
 pub use flush::{DATABASE_FLUSHES, FlushOptions, Measured, Pattern, flush};
 pub use speed::{Data, SpeedOptions, Verified, Verifier, speed};
 pub use tree::{
-    ReadableTree, TREE_MEMORY_MIN, TreeOptions, TreePart, TreeRead, TreeReader, TreeRequest, tree,
+    ReadableTree, TREE_MEMORY_MIN, TREE_ROUNDS_MIN, TREE_RUN_SECONDS_MIN, TreeOptions, TreePart,
+    TreeRead, TreeReader, TreeRequest, tree,
 };
 
 /// Compiles and runs the examples of the README.

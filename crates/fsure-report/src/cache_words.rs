@@ -2,8 +2,8 @@
 
 use fsure_core::units::{self, microseconds};
 use fsure_measure::results::{CacheCost, CacheVerdict, ResultLine, TreeWay};
-
 use fsure_measure::stats::Spread;
+use fsure_measure::{TREE_ROUNDS_MIN, TREE_RUN_SECONDS_MIN};
 
 use crate::chart::figure;
 
@@ -79,13 +79,20 @@ pub fn answer(costs: &[&CacheCost]) -> String {
 }
 
 fn why_unsure(cost: &CacheCost) -> String {
-    if cost.runs < 3 {
-        return format!("Less than three runs are no answer, and there were {}", cost.runs);
+    match () {
+        () if cost.runs < TREE_ROUNDS_MIN => {
+            format!("Less than three runs are no answer, and there were {}", cost.runs)
+        }
+        () if cost.run_seconds < TREE_RUN_SECONDS_MIN => format!(
+            "A run of {:.2} s is too short for an answer: more '--bytes' or files make it longer",
+            cost.run_seconds
+        ),
+        () => format!(
+            "The loss was {:.0} to {:.0} %, which is no answer: more '--runs' on a quiet machine \
+             give one",
+            cost.low, cost.high
+        ),
     }
-    format!(
-        "A run of {:.2} s is too short for an answer: more '--bytes' or files make it longer",
-        cost.run_seconds
-    )
 }
 
 /// The load of a price, in words.
@@ -221,6 +228,8 @@ mod tests {
         assert!(faster.contains("is 15 % faster"), "{faster}");
         let unsure = cost(9.0, CacheVerdict::Unsure);
         assert!(answer(&[&unsure]).contains("A run of 0.10 s is too short"));
+        let long = CacheCost { run_seconds: 2.0, ..unsure.clone() };
+        assert!(answer(&[&long]).contains("The loss was 8 to 10 %, which is no answer"));
         assert!(answer(&[&CacheCost { runs: 1, ..unsure }]).ends_with("there were 1"));
         assert!(answer(&[]).contains("cannot be told"));
     }

@@ -2,9 +2,10 @@
 //! another, as often as a measurement asks for them. Nothing is written.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
+use fsure_os::device::DeviceClass;
 use fsure_os::opener::Opener;
 use fsure_os::read::{OpenFile, ReadMode};
 
@@ -12,7 +13,7 @@ use super::Options;
 use super::open_root::{OpenRoot, open_root, plan};
 use crate::catalog::{Catalog, RootLocation, RootSettings, locate};
 use crate::model::ScanMonitor;
-use crate::scan::{FileSource, HashedFiles, Purpose, ScanPlan, hash_files};
+use crate::scan::{FileSource, HashTarget, HashedFiles, Purpose, ScanPlan, hash_files};
 use fsure_core::{AlgorithmSet, Error, Monitor, Result};
 
 /// Names of fsure's own work folders: what lies in them is there for a moment only.
@@ -23,6 +24,7 @@ pub struct HashableTree {
     place: RootLocation,
     open: OpenRoot,
     is_recorded: bool,
+    class: OnceLock<DeviceClass>,
 }
 
 /// The files that were taken, and the part of them that is in memory.
@@ -58,7 +60,7 @@ impl HashableTree {
             monitor.warn(&format!("{error}; its files are found by a walk"));
             is_recorded = false;
         }
-        Ok(Self { place, open, is_recorded })
+        Ok(Self { place, open, is_recorded, class: OnceLock::new() })
     }
 
     /// Returns true if the files are those that are recorded.
@@ -88,7 +90,8 @@ impl HashableTree {
         plan.first_way = request.first_way;
         plan.effort.threads = request.readers;
         let mut source = self.source(&plan, request.bytes)?;
-        hash_files(&plan, &self.place.root, &mut source, hashed, monitor)
+        let target = HashTarget { root: &self.place.root, class: &self.class };
+        hash_files(&plan, target, &mut source, hashed, monitor)
     }
 
     fn each_file(

@@ -3,9 +3,11 @@
 //! measured beside another.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+
+use fsure_os::device::DeviceClass;
 
 use super::ScanPlan;
 use super::file_source::{FileSource, SourceFile};
@@ -51,11 +53,21 @@ pub struct HashedFiles {
     pub is_cut_short: bool,
 }
 
+/// The tree that is read, again and again.
+#[derive(Clone, Copy, Debug)]
+pub struct HashTarget<'a> {
+    /// The folder that an error names.
+    pub root: &'a Path,
+    /// Class of its device, once a run has found it. Timed anew on a busy machine, it might be
+    /// another one, and two runs would have different readers.
+    pub class: &'a OnceLock<DeviceClass>,
+}
+
 /// Reads and hashes the files of `source` by the way and with the effort of `plan`. `hashed`
 /// counts the bytes while it runs.
 pub fn hash_files(
     plan: &ScanPlan,
-    root: &Path,
+    target: HashTarget<'_>,
     source: &mut FileSource,
     hashed: &AtomicU64,
     monitor: &dyn Monitor,
@@ -63,10 +75,11 @@ pub fn hash_files(
     let meter = Arc::new(ReadCounters::default());
     let mut pool = Pool::new(plan, Arc::clone(&meter), Deadline::new(None, &plan.clock));
     // Before the clock runs: a disk with heads takes a fifth of a second to show them.
-    let class = pool.class(&RelPath::root());
+    let class = *target.class.get_or_init(|| pool.class(&RelPath::root()));
+    pool.set_class(class);
     let readers = plan.effort.threads.unwrap_or_else(|| DeviceReaders::of(class).threads);
     let mut run = HashRun {
-        root,
+        root: target.root,
         timeout: plan.effort.timeout,
         pool,
         meter: &meter,
@@ -87,7 +100,6 @@ pub fn hash_files(
 }
 
 struct HashRun<'a> {
-    /// The folder that an error names.
     root: &'a Path,
     timeout: Duration,
     pool: Pool,

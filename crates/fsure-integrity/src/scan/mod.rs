@@ -81,7 +81,7 @@ use driver::ScanDriver;
 pub use entry_builder::EntryBuilder;
 pub use file_source::FileSource;
 use fsure_core::{Clock, RelPath, Result};
-pub use hash_files::{HashedFiles, hash_files};
+pub use hash_files::{HashTarget, HashedFiles, hash_files};
 pub use io_options::{DEPTH_MAX, IoOptions, RateLimiter, THREADS_MAX};
 use progress_estimate::Estimate;
 use reader_context::ReadCounters;

@@ -125,6 +125,6 @@ pub enum CacheVerdict {
     NoDifference,
     /// Reading through the page cache is faster.
     Faster,
-    /// There were too few runs for an answer, or they were too short.
+    /// There were too few runs for an answer, or they were too short or differed too much.
     Unsure,
 }

@@ -9,10 +9,12 @@ use crate::stats::Spread;
 /// `speed compare`.
 const LOSS_MIN_PERCENT: f64 = 5.0;
 /// Rounds below which there is no answer: of two, the median is as likely outside as inside.
-const ROUNDS_MIN: usize = 3;
+pub const TREE_ROUNDS_MIN: usize = 3;
 /// Seconds of a run below which there is no answer: its beginning and end count for too much
 /// (`docs/method.md`, verify and the device).
-const RUN_SECONDS_MIN: f64 = 0.25;
+pub const TREE_RUN_SECONDS_MIN: f64 = 0.25;
+/// If the loss might be as large as this, in percent, it cannot be said that there is none.
+const LOSS_UNCLEAR_PERCENT: f64 = 2.0 * LOSS_MIN_PERCENT;
 
 /// The loss of the rate, in percent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,11 +41,13 @@ pub(super) fn loss(past: &[f64], through: &[f64], run_seconds: f64) -> Option<Lo
         .map(|(past, through)| 100.0 * (1.0 - through / past))
         .collect();
     let spread = Spread::of(&rounds)?;
+    let is_enough = rounds.len() >= TREE_ROUNDS_MIN && run_seconds >= TREE_RUN_SECONDS_MIN;
     let verdict = match () {
-        () if rounds.len() < ROUNDS_MIN || run_seconds < RUN_SECONDS_MIN => CacheVerdict::Unsure,
+        () if !is_enough => CacheVerdict::Unsure,
         () if spread.low > 0.0 && spread.median >= LOSS_MIN_PERCENT => CacheVerdict::Matters,
         () if spread.high < 0.0 && spread.median <= -LOSS_MIN_PERCENT => CacheVerdict::Faster,
-        () => CacheVerdict::NoDifference,
+        () if spread.high < LOSS_UNCLEAR_PERCENT => CacheVerdict::NoDifference,
+        () => CacheVerdict::Unsure,
     };
     let Spread { median: percent, low, high, .. } = spread;
     Some(Loss { percent, low, high, rounds: rounds.len(), verdict })
@@ -58,7 +62,7 @@ mod tests {
         let verdict = |past: &[f64], through: &[f64]| loss(past, through, 1.0).unwrap().verdict;
         let past = [100.0, 110.0, 90.0];
         assert_eq!(verdict(&past, &[60.0, 60.0, 60.0]), CacheVerdict::Matters);
-        assert_eq!(verdict(&past, &[60.0, 60.0, 91.0]), CacheVerdict::NoDifference);
+        assert_eq!(verdict(&past, &[60.0, 60.0, 91.0]), CacheVerdict::Unsure);
         assert_eq!(verdict(&past, &[98.0, 108.0, 88.0]), CacheVerdict::NoDifference);
         assert_eq!(verdict(&past, &[130.0, 130.0, 130.0]), CacheVerdict::Faster);
         assert_eq!(verdict(&past[..2], &[10.0, 10.0]), CacheVerdict::Unsure);

@@ -33,6 +33,7 @@ use crate::results::{
 };
 
 use bystander::Bystander;
+pub use cost::{TREE_ROUNDS_MIN, TREE_RUN_SECONDS_MIN};
 pub use reader::{ReadableTree, TreePart, TreeRead, TreeReader, TreeRequest};
 use rounds::{Rounds, TreeRunner};
 use turn::{Load, Volume};
