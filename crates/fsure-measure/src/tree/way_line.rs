@@ -4,7 +4,7 @@ use fsure_core::units;
 use fsure_core::units::GIB;
 
 use super::bystander::{Delays, READ_BYTES};
-use super::cost::loss;
+use super::cost::{TREE_RUN_SECONDS_MIN, loss};
 use super::reader::TreeRead;
 use super::turn::{Load, Turn, Volume};
 use super::way::Way;
@@ -189,6 +189,7 @@ pub(super) fn remarks(entrants: &[Entrant], volumes: &[Volume]) -> Vec<String> {
         );
         return remarks;
     }
+    remarks.extend(measured().find(|entrant| entrant.way == Way::From).and_then(short));
     for entrant in measured().filter(|entrant| entrant.way != Way::From) {
         let stray = entrant.resident_percent().unwrap_or(0.0);
         if stray >= STRAY_MIN_PERCENT {
@@ -200,6 +201,19 @@ pub(super) fn remarks(entrants: &[Entrant], volumes: &[Volume]) -> Vec<String> {
         }
     }
     remarks
+}
+
+/// A remark on files in memory that are read in no time, as few of them have room there.
+fn short(from: &Entrant) -> Option<String> {
+    let last = from.turns.last()?;
+    (last.seconds < TREE_RUN_SECONDS_MIN).then(|| {
+        format!(
+            "from the cache: a run of {:.2} s over {} says little: more files, or more memory for \
+             them, make it longer",
+            last.seconds,
+            units::size(last.bytes())
+        )
+    })
 }
 
 /// Remarks on files that could not be read in the last turn.

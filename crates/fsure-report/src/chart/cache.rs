@@ -158,7 +158,7 @@ pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
     let full = courses.iter().find_map(|course| course.full_at_s);
     if let Some(second) = full.filter(|second| second.is_finite()) {
         canvas.path("limit", "4 3", &format!("M{:.1} {:.1}V{:.1}", x.at(second), RATE.0, FILL.1));
-        canvas.text(x.at(second) + 5.0, FILL.0 - 8.0, "soft", "memory is full");
+        canvas.label((x.at(second) + 5.0, RATE.0 + 10.0), "memory is full");
     }
     Chart {
         title: title.to_owned(),

@@ -62,10 +62,12 @@ pub(super) fn parts(draft: &mut Draft, stored: &StoredResult, charts: &mut Chart
 }
 
 fn key(draft: &mut Draft, cost: &CacheCost) {
-    draft.key(
-        format!("{} %", figure(cost.loss_percent)),
-        "of the speed lost by reading through the page cache",
-    );
+    let of = match cost.verdict {
+        CacheVerdict::Matters => "of the speed lost by reading through the page cache",
+        CacheVerdict::Faster => "faster through the page cache",
+        CacheVerdict::NoDifference | CacheVerdict::Unsure => return,
+    };
+    draft.key(format!("{} %", figure(cost.loss_percent.abs())), of);
 }
 
 fn notes(draft: &mut Draft, first: &TreeWay, ways: &[&TreeWay]) {
