@@ -26,7 +26,7 @@ pub struct Step<'a> {
 
 /// A listener to a run that has steps. None of the calls may block for long.
 pub trait StepMonitor: Monitor {
-    /// Receives the step that is under way; never called while a clock runs.
+    /// Receives the step that is under way; called no more than once a second while a clock runs.
     fn under_way(&self, _step: &Step<'_>) {}
 }
 

@@ -25,11 +25,11 @@ pub mod trust;
 mod commands;
 
 pub use commands::{
-    CatalogRepair, CompareSide, ExportTarget, Exported, HealOptions, History, Imported, Options,
-    ProtectOptions, RecordAccess, RecoverOptions, ScrubOptions, SealOptions, SignOutcome,
-    SignedGeneration, UpdateOptions, UserConfig, age, age_by_folder, compare, dupes, export, heal,
-    import, last_generation, locate_backup, log, nested_place, protect, recover, scrub, seal,
-    status, update, verify, verify_against,
+    CatalogRepair, CompareSide, ExportTarget, Exported, HashRequest, HashableTree, HealOptions,
+    History, Imported, Options, ProtectOptions, RecordAccess, RecoverOptions, ScrubOptions,
+    SealOptions, SignOutcome, SignedGeneration, TreeInMemory, UpdateOptions, UserConfig, age,
+    age_by_folder, compare, dupes, export, heal, import, last_generation, locate_backup, log,
+    nested_place, protect, recover, scrub, seal, status, update, verify, verify_against,
 };
 
 /// Compiles and runs the examples of the README.

@@ -11,10 +11,15 @@ pub mod flush_verdict;
 pub mod results;
 mod speed;
 pub mod stats;
+mod tree;
 
 pub use flush::{DATABASE_FLUSHES, FlushOptions, Measured, Pattern, flush};
 pub use speed::{
     Data, IoExperiment, IoOptions, RANDOM_BYTES, SpeedOptions, Verified, Verifier, speed, speed_io,
+};
+pub use tree::{
+    ReadableTree, TREE_MEMORY_MIN, TREE_ROUNDS_MIN, TREE_RUN_SECONDS_MIN, TreeOptions, TreePart,
+    TreeRead, TreeReader, TreeRequest, tree,
 };
 
 /// Compiles and runs the examples of the README.

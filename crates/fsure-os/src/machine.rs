@@ -49,6 +49,30 @@ pub struct Processors {
     pub per_second: u64,
 }
 
+/// Processor time of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessorTime {
+    /// Spent in the program itself.
+    pub user: Duration,
+    /// Spent in the kernel on its behalf.
+    pub system: Duration,
+}
+
+impl ProcessorTime {
+    /// Both together.
+    pub fn total(&self) -> Duration {
+        self.user + self.system
+    }
+
+    /// Returns the time since an earlier moment.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            user: self.user.saturating_sub(before.user),
+            system: self.system.saturating_sub(before.system),
+        }
+    }
+}
+
 /// Processor time that others had between two moments, in percent of the processors' time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OthersLoad {
@@ -77,7 +101,12 @@ pub fn moment() -> LoadSample {
 
 /// Processor time of this process so far, user and system, all its threads.
 pub fn own_time() -> Option<Duration> {
-    host::own_time()
+    own_processor_time().map(|time| time.total())
+}
+
+/// The same, of the program and of the kernel that works for it apart.
+pub fn own_processor_time() -> Option<ProcessorTime> {
+    host::own_processor_time()
 }
 
 /// Bytes of memory that are available without swapping.

@@ -75,6 +75,44 @@ impl LimitingCgroup {
     }
 }
 
+/// Bytes that the page cache has and may still take, at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheFill {
+    /// Bytes of files in the page cache, without RAM folders and shared memory.
+    pub cached: u64,
+    /// Bytes of memory that nothing has.
+    pub free: u64,
+    /// Bytes of memory that there are.
+    pub total: u64,
+}
+
+/// Reads how full the page cache is: that of the machine or, if this process is in a control
+/// group with less memory, that of the group.
+#[derive(Clone, Debug)]
+pub struct CacheGauge {
+    group: Option<LimitingCgroup>,
+}
+
+impl CacheGauge {
+    /// A gauge for the memory that this process may use now.
+    pub fn new() -> Self {
+        let total = memory().total.unwrap_or(u64::MAX);
+        let limits = |group: &LimitingCgroup| group.limit.is_some_and(|limit| limit < total);
+        Self { group: group(None).filter(limits) }
+    }
+
+    /// Reads it; `None` if the system does not report it.
+    pub fn read(&self) -> Option<CacheFill> {
+        host::memory_info::cache_fill(self.group.as_ref())
+    }
+}
+
+impl Default for CacheGauge {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// Reads the state of the machine's memory.
 pub fn memory() -> Memory {
     host::memory_info::memory()
@@ -104,6 +142,12 @@ mod tests {
         if let Some(pressure) = pressure() {
             assert!(pressure.full <= pressure.some && pressure.some <= 100.0, "{pressure:?}");
         }
+    }
+
+    #[test]
+    fn a_cache_is_part_of_the_memory() {
+        let Some(fill) = CacheGauge::new().read() else { return };
+        assert!(fill.cached + fill.free <= fill.total && fill.total > 0, "{fill:?}");
     }
 
     #[test]

@@ -23,6 +23,12 @@ impl<H: Handle> OpenFile<H> {
     }
 }
 
+/// Empties the page cache of the whole machine, of the files of all programs. Needs root; only
+/// Linux has it, and elsewhere it fails with `Unsupported`.
+pub fn purge() -> io::Result<()> {
+    crate::host::memory_info::purge_page_cache()
+}
+
 /// Zeros from the system, to nowhere.
 #[derive(Debug)]
 pub struct NullSink {

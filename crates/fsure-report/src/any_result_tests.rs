@@ -29,6 +29,63 @@ fn rung() -> Rung {
     }
 }
 
+fn tree_way() -> TreeWay {
+    TreeWay {
+        name: "through the cache".to_owned(),
+        wanted_bytes: 4 << 30,
+        wanted_readers: None,
+        measured: "words".to_owned(),
+        median: 1180.0,
+        low: 1100.0,
+        high: 1200.0,
+        samples: vec![1100.0, 1180.0, 1200.0],
+        warm_up: Vec::new(),
+        bytes: 4 << 30,
+        user_s_per_gib: Some(0.2),
+        system_s_per_gib: None,
+        device_read_bytes: Some(12 << 30),
+        volumes: vec![TreeVolume {
+            target: "/srv".to_owned(),
+            is_recorded: true,
+            files: 7,
+            bytes: 4 << 30,
+            readers: 8,
+            mib_per_s: 1180.0,
+        }],
+        points: vec![(0.5, 1200.0, Some(600 << 20)), (1.0, 1100.5, None)],
+        memory_bytes: Some(24 << 30),
+        full_at_s: Some(0.75),
+        left_bytes: Some(4 << 30),
+        purges: Some(3),
+        purge_seconds: Some(0.5),
+        bystander: Some(Bystander {
+            hot_bytes: 32 << 20,
+            evicted_bytes: None,
+            reads: 1000,
+            read_bytes: 64 << 10,
+            median_us: 12.5,
+            p99_us: 40.0,
+            max_us: 900.0,
+        }),
+    }
+}
+
+fn cache_cost() -> CacheCost {
+    CacheCost {
+        wanted_bytes: 4 << 30,
+        wanted_readers: Some(8),
+        potential_mib_s: 2000.0,
+        actual_mib_s: 1180.0,
+        loss_percent: 41.0,
+        low: -3.5,
+        high: 44.0,
+        runs: 3,
+        run_seconds: 2.1,
+        cpu_ratio: Some(1.9),
+        verdict: CacheVerdict::NoDifference,
+    }
+}
+
 fn method() -> MethodLine {
     MethodLine {
         name: "fsync".to_owned(),
@@ -93,6 +150,8 @@ fn every_line() -> Vec<ResultLine> {
             percent: 97.0,
             limit: "the device".to_owned(),
         }),
+        ResultLine::TreeWay(tree_way()),
+        ResultLine::CacheCost(cache_cost()),
         ResultLine::Layer(LayerLine {
             target: target.clone(),
             layer: "disk".to_owned(),

@@ -4,6 +4,7 @@
 mod anonymous;
 #[cfg(test)]
 mod any_result_tests;
+pub mod cache_words;
 pub mod chart;
 pub mod disk_factor;
 pub mod io_sentences;

@@ -10,6 +10,8 @@ pub mod cli;
 pub mod ram_trial;
 pub mod report;
 #[cfg(feature = "storage")]
+pub mod tree_reader;
+#[cfg(feature = "storage")]
 pub mod verify_rung;
 #[cfg(feature = "storage")]
 pub mod workload;

@@ -70,6 +70,8 @@ pub(super) struct ReaderShared {
     pub(super) clock: Clock,
     /// Bytes to request at once.
     pub(super) chunk: u64,
+    /// True if all is to be read through the page cache, whether it is there or not.
+    pub(super) reads_through: bool,
 }
 
 /// The resources of one reader.

@@ -14,6 +14,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use fsure_os::batch_read::RING_READS_MAX;
 use fsure_os::device::{DeviceClass, StorageDevice};
 use fsure_os::opener::Opener;
+use fsure_os::read::ReadMode;
 use fsure_os::root_dir::Root;
 
 use super::ScanPlan;
@@ -52,6 +53,8 @@ const READER_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) struct Pool {
     shared: Arc<ReaderShared>,
     effort: IoOptions,
+    /// Class of all devices, if it is known from an earlier run.
+    known_class: Option<DeviceClass>,
     open_files: usize,
     lanes: Vec<DeviceReaders>,
     /// Index of the lane that serves a device, by the device number in a file's stat.
@@ -93,11 +96,13 @@ impl Pool {
             rate: Arc::clone(&plan.effort.rate),
             clock: plan.clock.clone(),
             chunk: plan.effort.chunk(),
+            reads_through: plan.first_way == ReadMode::Cached,
         };
         let (outgoing, events) = bounded(IN_FLIGHT_MAX);
         Self {
             shared: Arc::new(shared),
             effort: plan.effort.clone(),
+            known_class: None,
             open_files: fsure_os::rlimit::open_files(),
             lanes: Vec::new(),
             by_device: HashMap::new(),
@@ -112,6 +117,11 @@ impl Pool {
     /// Returns the end of the run that the readers keep to.
     pub(super) fn ending(&self) -> Deadline {
         self.shared.ending.clone()
+    }
+
+    /// Takes all devices for ones of this class, as an earlier run has found them.
+    pub(super) fn set_class(&mut self, class: DeviceClass) {
+        self.known_class = Some(class);
     }
 
     /// Returns the class of the device of a folder below the root, by which it is read.
@@ -130,7 +140,7 @@ impl Pool {
         let found = StorageDevice::of(root, folder.as_bytes());
         let shared = self.lanes.iter().position(|lane| lane.device.shares_a_disk_with(&found));
         let lane = shared.unwrap_or_else(|| {
-            let class = class_in_time(&found, root, folder);
+            let class = self.known_class.unwrap_or_else(|| class_in_time(&found, root, folder));
             let (orders, incoming) = bounded(IN_FLIGHT_MAX);
             let lane = DeviceQueue::new(
                 incoming,

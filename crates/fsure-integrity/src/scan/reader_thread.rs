@@ -106,7 +106,9 @@ impl ReaderLoop {
             let Some(order) = self.read_resident(order, context) else { continue };
             match FileRead::open(&context.shared, order) {
                 Err(failed) => self.report_unopened(*failed, context),
-                Ok(file_read) if file_read.is_small() && file_read.source().0.is_in_memory() => {
+                Ok(file_read)
+                    if file_read.is_small() && self.needs_no_head(&file_read, context) =>
+                {
                     match file_read.read_whole(context) {
                         Some(reading) => self.report(file_read.order, reading, context),
                         None => self.work_on(&Arc::new(file_read), context),
@@ -155,13 +157,22 @@ impl ReaderLoop {
         // What is in memory is read as fast as it is hashed: more than the cores
         // can do at once only takes more buffers, touched for the first time.
         let share = self.lane.share;
-        let is_in_memory = file_read.source().0.is_in_memory();
-        let count = if is_in_memory { share.threads.min(share.cores) } else { share.threads };
+        let count = if is_resident(&file_read, context) {
+            share.threads.min(share.cores)
+        } else {
+            share.threads
+        };
         for _ in 1..file_read.segment_count().min(count) {
             // Full: enough others have been called already.
             let _ = self.lane.call.try_send(Arc::clone(&file_read));
         }
         self.work_on(&file_read, context);
+    }
+
+    /// Returns true if a small file can be read at once, without waiting for a head.
+    fn needs_no_head(&self, file_read: &FileRead, context: &ReaderContext) -> bool {
+        let has_heads = self.lane.share.heads < self.lane.share.threads;
+        file_read.source().0.is_in_memory() && !(context.shared.reads_through && has_heads)
     }
 
     fn read_pack(&mut self, file_reads: Vec<(FileRead, usize)>, context: &mut ReaderContext) {
@@ -209,7 +220,7 @@ impl ReaderLoop {
         // Large files take long, and so does trouble: others may wait for these.
         self.flush_results(context);
         context.heartbeat.set_current(Some(Arc::clone(file_read.handle())));
-        if !file_read.source().0.is_in_memory()
+        if !is_resident(file_read, context)
             && !context.heartbeat.acquire_seek_slot(&self.lane.heads)
         {
             return;
@@ -272,6 +283,11 @@ impl ReaderLoop {
             context.heartbeat.beat();
         }
     }
+}
+
+/// Returns true if a file is read from memory, where it was found as a whole or has its place.
+fn is_resident(file_read: &FileRead, context: &ReaderContext) -> bool {
+    file_read.source().0.is_in_memory() && !context.shared.reads_through
 }
 
 /// Small files that are read together, each with its place in the buffer.

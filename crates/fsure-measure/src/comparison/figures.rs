@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::contenders::Case;
-use crate::results::{MethodLine, RandomLine, ResultLine, Rung};
+use crate::results::{MethodLine, RandomLine, ResultLine, Rung, TreeWay};
 use crate::stats::{Spread, difference};
 
 /// Probability of any false difference over all ratios together.
@@ -242,6 +242,9 @@ fn measured<'a>(case: &Case<'a>) -> Vec<Measured<'a>> {
             ResultLine::Method(method) => {
                 (Cow::from(&method.name), &method.target, MICROSECONDS, of_method(method))
             }
+            ResultLine::TreeWay(way) if is_comparable(case, way) => {
+                (Cow::from(&way.name), &way.volumes[0].target, "MiB/s", of_tree_way(way))
+            }
             _ => return None,
         };
         Some(Measured { name, target, unit, place: place(target)?, value })
@@ -258,6 +261,24 @@ fn of_rung(rung: &Rung) -> FigureValue {
 fn of_random(line: &RandomLine) -> FigureValue {
     let (interval, samples) = (Some((line.low, line.high)), line.samples.clone());
     FigureValue { median: line.iops, interval, runs: samples.len(), flush: None, samples }
+}
+
+/// Returns true if a way of reading is the first of its name, as of a sweep, and of all folders
+/// of the contender: its rate is that of all volumes together.
+fn is_comparable(case: &Case<'_>, way: &TreeWay) -> bool {
+    let is_first = |line: &&ResultLine| match line {
+        ResultLine::TreeWay(other) => other.name == way.name,
+        _ => false,
+    };
+    let first = case.stored.lines.iter().find(is_first);
+    let is_it = first.is_some_and(|line| matches!(line, ResultLine::TreeWay(one) if one == way));
+    is_it && !way.volumes.is_empty() && way.volumes.len() == case.targets.len()
+}
+
+fn of_tree_way(way: &TreeWay) -> FigureValue {
+    let (interval, runs) = (Some((way.low, way.high)), way.samples.len());
+    let samples = way.samples.clone();
+    FigureValue { median: way.median, interval, runs, flush: None, samples }
 }
 
 fn of_method(method: &MethodLine) -> FigureValue {

@@ -72,6 +72,8 @@ fn known(value: serde_json::Value) -> serde_json::Result<Option<ResultLine>> {
         "not-run",
         "series",
         "limit",
+        "tree-way",
+        "cache-cost",
         "layer",
         "method",
         "curve",

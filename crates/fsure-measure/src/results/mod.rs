@@ -14,6 +14,7 @@ mod machine;
 mod monitor;
 mod read_error;
 mod speed;
+mod tree;
 
 use std::path::Path;
 
@@ -28,6 +29,7 @@ pub use machine::{Machine, Noise};
 pub use monitor::MeasurementMonitor;
 pub use read_error::ReadError;
 pub use speed::{Eviction, Limit, NotRun, Rung, Series};
+pub use tree::{Bystander, CacheCost, CacheVerdict, TreeVolume, TreeWay};
 
 /// The version of the format. It grows when a line changes its meaning; a
 /// reader passes over types of lines and fields that it does not know.
@@ -60,6 +62,10 @@ pub enum ResultLine {
     Series(Series),
     /// Speed of `verify` relative to the device.
     Limit(Limit),
+    /// One way of reading the files of volumes.
+    TreeWay(TreeWay),
+    /// The price of reading through the page cache.
+    CacheCost(CacheCost),
     /// One layer of the storage below a path, from the file system down.
     Layer(LayerLine),
     /// Cost of one way to make a write durable.

@@ -6,6 +6,7 @@
 mod axis;
 mod bars;
 mod block_map;
+mod cache;
 mod comparison;
 mod ladder;
 mod latency;
@@ -19,6 +20,7 @@ mod treemap;
 
 pub use bars::{Amount, amounts};
 pub use block_map::{DamageMap, block_map};
+pub use cache::{CacheCourse, RateBar, RatePair, cache_course, potential_and_actual};
 pub use comparison::{Bar, Mark, comparison};
 pub use ladder::{ladder, sorted};
 pub use latency::latency;

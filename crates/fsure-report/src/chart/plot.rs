@@ -118,6 +118,7 @@ pub(super) fn frame(
     canvas.line("axis", (LEFT, BOTTOM), (right, BOTTOM));
 }
 
+/// The points as a path of SVG.
 pub(super) fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     points.enumerate().fold(String::new(), |mut path, (place, (x, y))| {
         let _ = write!(path, "{}{x:.1} {y:.1}", if place == 0 { 'M' } else { 'L' });

@@ -30,6 +30,20 @@ fn rung(name: &str, low: f64, median: f64, high: f64) -> Rung {
     }
 }
 
+fn cache_charts(name: &str, value: f64) -> [Chart; 4] {
+    let rate = RateBar { median: value, low: value / 2.0, high: value * 1.5 };
+    let loss = name.to_owned();
+    let pair = RatePair { label: name.to_owned(), potential: rate, actual: rate, loss };
+    let points = vec![(0.0, value, None), (value, 3.0, Some(u64::MAX))];
+    let course = CacheCourse { name: name.to_owned(), points, full_at_s: Some(value) };
+    [
+        potential_and_actual(name, &[pair]),
+        potential_and_actual(name, &[]),
+        cache_course(name, &[course.clone(), course]),
+        cache_course(name, &[]),
+    ]
+}
+
 fn charts(name: &str, value: f64) -> Vec<Chart> {
     let rungs = [rung(name, value / 2.0, value, value * 1.5), rung("b", 1.0, 2.0, 3.0)];
     let rungs: Vec<_> = rungs.iter().collect();
@@ -100,6 +114,9 @@ fn charts(name: &str, value: f64) -> Vec<Chart> {
         timeline(name, &[name], &[], &|second| second.to_string()),
         block_map(name, &damage),
     ]
+    .into_iter()
+    .chain(cache_charts(name, value))
+    .collect()
 }
 
 /// A line of each experiment with requests.

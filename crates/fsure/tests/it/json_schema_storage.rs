@@ -58,6 +58,9 @@ pub(crate) fn print_measurements() -> Printed {
     // No disk has the space for this.
     let too_large = ["--rungs", "void", "--runs", "1", "--size", "1M", "--cache", "1000T"];
     printed.run(home, &[&["speed"], &too_large[..], &[text(place.path())]].concat());
+    let tree = ["speed", "--tree", "--bytes", "1M", "--runs", "1", text(place.path())];
+    let run = printed.run(home, &tree);
+    assert_eq!(run.code, 0, "{run:?}");
     let is_of = |name: &str, line: &Value| line["type"] == name;
     if !printed.lines.iter().any(|(_, line)| is_of("series", line)) {
         let mut reasons = printed.lines.iter().filter(|(_, line)| is_of("not-run", line));

@@ -90,6 +90,7 @@ fn each_command_has_a_verdict() {
         ("ram-status.jsonl", "bad", "Something is wrong with 1 of 2 RAM folders"),
         ("speed.jsonl", "plain", "The disk reads 511 MiB&#x2f;s and writes 305 MiB&#x2f;s durably"),
         ("speed-io.jsonl", "bad", "1 of 20 places of &#x2f;dev&#x2f;sdb could not be read"),
+        ("speed-tree.jsonl", "warn", "Reading through the page cache costs 47 % of the speed"),
         ("flush-second.jsonl", "good", "A durable write with fdatasync takes 13 ms"),
     ] {
         let html = page_of(name, &[]);
@@ -140,6 +141,29 @@ fn the_flushes_of_a_command_are_shown_by_kind_and_file() {
     assert!(html.contains("max&#x2f;bank") && html.contains(">nas<"));
     let anonymous = page_of("flush-trace.jsonl", &["--anonymous"]);
     assert!(!anonymous.contains("max&#x2f;bank") && !anonymous.contains(">nas<"));
+}
+
+#[test]
+fn the_price_of_the_page_cache_is_drawn_beside_what_the_device_can_give() {
+    let html = page_of("speed-tree.jsonl", &[]);
+    for part in [
+        "fsure speed --tree &#x2f;home&#x2f;max&#x2f;bank &lt;b&gt;",
+        "Memory (1.0 GiB) was full after 1.3 s: ",
+        "1.1 MiB of them were pushed out of memory",
+        ">potential: past the page cache</text>",
+        ">965 (47 % lost)</text>",
+        ">files in the page cache, MiB</text>",
+        ">memory is full</text>",
+        ">through a purged cache</text>",
+        "Kernel s&#x2f;GiB",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert_eq!(html.matches("<svg ").count(), 2);
+    assert!(!html.contains("bank <b>") && !html.contains("Side by side"));
+    let anonymous = page_of("speed-tree.jsonl", &["--anonymous"]);
+    assert!(!anonymous.contains("max&#x2f;bank") && !anonymous.contains(">nas<"));
+    assert!(anonymous.contains("bank &lt;b&gt;"));
 }
 
 #[test]

@@ -43,6 +43,7 @@ pages! {
     how_to_migrate: "docs/how-to/migrate.md",
     how_to_network_storage: "docs/how-to/network-storage.md",
     how_to_nightly: "docs/how-to/nightly.md",
+    how_to_page_cache: "docs/how-to/page-cache.md",
     how_to_ram_folder: "docs/how-to/ram-folder.md",
     how_to_restore: "docs/how-to/restore.md",
     how_to_scripts: "docs/how-to/scripts.md",

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use super::mountinfo;
-use crate::memory_info::{LimitingCgroup, Memory, Pressure, Swap, SwapKind};
+use crate::memory_info::{CacheFill, LimitingCgroup, Memory, Pressure, Swap, SwapKind};
 
 /// Version 1 writes a number of pages near 2⁶³ where there is no limit.
 const NO_LIMIT: u64 = 1 << 62;
@@ -19,6 +19,41 @@ pub(crate) fn memory() -> Memory {
         shared: kib(&table, "Shmem:"),
         swap: swaps(&read("/proc/swaps")),
     }
+}
+
+/// See [`crate::memory_info::CacheGauge::read`].
+pub(crate) fn cache_fill(group: Option<&LimitingCgroup>) -> Option<CacheFill> {
+    match group {
+        Some(group) => of(&group.folder)
+            .and_then(|now| group_fill(&now, &read(group.folder.join("memory.stat")))),
+        None => machine_fill(&read("/proc/meminfo")),
+    }
+}
+
+fn machine_fill(table: &str) -> Option<CacheFill> {
+    let shared = kib(table, "Shmem:").unwrap_or(0);
+    Some(CacheFill {
+        cached: kib(table, "Cached:")?.saturating_sub(shared),
+        free: kib(table, "MemFree:")?,
+        total: kib(table, "MemTotal:")?,
+    })
+}
+
+/// Version 1 has its own pages in `cache` and those of all below in `total_cache`; version 2
+/// has all of them in `file`. Each counts shared memory, too.
+fn group_fill(group: &LimitingCgroup, stat: &str) -> Option<CacheFill> {
+    let of = |names: [&str; 2]| names.into_iter().find_map(|name| value(stat, name));
+    let shared = of(["total_shmem ", "shmem "]).unwrap_or(0);
+    Some(CacheFill {
+        cached: of(["total_cache ", "file "])?.saturating_sub(shared),
+        free: group.available()?,
+        total: group.limit?,
+    })
+}
+
+/// See [`crate::page_cache::purge`].
+pub(crate) fn purge_page_cache() -> std::io::Result<()> {
+    std::fs::write("/proc/sys/vm/drop_caches", "1")
 }
 
 fn read(path: impl AsRef<Path>) -> String {
@@ -148,6 +183,19 @@ mod tests {
         let text = "some avg10=1.50 avg60=0.20 avg300=0.00 total=9\nfull avg10=0.25 avg60=0\n";
         assert_eq!(shares(text), Some(Pressure { some: 1.5, full: 0.25 }));
         assert_eq!(shares(""), None);
+    }
+
+    #[test]
+    fn a_cache_is_read_in_either_version() {
+        let table = "MemTotal: 100 kB\nMemFree: 20 kB\nCached: 50 kB\nShmem: 10 kB\n";
+        let fill = |cached, free, total| Some(CacheFill { cached, free, total });
+        assert_eq!(machine_fill(table), fill(40 << 10, 20 << 10, 100 << 10));
+        assert_eq!(machine_fill("MemTotal: 100 kB\n"), None);
+        let group = LimitingCgroup { folder: PathBuf::new(), limit: Some(90), current: 70 };
+        assert_eq!(group_fill(&group, "anon 9\nfile 60\nshmem 4\n"), fill(56, 20, 90));
+        let first = "cache 1\nshmem 0\ntotal_cache 60\ntotal_shmem 4\n";
+        assert_eq!(group_fill(&group, first), fill(56, 20, 90));
+        assert_eq!(group_fill(&LimitingCgroup { limit: None, ..group }, first), None);
     }
 
     #[test]

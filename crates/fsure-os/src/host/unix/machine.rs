@@ -4,17 +4,19 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// See [`crate::machine::own_time`].
-pub(crate) fn own_time() -> Option<Duration> {
+use crate::machine::ProcessorTime;
+
+/// See [`crate::machine::own_processor_time`].
+pub(crate) fn own_processor_time() -> Option<ProcessorTime> {
     used(libc::RUSAGE_SELF)
 }
 
 /// Of the processes that this one has started and waited for.
 pub(crate) fn children_time() -> Option<Duration> {
-    used(libc::RUSAGE_CHILDREN)
+    used(libc::RUSAGE_CHILDREN).map(|time| time.total())
 }
 
-fn used(by: libc::c_int) -> Option<Duration> {
+fn used(by: libc::c_int) -> Option<ProcessorTime> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: the structure is the call's own and outlives it.
     if unsafe { libc::getrusage(by, usage.as_mut_ptr()) } != 0 {
@@ -26,7 +28,7 @@ fn used(by: libc::c_int) -> Option<Duration> {
         let seconds = Duration::from_secs(u64::try_from(time.tv_sec).ok()?);
         Some(seconds + Duration::from_micros(u64::try_from(time.tv_usec).ok()?))
     };
-    Some(time(usage.ru_utime)? + time(usage.ru_stime)?)
+    Some(ProcessorTime { user: time(usage.ru_utime)?, system: time(usage.ru_stime)? })
 }
 
 /// See [`crate::machine::free_bytes`].

@@ -13,7 +13,7 @@ use windows_sys::Win32::System::SystemInformation::{
 };
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessTimes, GetSystemTimes};
 
-use crate::machine::{Machine, Processors};
+use crate::machine::{Machine, ProcessorTime, Processors};
 
 /// Units of 100 ns in a second, in which all times are counted.
 const PER_SECOND: u64 = 10_000_000;
@@ -80,8 +80,8 @@ pub(crate) fn children_time() -> Option<Duration> {
     None
 }
 
-/// See [`crate::machine::own_time`].
-pub(crate) fn own_time() -> Option<Duration> {
+/// See [`crate::machine::own_processor_time`].
+pub(crate) fn own_processor_time() -> Option<ProcessorTime> {
     let [mut begun, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
     // SAFETY: the pseudo handle of this process, and four structures of the
     // caller's, which outlive the call.
@@ -94,7 +94,8 @@ pub(crate) fn own_time() -> Option<Duration> {
             &raw mut user,
         )
     } != 0;
-    is_known.then(|| Duration::from_nanos((number(kernel) + number(user)) * 100))
+    let time = |time| Duration::from_nanos(number(time) * 100);
+    is_known.then(|| ProcessorTime { user: time(user), system: time(kernel) })
 }
 
 fn number(time: FILETIME) -> u64 {

@@ -3,7 +3,7 @@
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::stored_lines::{by, conclude, lines};
-use super::{Draft, requests};
+use super::{Draft, measured_tree, requests};
 use crate::anonymous::LEFT_OUT;
 use crate::chart::{curve, figure, ladder, latency, microseconds, sorted, throughput};
 use crate::disk_factor::{self, factors};
@@ -31,6 +31,7 @@ const NOT_TOLD: &str = "not told";
 pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     let header = &stored.header;
     let command = match header.kind {
+        Measurement::Speed if measured_tree::is_tree(stored) => "speed --tree".to_owned(),
         Measurement::Speed => match header.setup.iter().find(|(name, _)| name == "io") {
             Some((_, experiments)) => format!("speed --io {}", experiments.replace(", ", ",")),
             None => "speed".to_owned(),
@@ -43,6 +44,10 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
         draft.verdict(Grade::Plain, "Nothing was measured");
     }
     match header.kind {
+        Measurement::Speed if measured_tree::is_tree(stored) => {
+            let (grade, sentence) = measured_tree::verdict(stored);
+            conclude(&mut draft, stored, grade, sentence);
+        }
         Measurement::Speed => judge_speed(&mut draft, stored),
         Measurement::Flush => judge_flush(&mut draft, stored),
     }
@@ -51,6 +56,7 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     draft.part("Limits", lines(stored, limit).map(|limit| Piece::Text(sentence(limit))));
     draft.part("Profiles of databases", profiles(stored));
     requests::parts(&mut draft, stored, charts);
+    measured_tree::parts(&mut draft, stored, charts);
     ladders(&mut draft, stored, charts);
     draft.part("Throughput over time", throughputs(stored, charts));
     methods(&mut draft, stored, charts);

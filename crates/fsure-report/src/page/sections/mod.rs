@@ -12,6 +12,7 @@ mod history;
 mod hot;
 mod marks;
 mod measured;
+mod measured_tree;
 mod power_cut;
 mod protected;
 mod ram;

@@ -5,6 +5,7 @@ use super::super::Named;
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::marks::{etcd, sqlite};
+use super::measured_tree::is_tree;
 use crate::chart::{Bar, comparison, figure as digits, microseconds};
 use crate::outputs::ResultContent;
 use fsure_measure::comparison::{
@@ -30,7 +31,7 @@ fn of_kind(kind: Measurement, results: &[Named], charts: &mut Charts) -> Option<
     let folders = |stored: &StoredResult| stored.header.targets.len();
     match &files[..] {
         [] => return None,
-        [only] if folders(only.stored) < 2 => return None,
+        [only] if folders(only.stored) < 2 || is_tree(only.stored) => return None,
         _ => {}
     }
     let pieces = match compare(kind, &files) {

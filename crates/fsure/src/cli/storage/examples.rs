@@ -17,6 +17,7 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
                 "fsure speed /dev/sdb --io area",
                 "Read a device from its beginning to its end (root)",
             ),
+            ("fsure speed --tree /mnt/a", "Show what reading through the page cache costs"),
         ],
         see_also: &["speed compare", "flush", "report"],
         page: "docs/method.md",

@@ -22,6 +22,7 @@ mod save_args;
 mod scratch_guard;
 mod speed;
 mod speed_io;
+mod speed_tree;
 mod uncached;
 mod workload;
 

@@ -16,6 +16,7 @@ use super::comparison::CompareArgs;
 use super::measurement_screen::Measuring;
 use super::screen::Screen;
 use super::speed_io;
+use super::speed_tree::{Shared, TreeArgs};
 
 /// Measure how fast storage is, and how far verify is from that
 ///
@@ -76,6 +77,8 @@ pub(crate) struct SpeedArgs {
     /// comes; '-' is standard output, as '--json'
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
+    #[command(flatten)]
+    tree: TreeArgs,
 }
 
 #[derive(Subcommand)]
@@ -136,11 +139,22 @@ pub(crate) fn run(args: &SpeedArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.patient_screen();
     let done = match &args.command {
         Some(Sub::Compare(args)) => args.run(Measurement::Speed, output, &screen),
+        None if args.tree.is_wanted() => measure_tree(args, output, &screen),
         None if args.io.is_empty() => measure(args, output, &screen),
         None => speed_io::measure(&args.io_options(), args.save.as_deref(), output, &screen),
     };
     let code = done.unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
+}
+
+fn measure_tree(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let shared = Shared {
+        folders: args.targets(),
+        runs: args.runs,
+        budget: args.budget,
+        measuring: Measuring::begin(screen, output.json, args.save.as_deref())?,
+    };
+    args.tree.measure(shared, screen)
 }
 
 impl SpeedArgs {

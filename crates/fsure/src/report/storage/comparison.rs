@@ -67,7 +67,7 @@ pub fn text(compared: &Comparison) -> String {
 }
 
 /// Words behind `start`, in lines that begin below them; a unit stays with its number.
-fn wrapped(start: &str, words: &str) -> String {
+pub(super) fn wrapped(start: &str, words: &str) -> String {
     let mut pieces: Vec<String> = Vec::new();
     for word in safe(words).split(' ') {
         let unit = word.trim_end_matches([',', '.', ';', ')', '(']);

@@ -15,6 +15,7 @@ pub mod ram;
 pub mod ram_trial;
 pub mod speed;
 mod speed_io;
+pub mod speed_tree;
 pub mod uncached;
 
 use std::time::Duration;
