@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fsure_os::path as os_path;
 use fsure_os::user;
 
 use super::similar::similar_path;
@@ -15,6 +16,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// The beginning of a command in a hint that stands for `fsure recover` with a root.
 pub const UNKNOWN_ROOT: &str = "fsure recover ROOT";
+
+/// Advice for a record whose disk or quota is full.
+pub const ROOM_HINT: &str =
+    "make room there, or keep the record on another disk with '--catalog FILE'";
 
 /// An error that ends a run.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +42,7 @@ pub enum Error {
         hint: Option<String>,
     },
     /// No catalog was found.
-    #[error("no record of {}", .path.display())]
+    #[error("{}", no_record(.path, .folder))]
     NoRecord {
         /// The requested path.
         path: PathBuf,
@@ -188,14 +193,21 @@ impl Error {
                 "it belongs to another user: run it as that user or as root, with sudo, or make \
                  the record yours: {command}"
             ),
-            (None, None) => {
-                "run it as the owner of the record or as root, with sudo, and mount what is \
-                     mounted read-only so that it can be written; '--catalog FILE' begins another \
-                     record, in a place of your choice"
-                    .to_owned()
-            }
+            (None, None) => not_writable_hint(catalog),
         };
         Self::RecordNotWritten { catalog: catalog.to_owned(), why: why.to_string(), hint }
+    }
+
+    /// The error for a record that the system refused to write.
+    pub fn record_write_failed(catalog: &Path, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::RecordNotWritten {
+                catalog: catalog.to_owned(),
+                why: error.to_string(),
+                hint: ROOM_HINT.to_owned(),
+            },
+            _ => Self::record_not_writable(catalog, error),
+        }
     }
 
     /// The exit code this error deserves.
@@ -236,11 +248,7 @@ impl Error {
             Self::Usage { hint, .. }
             | Self::FailedPrecondition { hint, .. }
             | Self::Reported { hint, .. } => hint.clone(),
-            Self::NoRecord { folder, .. } => Some(format!(
-                "if a disk should be mounted there, mount it; '--catalog FILE' names a record that is \
-                 kept elsewhere or was moved; to record the folder as it is now: fsure update {}",
-                shell_quoted(folder)
-            )),
+            Self::NoRecord { path, folder } => Some(no_record_hint(path, folder)),
             Self::NoCatalog { root, catalog } => Some(format!(
                 "if the record is on a disk that is not mounted, mount it; if it was moved, name its \
                  new place with '--catalog FILE'; to begin a record there: fsure update {} \
@@ -327,6 +335,71 @@ pub fn timeout_error(timeout: Duration) -> io::Error {
     let why = format!("the storage did not answer for {} s", timeout.as_secs_f64());
     io::Error::new(io::ErrorKind::TimedOut, why)
 }
+
+fn no_record(path: &Path, folder: &Path) -> String {
+    let shown = path.display();
+    match path == folder {
+        true => format!("no record of {shown}"),
+        false => format!(
+            "no record of {shown}: a file is recorded with its folder, and no folder above it has a \
+             record"
+        ),
+    }
+}
+
+/// Returns advice on a path without a record, and on the folder that can have one.
+fn no_record_hint(path: &Path, folder: &Path) -> String {
+    let elsewhere = "'--catalog FILE' names a record that is kept elsewhere or was moved";
+    let update = format!("fsure update {}", shell_quoted(folder));
+    if is_read_only(folder) {
+        return format!(
+            "{elsewhere}; this folder is read-only, so that its record has to be kept in another \
+             one: {update} --catalog {}",
+            catalog_at_home(folder)
+        );
+    }
+    match path == folder {
+        true => format!(
+            "if a disk should be mounted there, mount it; {elsewhere}; to record the folder as it \
+             is now: {update}"
+        ),
+        false => format!("{elsewhere}; to record the folder with all files in it: {update}"),
+    }
+}
+
+/// Returns advice on a record in a place where the user may not write.
+fn not_writable_hint(catalog: &Path) -> String {
+    let there = catalog.ancestors().skip(1).find(|folder| folder.exists());
+    let cure = match there.is_some_and(is_read_only) {
+        true => "mount the disk so that it can be written",
+        false => "run it as the owner of that folder or as root, with sudo",
+    };
+    let root = catalog.parent().filter(|folder| folder.ends_with(".fsure")).and_then(Path::parent);
+    match root {
+        Some(root) => format!(
+            "{cure}; to begin another record, in your home folder: fsure update {} --catalog {}",
+            shell_quoted(root),
+            catalog_at_home(root)
+        ),
+        None => {
+            format!("{cure}; '--catalog FILE' begins another record, in a place of your choice")
+        }
+    }
+}
+
+/// Returns true if a folder is on a medium that is read-only.
+fn is_read_only(folder: &Path) -> bool {
+    let tried = os_path::require_writable(folder);
+    tried.is_err_and(|error| error.kind() == io::ErrorKind::ReadOnlyFilesystem)
+}
+
+/// Returns a file in the user's home folder for the catalog of a folder that cannot be written, as
+/// it is typed in a shell.
+fn catalog_at_home(folder: &Path) -> String {
+    let name = folder.file_name().map_or("root".into(), |name| name.to_string_lossy());
+    format!("~/{}", shell_quoted(Path::new(&format!("{name}.catalog.db"))))
+}
+
 /// Returns advice on a path that neither exists nor is recorded.
 fn not_there(path: &Path, is_recorded: bool) -> String {
     let path = path.display();

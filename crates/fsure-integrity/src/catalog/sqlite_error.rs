@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
+use fsure_os::machine::is_full;
 use fsure_os::path as os_path;
 
 use super::own_names::OWN_CATALOG;
 use super::reject_special_files::refuse_irregular;
-use fsure_core::{Error, Result, UNKNOWN_ROOT, shell_quoted};
+use fsure_core::{Error, ROOM_HINT, Result, UNKNOWN_ROOT, shell_quoted};
 
 /// The objection to a file of something else.
 pub(super) const FOREIGN: &str = "it is not a catalog of fsure, or its first page is damaged";
@@ -97,11 +98,7 @@ pub(super) fn map_sqlite_error(file: &Path, error: &rusqlite::Error) -> Error {
         // A stored value is of another type than its column: one flipped bit of a
         // row's header does that, and SQLite does not mind.
         None if is_of_wrong_type(error) => untrusted(file, format!("it is damaged ({error})")),
-        Some(DiskFull) => not_written_because(
-            file,
-            "the disk is full",
-            "make room, or keep the record elsewhere with '--catalog FILE'",
-        ),
+        Some(DiskFull) => not_written_because(file, "the disk is full", ROOM_HINT),
         _ if error.sqlite_error().is_some_and(|e| e.extended_code == SQLITE_READONLY_ROLLBACK) => {
             Error::RecordUntrusted {
                 catalog: file.to_owned(),
@@ -110,6 +107,10 @@ pub(super) fn map_sqlite_error(file: &Path, error: &rusqlite::Error) -> Error {
                        name the copy by '--catalog FILE'"
                     .to_owned(),
             }
+        }
+        // SQLite opens a file anew, or a journal beside it, and does not tell why it cannot.
+        Some(CannotOpen) if file.parent().is_some_and(is_full) => {
+            not_written_because(file, "the disk is full", ROOM_HINT)
         }
         Some(ReadOnly | CannotOpen) => not_written(file, error),
         Some(DatabaseBusy) => not_written_because(

@@ -138,8 +138,8 @@ fn refuse_other_folder(
         return Ok(());
     }
     let hint = folder.warning(place, open, source, &command_at).unwrap_or_else(|| {
-        "'--root DIR' names the folder that the list is about; in an empty folder, a list is \
-         recorded as it is"
+        "names in a list are relative to the folder that it lies in; '--root DIR' names another \
+         one. In an empty folder, a list is recorded as it is"
             .to_owned()
     });
     Err(Error::FailedPrecondition {

@@ -246,7 +246,7 @@ pub(super) fn make_own_folder(place: &RootLocation) -> Result<bool> {
         return Ok(false);
     }
     os_path::make_lasting_folder(&folder)
-        .map_err(|error| Error::record_not_writable(&place.catalog, &error))?;
+        .map_err(|error| Error::record_write_failed(&place.catalog, &error))?;
     Ok(true)
 }
 
@@ -302,7 +302,7 @@ pub(super) fn is_surely_the_root(
 
 /// Returns true if any recorded file is there, with its inode and its change time: on
 /// another file system without UUID, none would be.
-fn is_any_as_recorded(root: &Root, catalog: &mut Catalog) -> Result<bool> {
+pub(super) fn is_any_as_recorded(root: &Root, catalog: &mut Catalog) -> Result<bool> {
     let mut after = Vec::new();
     loop {
         let page = catalog.page(&PageStart::After(&after), None)?;

@@ -18,6 +18,7 @@ mod hints;
 mod import;
 mod internal;
 mod io_args;
+mod list_advice;
 mod log;
 mod loop_keeper;
 mod output_args;

@@ -60,12 +60,16 @@ pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     }
     // A heal has a sentence of its own.
     let is_dry_run = outcome.is_dry_run && outcome.healing.is_none() && outcome.offline.is_none();
-    sentences.extend(is_dry_run.then(|| dry_run(outcome)));
+    sentences.extend(is_dry_run.then(|| dry_run(paths, outcome)));
     sentences
 }
 
 /// Says that nothing was written, and what a run that writes would do beyond its report.
-fn dry_run(outcome: &Outcome) -> String {
+fn dry_run(paths: &RootPaths, outcome: &Outcome) -> String {
+    if outcome.is_update && recorded(paths, outcome).is_empty() {
+        return "Dry run: nothing was written. Without -n, no file would be recorded anew."
+            .to_owned();
+    }
     let more = match outcome.is_update {
         true => "update records this, and brings recovery data in line with it",
         false => "the run also saves when these files were verified, and what is wrong with them",

@@ -339,7 +339,7 @@ fn only_a_page_is_replaced_and_only_results_are_read() {
     let run = report(&all(), &other);
     assert!(
         run.code == 2
-            && run.stderr.contains("was not made by"),
+            && run.stderr.contains("is there and is not a page or chart of 'fsure report'"),
         "{}",
         run.stderr
     );
