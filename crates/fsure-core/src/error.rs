@@ -14,9 +14,6 @@ use super::{ExitCode, shell_command, shell_quoted};
 /// The result of anything that can end a run.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The beginning of a command in a hint that stands for `fsure recover` with a root.
-pub const UNKNOWN_ROOT: &str = "fsure recover ROOT";
-
 /// Advice for a record whose disk or quota is full.
 pub const ROOM_HINT: &str =
     "make room there, or keep the record on another disk with '--catalog FILE'";
@@ -92,6 +89,9 @@ pub enum Error {
         why: String,
         /// Advice on what to do now.
         hint: String,
+        /// True if the advice ends with the `fsure recover` of the catalog, whose root is known
+        /// only later: [`Error::hint_for`] adds it.
+        is_recoverable: bool,
     },
     /// The catalog has the format of a later version.
     #[error(
@@ -229,17 +229,16 @@ impl Error {
         }
     }
 
-    /// The same advice, with the root in its commands if `root_of` knows that of a catalog: one
-    /// that is kept elsewhere does not name it.
+    /// The advice of [`Error::hint`], with the root in its command if `root_of` knows that of a
+    /// catalog: one that is kept elsewhere does not name it.
     pub fn hint_for(&self, root_of: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<String> {
-        let hint = self.hint()?;
-        let Self::RecordUntrusted { catalog, .. } = self else { return Some(hint) };
-        Some(match root_of(catalog) {
-            Some(root) => {
-                hint.replace(UNKNOWN_ROOT, &format!("fsure recover {}", shell_quoted(&root)))
+        match self {
+            Self::RecordUntrusted { catalog, hint, is_recoverable: true, .. } => {
+                let root = root_of(catalog);
+                Some(format!("{hint}, run: {}", recover_command(catalog, root.as_deref())))
             }
-            None => hint,
-        })
+            _ => self.hint(),
+        }
     }
 
     /// Returns advice on what to do now; `None` if there is none.
@@ -267,6 +266,7 @@ impl Error {
                 "if a disk should be mounted there, mount it; to make an empty record of it: \
                  {update} --allow-empty"
             )),
+            Self::RecordUntrusted { is_recoverable: true, .. } => self.hint_for(&|_| None),
             Self::RecordUntrusted { hint, .. } => Some(hint.clone()),
             Self::RecordTooNew { .. } => {
                 Some("nothing was changed; use a later version of fsure for it".to_owned())
@@ -307,6 +307,21 @@ impl Error {
             },
             Self::Interrupted(_) => None,
         }
+    }
+}
+
+/// Returns the command that recovers a catalog. One in its root names that; of one that is kept
+/// elsewhere, the user has to put the root in place of a word if it is not given.
+fn recover_command(catalog: &Path, root: Option<&Path>) -> String {
+    let inside =
+        catalog.parent().filter(|folder| folder.ends_with(".fsure")).and_then(Path::parent);
+    match (inside, root) {
+        (Some(root), _) => format!("fsure recover {}", shell_quoted(root)),
+        (None, root) => format!(
+            "fsure recover {} --catalog {}",
+            root.map_or("ROOT".to_owned(), shell_quoted),
+            shell_quoted(catalog)
+        ),
     }
 }
 

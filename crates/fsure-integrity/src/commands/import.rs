@@ -96,6 +96,7 @@ pub fn import(
             catalog: place.catalog.clone(),
             why: audit.objection.unwrap_or_else(|| "rows of it fail their own seal".to_owned()),
             hint: format!("nothing was imported; '{}' says more", place.command("verify")),
+            is_recoverable: false,
         });
     }
     let mut import = Import {

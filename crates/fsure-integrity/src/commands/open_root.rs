@@ -149,6 +149,7 @@ pub(super) fn require_trusted_record(place: &RootLocation, options: &Options) ->
             hint: "nothing was judged. Put the signed catalog back, or name it with '--catalog \
                    FILE'; '--signed-by none' checks no signature"
                 .to_owned(),
+            is_recoverable: false,
         }),
         _ => require_record(place),
     }
@@ -477,6 +478,7 @@ fn own_paths(place: &RootLocation) -> Vec<RelPath> {
                 b".seal",
                 b".backup",
                 b".backup.making",
+                b".backup.away",
                 b".recovering",
                 RECOVERED.as_bytes(),
             ]

@@ -238,7 +238,10 @@ fn put_together(
     recovery.recovered = crate::catalog::recover(making, sources, root, now_s)?;
     if !recovery.recovered.is_of_catalog && !os_path::exists(&own) && !place.is_inside() {
         // By mistake '--catalog' may name any file.
-        Catalog::refuse_foreign(&damaged).map_err(|error| nothing_left(place, error))?;
+        Catalog::refuse_foreign(&damaged).map_err(|error| match error {
+            Error::RecordUntrusted { catalog, why, .. } => nothing_left(place, catalog, why),
+            other => other,
+        })?;
     }
     let mut catalog = Catalog::open(making, None)?;
     recovery.without_blocks = drop_unproven_blocks(&mut catalog, &is_proven)?;
@@ -258,8 +261,7 @@ fn put_together(
     recovery.rows = catalog.rows();
     if recovery.rows == 0 && recovery.recovered.rows_before != Some(0) {
         let why = "no row of it can be proved sound, and it has no backup".to_owned();
-        let (catalog, hint) = (place.catalog.clone(), String::new());
-        return Err(nothing_left(place, Error::RecordUntrusted { catalog, why, hint }));
+        return Err(nothing_left(place, place.catalog.clone(), why));
     }
     Ok(())
 }
@@ -279,13 +281,13 @@ fn knows_root(open: &OpenRoot, catalog: &mut Catalog) -> Result<bool> {
 }
 
 /// Returns the error with advice for a record of which nothing is left to put together.
-fn nothing_left(place: &RootLocation, error: Error) -> Error {
-    let Error::RecordUntrusted { catalog, why, .. } = error else { return error };
+fn nothing_left(place: &RootLocation, catalog: PathBuf, why: String) -> Error {
+    let is_recoverable = false;
     // It may be a photo: no advice moves that away.
     if !place.is_inside() && catalog.extension() != Some("db".as_ref()) {
         let hint = "nothing was changed; name the catalog itself with '--catalog FILE', or a backup \
                     of it that is kept elsewhere with '--from FILE'";
-        return Error::RecordUntrusted { catalog, why, hint: hint.to_owned() };
+        return Error::RecordUntrusted { catalog, why, hint: hint.to_owned(), is_recoverable };
     }
     // Under names of damaged catalogs they are none of the user's files, even within the root.
     let kept = kept_name(&catalog);
@@ -308,7 +310,7 @@ fn nothing_left(place: &RootLocation, error: Error) -> Error {
         moves.collect::<String>(),
         place.command("update"),
     );
-    Error::RecordUntrusted { catalog, why, hint }
+    Error::RecordUntrusted { catalog, why, hint, is_recoverable }
 }
 
 fn is_proven(row: &Row, values: &[[u8; 32]]) -> bool {

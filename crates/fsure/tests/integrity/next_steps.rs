@@ -96,6 +96,19 @@ fn files_moved_away_before_a_new_record_are_not_taken_for_the_users() {
 }
 
 #[test]
+fn a_backup_moved_away_before_a_new_record_is_not_taken_for_the_users() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos --catalog photos/c.db; rm photos/c.db");
+    let run = typed(tree.root(), "fsure update photos --catalog photos/c.db");
+    let (_, rest) = run.stderr.split_once("move the backup away: ").expect("a command");
+    let (command, rest) = rest.split_once("; ").expect("an end");
+    assert!(rest.contains("instead, run: fsure recover "), "{run:?}");
+    typed(tree.root(), command);
+    let begun = typed(tree.root(), "fsure update photos --catalog photos/c.db");
+    assert!(begun.stdout.contains("Recorded: 3 files and 1 folder new."), "{begun:?}");
+}
+
+#[test]
 fn a_full_disk_asks_for_room() {
     let tree = Tree::new();
     let at = tree.path("disk");
