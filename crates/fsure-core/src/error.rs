@@ -14,6 +14,9 @@ use super::{ExitCode, shell_command, shell_quoted};
 /// The result of anything that can end a run.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// Operations on a path that the user names and that has to be there.
+const READING: [&str; 3] = ["open", "read", "find"];
+
 /// Advice for a record whose disk or quota is full.
 pub const ROOM_HINT: &str =
     "make room there, or keep the record on another disk with '--catalog FILE'";
@@ -291,7 +294,7 @@ impl Error {
                  --verbose"
                     .to_owned(),
             ),
-            Self::Io { source, .. } => match source.kind() {
+            Self::Io { doing, path, source } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     Some("make room there, or choose another place".to_owned())
                 }
@@ -303,6 +306,9 @@ impl Error {
                          with sudo"
                         .to_owned(),
                 ),
+                io::ErrorKind::NotFound if READING.contains(doing) => {
+                    Some(not_there_hint(path, similar_path(path).as_deref()))
+                }
                 _ => None,
             },
             Self::Interrupted(_) => None,
@@ -384,10 +390,12 @@ fn no_record_hint(path: &Path, folder: &Path) -> String {
 
 /// Returns advice on a record in a place where the user may not write.
 fn not_writable_hint(catalog: &Path) -> String {
-    let there = catalog.ancestors().skip(1).find(|folder| folder.exists());
-    let cure = match there.is_some_and(is_read_only) {
-        true => "mount the disk so that it can be written",
-        false => "run it as the owner of that folder or as root, with sudo",
+    let there = catalog.ancestors().find(|path| path.exists());
+    let tried = there.map_or(Ok(()), os_path::require_writable);
+    let cure = match tried.map_err(|error| error.kind()) {
+        Err(io::ErrorKind::ReadOnlyFilesystem) => "mount the disk so that it can be written",
+        Err(_) => "run it as the owner of that place or as root, with sudo",
+        Ok(()) => "nothing can be written there, whoever runs it",
     };
     let root = catalog.parent().filter(|folder| folder.ends_with(".fsure")).and_then(Path::parent);
     match root {
@@ -425,15 +433,15 @@ fn not_there(path: &Path, is_recorded: bool) -> String {
 }
 
 fn not_there_hint(path: &Path, similar: Option<&Path>) -> String {
-    let mount = "f it is on a disk that is not mounted, mount it; nothing was judged";
+    let mount = "if it is on a disk that is not mounted, mount it";
     match similar {
         _ if is_pattern(path) => {
             "fsure takes names, and patterns in '--exclude' only: without the \
                                   quotes, the shell puts the names in place of the pattern"
                 .to_owned()
         }
-        None => format!("i{mount}"),
-        Some(similar) => format!("did you mean {}? I{mount}", shell_quoted(similar)),
+        None => format!("check the spelling; {mount}"),
+        Some(similar) => format!("did you mean {}? Otherwise, {mount}", shell_quoted(similar)),
     }
 }
 

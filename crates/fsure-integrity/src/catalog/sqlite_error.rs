@@ -189,9 +189,7 @@ pub(super) fn foreign(file: &Path) -> Error {
         Error::RecordUntrusted { catalog, why, hint, is_recoverable }
             if !file.ends_with(OWN_CATALOG) =>
         {
-            let hint = format!(
-                "if '--catalog' names the wrong file, name the right one; otherwise {hint}"
-            );
+            let hint = format!("if '--catalog' names the wrong file, name the right one; {hint}");
             Error::RecordUntrusted { catalog, why, hint, is_recoverable }
         }
         other => other,

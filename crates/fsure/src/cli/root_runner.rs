@@ -71,7 +71,8 @@ pub(crate) struct RootArgs {
 #[derive(Clone, Args)]
 struct ListArgs {
     /// Write the paths with this verdict to FILE, one a line; several verdicts are separated
-    /// by commas, and '-' is standard output, which then has nothing else; can be repeated
+    /// by commas, and '-' is standard output, which then has nothing else; can be repeated.
+    /// FILE is replaced only if it is empty or such a list
     #[arg(id = "path_lists", long = "paths", value_name = "VERDICT=FILE")]
     wanted: Vec<VerdictList>,
     /// End each path of such a list with a NUL character, for 'xargs -0'

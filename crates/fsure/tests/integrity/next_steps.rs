@@ -259,6 +259,45 @@ fn a_folder_or_a_record_in_place_of_a_list_is_answered_with_the_command_for_it()
 }
 
 #[test]
+fn a_list_or_a_copy_that_is_not_there_is_answered_with_the_one_beside_it() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos; fsure export photos --format b3sum -o lists");
+    for (line, meant) in [
+        ("fsure verify photos --against list", "did you mean "),
+        ("fsure import list", "did you mean "),
+        ("fsure heal photos --from nowhere", "check the spelling; if it is on a disk"),
+        ("fsure compare photos nowhere", "check the spelling; if it is on a disk"),
+    ] {
+        let run = typed(tree.root(), line);
+        assert_eq!(run.code, 5, "{run:?}");
+        assert!(run.stderr.contains(&format!("fsure: hint: {meant}")), "{run:?}");
+        assert_eq!(run.stderr.contains("/lists?"), meant == "did you mean ", "{run:?}");
+    }
+}
+
+#[test]
+fn what_overrides_a_check_comes_last_and_on_a_line_of_its_own() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos; mv photos/*.raw .; mv photos/2026/c.jpg .");
+    let run = typed(tree.root(), "fsure verify photos");
+    assert_eq!(run.code, 5, "{run:?}");
+    let (_, offline) = run.stdout.split_once("OFFLINE: ").expect("offline");
+    assert!(offline.contains("mount it, and run the same command again. Only if"), "{offline}");
+    assert_eq!(commands(&run), ["fsure verify photos --allow-missing"], "{run:?}");
+    assert_eq!(type_it(&tree, &run).code, 1);
+}
+
+#[test]
+fn a_place_where_no_file_can_be_made_does_not_ask_for_root() {
+    let tree = photos();
+    let run = typed(tree.root(), "fsure update photos --catalog /proc/c.db");
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(run.stderr.contains("cannot write the record /proc/c.db"), "{run:?}");
+    assert!(!run.stderr.contains("sudo") || !rustix::process::geteuid().is_root(), "{run:?}");
+    assert!(run.stderr.contains("in a place of your choice"), "{run:?}");
+}
+
+#[test]
 fn a_dry_run_that_another_user_may_not_write_says_that_it_is_one() {
     let tree = photos();
     let test = "a_dry_run_that_another_user_may_not_write_says_that_it_is_one";

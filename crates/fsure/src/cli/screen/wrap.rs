@@ -10,7 +10,7 @@ const SENTENCE_INDENT: usize = 2;
 /// Fewer columns than that are not worth breaking for.
 const WIDTH_MIN: usize = 20;
 /// Other programs than fsure that a message advises behind a colon.
-const PROGRAMS: &[&str] = &["sudo", "mv", "mkdir", "mount", "umount", "rm"];
+const PROGRAMS: &[&str] = &["mv", "mkdir", "mount", "umount", "rm"];
 
 /// Returns a line broken at spaces so that it fits into `width` columns as far as possible.
 ///
@@ -24,7 +24,8 @@ pub(super) fn wrap(line: &str, width: usize) -> String {
     let indent = line.len() - line.trim_start_matches(' ').len();
     let more = if line.trim().contains("  ") { INDENT } else { SENTENCE_INDENT };
     let next = " ".repeat((indent + more).min(width / 2));
-    fill(pieces(line), &next, width)
+    let is_table = line.trim().contains("  ");
+    fill(if is_table { pieces(line) } else { words(line) }, &next, width)
 }
 
 /// Returns an error, a warning or a hint broken at spaces so that it fits into `width` columns as
@@ -106,9 +107,10 @@ fn pieces(line: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Cuts a message into its words; what stands in quotation marks is one.
-fn words(mut rest: &str) -> Vec<Piece<'_>> {
-    let (mut words, mut gap) = (Vec::new(), 0);
+/// Cuts a sentence into its words; what stands in quotation marks is one.
+fn words(sentence: &str) -> Vec<Piece<'_>> {
+    let mut words = Vec::new();
+    let (mut gap, mut rest) = cut_gap(sentence);
     while !rest.is_empty() {
         let quoted = rest.strip_prefix('\'').and_then(|inner| command_end(inner, &['\'']));
         let start = quoted.map_or(0, |end| end + 2);
@@ -130,9 +132,14 @@ fn command_behind_colon(text: &str) -> Option<(usize, usize)> {
 /// Returns true if a text begins as a command does that a message advises.
 fn is_command(text: &str) -> bool {
     let mut words = text.split(' ');
-    let (program, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let (program, next) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let mut names = COMMAND_GROUPS.iter().flat_map(|(_, names)| names.iter());
-    PROGRAMS.contains(&program) || (program == "fsure" && names.any(|known| *known == name))
+    match program {
+        "sudo" => !next.is_empty(),
+        "fsure" => names.any(|known| *known == next),
+        // "mount the disk" is a sentence.
+        _ => PROGRAMS.contains(&program) && next.contains(['/', '-', '~', '\'', '$']),
+    }
 }
 
 /// Returns the place of the first of `ends` that is not part of a word of the shell: outside of
@@ -197,6 +204,10 @@ mod tests {
         let expected = "1 file is SUSPICIOUS: other\n  content than recorded.";
         assert_eq!(wrap(line, 30), expected);
         assert_eq!(wrap(line, 10), line, "too narrow to break for");
+        let line = "NOT UP TO DATE: run 'fsure verify a --full' before";
+        assert_eq!(wrap(line, 40), "NOT UP TO DATE: run\n  'fsure verify a --full' before");
+        let message = "fsure: hint: mount the disk so that it can be written";
+        assert!(wrap_message(message, 30).starts_with("fsure: hint: mount the disk so\n"));
     }
 
     #[test]
@@ -219,9 +230,9 @@ mod tests {
             "fsure: hint: to record the\n  folder as it is now:\n    fsure update '/a; b/c d'";
         assert_eq!(wrap_message(message, 30), expected);
         let message =
-            "to restore it, run: fsure recover /a --catalog /b; to begin a new one: mv a b";
+            "to restore it, run: fsure recover /a --catalog /b; to begin a new one: mv /a b";
         let expected = "to restore it, run:\n    fsure recover /a --catalog /b\n  to begin a new one:\n    \
-                        mv a b";
+                        mv /a b";
         assert_eq!(wrap_message(message, 30), expected);
         let message = "nothing was done; 'fsure verify '/a b/it'\\''s' --full' says more of it";
         let expected =
