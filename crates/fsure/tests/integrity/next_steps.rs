@@ -29,6 +29,11 @@ fn type_it(tree: &Tree, run: &Run) -> Run {
     typed(tree.root(), command)
 }
 
+/// Types the first command that was printed.
+fn type_it_first(tree: &Tree, run: &Run) -> Run {
+    typed(tree.root(), &commands(run)[0])
+}
+
 #[test]
 fn a_single_file_is_recorded_with_its_folder() {
     let tree = photos();
@@ -285,6 +290,18 @@ fn what_overrides_a_check_comes_last_and_on_a_line_of_its_own() {
     assert!(offline.contains("mount it, and run the same command again. Only if"), "{offline}");
     assert_eq!(commands(&run), ["fsure verify photos --allow-missing"], "{run:?}");
     assert_eq!(type_it(&tree, &run).code, 1);
+}
+
+#[test]
+fn one_file_that_is_not_protected_is_one() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos");
+    tree.flip("photos/a.raw", 7);
+    let run = typed(tree.root(), "fsure protect photos");
+    let sentence = "1 file is NOT PROTECTED, because its content differs from the record or cannot";
+    assert!(run.stdout.contains(sentence), "{run:?}");
+    assert_eq!(commands(&run)[0], "fsure verify photos", "{run:?}");
+    assert_eq!(type_it_first(&tree, &run).code, 3);
 }
 
 #[test]
