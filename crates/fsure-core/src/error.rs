@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fsure_os::path as os_path;
 use fsure_os::user;
 
 use super::similar::similar_path;
@@ -13,8 +14,12 @@ use super::{ExitCode, shell_command, shell_quoted};
 /// The result of anything that can end a run.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The beginning of a command in a hint that stands for `fsure recover` with a root.
-pub const UNKNOWN_ROOT: &str = "fsure recover ROOT";
+/// Operations on a path that the user names and that has to be there.
+const READING: [&str; 3] = ["open", "read", "find"];
+
+/// Advice for a record whose disk or quota is full.
+pub const ROOM_HINT: &str =
+    "make room there, or keep the record on another disk with '--catalog FILE'";
 
 /// An error that ends a run.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +42,7 @@ pub enum Error {
         hint: Option<String>,
     },
     /// No catalog was found.
-    #[error("no record of {}", .path.display())]
+    #[error("{}", no_record(.path, .folder))]
     NoRecord {
         /// The requested path.
         path: PathBuf,
@@ -87,6 +92,9 @@ pub enum Error {
         why: String,
         /// Advice on what to do now.
         hint: String,
+        /// True if the advice ends with the `fsure recover` of the catalog, whose root is known
+        /// only later: [`Error::hint_for`] adds it.
+        is_recoverable: bool,
     },
     /// The catalog has the format of a later version.
     #[error(
@@ -188,14 +196,21 @@ impl Error {
                 "it belongs to another user: run it as that user or as root, with sudo, or make \
                  the record yours: {command}"
             ),
-            (None, None) => {
-                "run it as the owner of the record or as root, with sudo, and mount what is \
-                     mounted read-only so that it can be written; '--catalog FILE' begins another \
-                     record, in a place of your choice"
-                    .to_owned()
-            }
+            (None, None) => not_writable_hint(catalog),
         };
         Self::RecordNotWritten { catalog: catalog.to_owned(), why: why.to_string(), hint }
+    }
+
+    /// The error for a record that the system refused to write.
+    pub fn record_write_failed(catalog: &Path, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::RecordNotWritten {
+                catalog: catalog.to_owned(),
+                why: error.to_string(),
+                hint: ROOM_HINT.to_owned(),
+            },
+            _ => Self::record_not_writable(catalog, error),
+        }
     }
 
     /// The exit code this error deserves.
@@ -217,17 +232,16 @@ impl Error {
         }
     }
 
-    /// The same advice, with the root in its commands if `root_of` knows that of a catalog: one
-    /// that is kept elsewhere does not name it.
+    /// The advice of [`Error::hint`], with the root in its command if `root_of` knows that of a
+    /// catalog: one that is kept elsewhere does not name it.
     pub fn hint_for(&self, root_of: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<String> {
-        let hint = self.hint()?;
-        let Self::RecordUntrusted { catalog, .. } = self else { return Some(hint) };
-        Some(match root_of(catalog) {
-            Some(root) => {
-                hint.replace(UNKNOWN_ROOT, &format!("fsure recover {}", shell_quoted(&root)))
+        match self {
+            Self::RecordUntrusted { catalog, hint, is_recoverable: true, .. } => {
+                let root = root_of(catalog);
+                Some(format!("{hint}, run: {}", recover_command(catalog, root.as_deref())))
             }
-            None => hint,
-        })
+            _ => self.hint(),
+        }
     }
 
     /// Returns advice on what to do now; `None` if there is none.
@@ -236,11 +250,7 @@ impl Error {
             Self::Usage { hint, .. }
             | Self::FailedPrecondition { hint, .. }
             | Self::Reported { hint, .. } => hint.clone(),
-            Self::NoRecord { folder, .. } => Some(format!(
-                "if a disk should be mounted there, mount it; '--catalog FILE' names a record that is \
-                 kept elsewhere or was moved; to record the folder as it is now: fsure update {}",
-                shell_quoted(folder)
-            )),
+            Self::NoRecord { path, folder } => Some(no_record_hint(path, folder)),
             Self::NoCatalog { root, catalog } => Some(format!(
                 "if the record is on a disk that is not mounted, mount it; if it was moved, name its \
                  new place with '--catalog FILE'; to begin a record there: fsure update {} \
@@ -259,6 +269,7 @@ impl Error {
                 "if a disk should be mounted there, mount it; to make an empty record of it: \
                  {update} --allow-empty"
             )),
+            Self::RecordUntrusted { is_recoverable: true, .. } => self.hint_for(&|_| None),
             Self::RecordUntrusted { hint, .. } => Some(hint.clone()),
             Self::RecordTooNew { .. } => {
                 Some("nothing was changed; use a later version of fsure for it".to_owned())
@@ -283,7 +294,7 @@ impl Error {
                  --verbose"
                     .to_owned(),
             ),
-            Self::Io { source, .. } => match source.kind() {
+            Self::Io { doing, path, source } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     Some("make room there, or choose another place".to_owned())
                 }
@@ -295,10 +306,28 @@ impl Error {
                          with sudo"
                         .to_owned(),
                 ),
+                io::ErrorKind::NotFound if READING.contains(doing) => {
+                    Some(not_there_hint(path, similar_path(path).as_deref()))
+                }
                 _ => None,
             },
             Self::Interrupted(_) => None,
         }
+    }
+}
+
+/// Returns the command that recovers a catalog. One in its root names that; of one that is kept
+/// elsewhere, the user has to put the root in place of a word if it is not given.
+fn recover_command(catalog: &Path, root: Option<&Path>) -> String {
+    let inside =
+        catalog.parent().filter(|folder| folder.ends_with(".fsure")).and_then(Path::parent);
+    match (inside, root) {
+        (Some(root), _) => format!("fsure recover {}", shell_quoted(root)),
+        (None, root) => format!(
+            "fsure recover {} --catalog {}",
+            root.map_or("ROOT".to_owned(), shell_quoted),
+            shell_quoted(catalog)
+        ),
     }
 }
 
@@ -327,6 +356,73 @@ pub fn timeout_error(timeout: Duration) -> io::Error {
     let why = format!("the storage did not answer for {} s", timeout.as_secs_f64());
     io::Error::new(io::ErrorKind::TimedOut, why)
 }
+
+fn no_record(path: &Path, folder: &Path) -> String {
+    let shown = path.display();
+    match path == folder {
+        true => format!("no record of {shown}"),
+        false => format!(
+            "no record of {shown}: a file is recorded with its folder, and no folder above it has a \
+             record"
+        ),
+    }
+}
+
+/// Returns advice on a path without a record, and on the folder that can have one.
+fn no_record_hint(path: &Path, folder: &Path) -> String {
+    let elsewhere = "'--catalog FILE' names a record that is kept elsewhere or was moved";
+    let update = format!("fsure update {}", shell_quoted(folder));
+    if is_read_only(folder) {
+        return format!(
+            "{elsewhere}; this folder is read-only, so that its record has to be kept in another \
+             one: {update} --catalog {}",
+            catalog_at_home(folder)
+        );
+    }
+    match path == folder {
+        true => format!(
+            "if a disk should be mounted there, mount it; {elsewhere}; to record the folder as it \
+             is now: {update}"
+        ),
+        false => format!("{elsewhere}; to record the folder with all files in it: {update}"),
+    }
+}
+
+/// Returns advice on a record in a place where the user may not write.
+fn not_writable_hint(catalog: &Path) -> String {
+    let there = catalog.ancestors().find(|path| path.exists());
+    let tried = there.map_or(Ok(()), os_path::require_writable);
+    let cure = match tried.map_err(|error| error.kind()) {
+        Err(io::ErrorKind::ReadOnlyFilesystem) => "mount the disk so that it can be written",
+        Err(_) => "run it as the owner of that place or as root, with sudo",
+        Ok(()) => "nothing can be written there, whoever runs it",
+    };
+    let root = catalog.parent().filter(|folder| folder.ends_with(".fsure")).and_then(Path::parent);
+    match root {
+        Some(root) => format!(
+            "{cure}; to begin another record, in your home folder: fsure update {} --catalog {}",
+            shell_quoted(root),
+            catalog_at_home(root)
+        ),
+        None => {
+            format!("{cure}; '--catalog FILE' begins another record, in a place of your choice")
+        }
+    }
+}
+
+/// Returns true if a folder is on a medium that is read-only.
+fn is_read_only(folder: &Path) -> bool {
+    let tried = os_path::require_writable(folder);
+    tried.is_err_and(|error| error.kind() == io::ErrorKind::ReadOnlyFilesystem)
+}
+
+/// Returns a file in the user's home folder for the catalog of a folder that cannot be written, as
+/// it is typed in a shell.
+fn catalog_at_home(folder: &Path) -> String {
+    let name = folder.file_name().map_or("root".into(), |name| name.to_string_lossy());
+    format!("~/{}", shell_quoted(Path::new(&format!("{name}.catalog.db"))))
+}
+
 /// Returns advice on a path that neither exists nor is recorded.
 fn not_there(path: &Path, is_recorded: bool) -> String {
     let path = path.display();
@@ -337,15 +433,15 @@ fn not_there(path: &Path, is_recorded: bool) -> String {
 }
 
 fn not_there_hint(path: &Path, similar: Option<&Path>) -> String {
-    let mount = "f it is on a disk that is not mounted, mount it; nothing was judged";
+    let mount = "if it is on a disk that is not mounted, mount it";
     match similar {
         _ if is_pattern(path) => {
             "fsure takes names, and patterns in '--exclude' only: without the \
                                   quotes, the shell puts the names in place of the pattern"
                 .to_owned()
         }
-        None => format!("i{mount}"),
-        Some(similar) => format!("did you mean {}? I{mount}", shell_quoted(similar)),
+        None => format!("check the spelling; {mount}"),
+        Some(similar) => format!("did you mean {}? Otherwise, {mount}", shell_quoted(similar)),
     }
 }
 

@@ -23,11 +23,13 @@ pub mod units;
 pub use clock::{Clock, ElapsedTimer};
 pub use device_readers::DeviceReaders;
 pub use digest::{Algorithm, AlgorithmSet, Digests};
-pub use error::{Error, IoContext, Result, UNKNOWN_ROOT, own_record_command, timeout_error};
+pub use error::{Error, IoContext, ROOM_HINT, Result, own_record_command, timeout_error};
 pub use exit_code::ExitCode;
 pub use input::{copy_stream, read_input};
 pub use monitor::{Monitor, NullMonitor, Step, StepMonitor};
-pub use output::{is_reader_gone, open_output, unless_reader_left, unless_stopped, write_output};
+pub use output::{
+    is_reader_gone, may_replace, open_output, unless_reader_left, unless_stopped, write_output,
+};
 pub use path::{DisplayPath, RelPath, escape, json_path, json_path_and_bytes};
 pub use random::Random;
 pub use shell::{shell_command, shell_quoted};

@@ -1,16 +1,42 @@
 //! Outputs that the user names: opened with a monitor to warn of a wait; and the ends of
 //! outputs whose reader goes away.
 
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use fsure_os::output::Output;
+use fsure_os::output::{Destination, Output};
+use fsure_os::{path as os_path, user_file};
 
 use crate::{Error, ExitCode, IoContext as _, Monitor, Result};
 
 /// The time that a FIFO is waited for before the user is warned.
 const WARNING_DELAY: Duration = Duration::from_secs(1);
+
+/// Refuses to replace a file that is none of `what` by the word of `is_own`, which is asked for a
+/// file that has content: it may be the only copy of something. Nothing of a stream is replaced.
+pub fn may_replace(
+    path: &Path,
+    what: &str,
+    is_own: &mut dyn FnMut(&Path) -> Result<bool>,
+) -> Result<()> {
+    let Destination::File(file) = Destination::of(path).context("write", path)? else {
+        return Ok(());
+    };
+    if !os_path::exists(&file) {
+        return Ok(());
+    }
+    let mut first = Vec::new();
+    let read = user_file::open(&file).and_then(|file| file.take(1).read_to_end(&mut first));
+    read.context("read", path)?;
+    if first.is_empty() || is_own(&file)? {
+        return Ok(());
+    }
+    Err(Error::FailedPrecondition {
+        message: format!("{} is there and is not {what}, so it is not replaced", path.display()),
+        hint: Some("name another file, or move that one away".to_owned()),
+    })
+}
 
 /// Opens an output. A FIFO that no program reads is waited for, with a warning, until the
 /// monitor asks to stop.

@@ -119,6 +119,12 @@ pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     host::free_bytes(folder)
 }
 
+/// Returns true if the file system of a folder has no room for another file: neither a free block
+/// for this user nor, where it counts them, a free inode. False if it does not tell.
+pub fn is_full(folder: &Path) -> bool {
+    host::is_full(folder).unwrap_or(false)
+}
+
 impl LoadSample {
     /// Returns the share of others since an earlier moment.
     pub fn since(&self, before: &Self) -> OthersLoad {

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
+use fsure_os::machine::is_full;
 use fsure_os::path as os_path;
 
 use super::own_names::OWN_CATALOG;
 use super::reject_special_files::refuse_irregular;
-use fsure_core::{Error, Result, UNKNOWN_ROOT, shell_quoted};
+use fsure_core::{Error, ROOM_HINT, Result, shell_quoted};
 
 /// The objection to a file of something else.
 pub(super) const FOREIGN: &str = "it is not a catalog of fsure, or its first page is damaged";
@@ -97,11 +98,7 @@ pub(super) fn map_sqlite_error(file: &Path, error: &rusqlite::Error) -> Error {
         // A stored value is of another type than its column: one flipped bit of a
         // row's header does that, and SQLite does not mind.
         None if is_of_wrong_type(error) => untrusted(file, format!("it is damaged ({error})")),
-        Some(DiskFull) => not_written_because(
-            file,
-            "the disk is full",
-            "make room, or keep the record elsewhere with '--catalog FILE'",
-        ),
+        Some(DiskFull) => not_written_because(file, "the disk is full", ROOM_HINT),
         _ if error.sqlite_error().is_some_and(|e| e.extended_code == SQLITE_READONLY_ROLLBACK) => {
             Error::RecordUntrusted {
                 catalog: file.to_owned(),
@@ -109,7 +106,12 @@ pub(super) fn map_sqlite_error(file: &Path, error: &rusqlite::Error) -> Error {
                 hint: "copy it and the -journal beside it to a place that can be written, and \
                        name the copy by '--catalog FILE'"
                     .to_owned(),
+                is_recoverable: false,
             }
+        }
+        // SQLite opens a file anew, or a journal beside it, and does not tell why it cannot.
+        Some(CannotOpen) if file.parent().is_some_and(is_full) => {
+            not_written_because(file, "the disk is full", ROOM_HINT)
         }
         Some(ReadOnly | CannotOpen) => not_written(file, error),
         Some(DatabaseBusy) => not_written_because(
@@ -153,23 +155,13 @@ fn is_of_wrong_type(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// The command that recovers a catalog. A catalog elsewhere does not know its root.
-fn recover_command(file: &Path) -> String {
-    match file.ends_with(OWN_CATALOG).then(|| file.ancestors().nth(2)).flatten() {
-        Some(root) => format!("fsure recover {}", shell_quoted(root)),
-        None => format!("{UNKNOWN_ROOT} --catalog {}", shell_quoted(file)),
-    }
-}
-
 /// The record cannot be believed.
 pub(super) fn untrusted(file: &Path, why: String) -> Error {
     Error::RecordUntrusted {
         catalog: file.to_owned(),
         why,
-        hint: format!(
-            "nothing was written; to restore it from its sound pages and its backup, run: {}",
-            recover_command(file)
-        ),
+        hint: "nothing was written; to restore it from its sound pages and its backup".to_owned(),
+        is_recoverable: true,
     }
 }
 
@@ -181,12 +173,12 @@ pub(super) fn lost(file: &Path) -> Error {
         catalog: file.to_owned(),
         why: "it is gone, and the files left beside it show that it existed".to_owned(),
         hint: format!(
-            "if it was moved, name its new place with '--catalog FILE'; to restore it from its \
-             backup, run: {}; to begin a new record instead, move the backup away: mv {} {}",
-            recover_command(file),
+            "if it was moved, name its new place with '--catalog FILE'; to begin a new record, move \
+             the backup away: mv {} {}; to restore the record from its backup instead",
             shell_quoted(&backup),
             shell_quoted(&away),
         ),
+        is_recoverable: true,
     }
 }
 
@@ -194,11 +186,11 @@ pub(super) fn lost(file: &Path) -> Error {
 pub(super) fn foreign(file: &Path) -> Error {
     let error = untrusted(file, FOREIGN.to_owned());
     match error {
-        Error::RecordUntrusted { catalog, why, hint } if !file.ends_with(OWN_CATALOG) => {
-            let hint = format!(
-                "if '--catalog' names the wrong file, name the right one; otherwise {hint}"
-            );
-            Error::RecordUntrusted { catalog, why, hint }
+        Error::RecordUntrusted { catalog, why, hint, is_recoverable }
+            if !file.ends_with(OWN_CATALOG) =>
+        {
+            let hint = format!("if '--catalog' names the wrong file, name the right one; {hint}");
+            Error::RecordUntrusted { catalog, why, hint, is_recoverable }
         }
         other => other,
     }

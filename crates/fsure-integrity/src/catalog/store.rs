@@ -28,9 +28,7 @@ use super::root_row::{self, FileSystem, MADE_BY, RecordTotals, RootRow, RootSett
 use super::row_checksum::RowChecksum;
 use super::schema::{self, HEAD_BYTES};
 use super::scrub_queue::ScrubQueue;
-use super::sqlite_error::{
-    connect, foreign, length_objection, lost, map_sqlite_error, not_written, untrusted,
-};
+use super::sqlite_error::{connect, foreign, length_objection, lost, map_sqlite_error, untrusted};
 use super::table_total::{CountedTable, TableTotals};
 use super::verified_paths::{VerificationDates, VerifiedPaths};
 use super::verified_ranges::VerifiedRanges;
@@ -110,7 +108,7 @@ impl Catalog {
                     waiting(&holder)?;
                     std::thread::sleep(LOCK_POLL_INTERVAL);
                 }
-                Err(error) => return Err(not_written(file, &error)),
+                Err(error) => return Err(Error::record_write_failed(file, &error)),
             }
         }
     }
@@ -122,9 +120,9 @@ impl Catalog {
         refuse_irregular(file)?;
         let written_to = lock_file.ancestors().find(|path| os_path::exists(path));
         let is_writable = os_path::require_writable(written_to.unwrap_or(&lock_file));
-        is_writable.map_err(|error| not_written(file, &error))?;
+        is_writable.map_err(|error| Error::record_write_failed(file, &error))?;
         while let Some(holder) =
-            lock::holder(&lock_file).map_err(|error| not_written(file, &error))?
+            lock::holder(&lock_file).map_err(|error| Error::record_write_failed(file, &error))?
         {
             waiting(&holder)?;
             std::thread::sleep(LOCK_POLL_INTERVAL);
@@ -146,7 +144,7 @@ impl Catalog {
         let made = Self::make(&making, settings, root, now_s);
         if let Err(error) = made.and_then(|made| {
             drop(made);
-            os_path::rename(&making, file).map_err(|error| not_written(file, &error))
+            os_path::rename(&making, file).map_err(|error| Error::record_write_failed(file, &error))
         }) {
             os_path::remove(&making, false);
             return Err(error);

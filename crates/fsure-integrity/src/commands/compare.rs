@@ -46,6 +46,7 @@ pub fn compare(
             bytes_read: here.bytes_read + there.bytes_read,
             malformed: here.malformed + there.malformed,
             unusable: here.unusable + there.unusable,
+            empty_lists: u64::from(here.is_empty_list) + u64::from(there.is_empty_list),
             known_damage,
             ..Default::default()
         },

@@ -2,11 +2,10 @@
 //! stream of records in the order of paths.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::io::Read as _;
 use std::path::PathBuf;
 
 use fsure_os::filesystem_id::Volume;
-use fsure_os::{input, path as os_path, user_file};
+use fsure_os::{input, path as os_path};
 
 use super::list_catalog::{ListCatalog, expected_where};
 use super::list_records::ResolvedEntry;
@@ -14,12 +13,9 @@ use super::open_root::{open_root, require_record};
 use super::snapshot::{look, warn_of_known_damage};
 use super::{Options, list_records};
 use crate::catalog::{Audit, Catalog, PageStart, RootLocation, StoredRow, locate};
-use crate::manifest::{ManifestEntry, ManifestFormat, ManifestSource};
+use crate::manifest::{ManifestEntry, ManifestFormat, ManifestSource, is_database};
 use crate::model::{KnownDamage, Record, ScanMonitor, VerdictCounts};
 use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, NullMonitor, RelPath, Result};
-
-/// The first bytes of every SQLite file.
-const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// One of the two sides of a comparison, as the user names it.
 #[derive(Clone, Debug)]
@@ -45,10 +41,7 @@ impl CompareInput {
         if input::is_stream(&side.path) {
             return ManifestSource::open(&side.path, side.format, monitor).map(Self::List);
         }
-        let mut head = Vec::new();
-        let file = user_file::open(&side.path).context("open", &side.path)?;
-        file.take(SQLITE.len() as u64).read_to_end(&mut head).context("read", &side.path)?;
-        Ok(match head == SQLITE {
+        Ok(match is_database(&side.path)? {
             true => Self::Catalog(side.path.clone()),
             false => Self::List(ManifestSource::open(&side.path, side.format, monitor)?),
         })
@@ -144,6 +137,8 @@ pub(super) struct OpenedSide {
     pub(super) known_damage: VerdictCounts,
     /// True if it is a list, which contains files only.
     pub(super) is_list: bool,
+    /// True if it is a list that names no file.
+    pub(super) is_empty_list: bool,
     /// Lines that make no sense.
     pub(super) malformed: u64,
     /// Entries that cannot be used.
@@ -163,6 +158,7 @@ impl OpenedSide {
             faults: 0,
             known_damage: VerdictCounts::default(),
             is_list: false,
+            is_empty_list: false,
             malformed: 0,
             unusable: 0,
             page: VecDeque::new(),
@@ -216,13 +212,17 @@ impl OpenedSide {
         };
         let root = (Volume::unknown(), 0);
         let digests = AlgorithmSet::of(&[wanted]);
-        let ListCatalog { catalog, troubles, .. } =
+        let ListCatalog { catalog, entries, troubles, .. } =
             expected_where(root, source, digests, &mut find, monitor)?;
         let command = |list: &str, folder: &str| format!("fsure compare {list} {folder}");
         troubles.warn_of_elsewhere(source, &command, monitor);
         let list_records::ListProblems { malformed, unusable, .. } = troubles;
         let opened = Self::of(catalog, RelPath::root());
-        Ok(Self { is_list: true, malformed, unusable, ..opened })
+        let is_empty_list = entries + unusable == 0;
+        if is_empty_list {
+            monitor.warn(&format!("{} names no file", source.label().display()));
+        }
+        Ok(Self { is_list: true, is_empty_list, malformed, unusable, ..opened })
     }
 
     /// Returns the name of an entry of the other side, as this side spells it.

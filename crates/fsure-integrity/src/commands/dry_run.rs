@@ -6,7 +6,7 @@ use super::open_root::{OpenRoot, lock, root_identity, wait};
 use super::options::RecordAccess;
 use crate::catalog::{Catalog, RootLocation, RootSettings, rehearsal};
 use crate::model::ScanMonitor;
-use fsure_core::Result;
+use fsure_core::{Error, Result};
 
 /// Opens the record of a place to write it: for a dry run, a copy of it.
 pub(super) fn open_to_write(
@@ -42,5 +42,19 @@ fn await_unlocked(
 ) -> Result<()> {
     let file = &place.catalog;
     Catalog::refuse_foreign(file)?;
-    Catalog::await_unlocked(file, wait(file, access, monitor))
+    Catalog::await_unlocked(file, wait(file, access, monitor)).map_err(of_dry_run)
+}
+
+/// Returns the error of a run that could not write the record as that of its dry run, which writes
+/// none.
+fn of_dry_run(error: Error) -> Error {
+    let Error::RecordNotWritten { ref catalog, ref why, ref hint } = error else { return error };
+    Error::Reported {
+        message: format!(
+            "this is a dry run, and without -n the run could not write the record {}: {why}",
+            catalog.display()
+        ),
+        hint: Some(hint.clone()),
+        code: error.exit_code(),
+    }
 }

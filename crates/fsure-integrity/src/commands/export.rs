@@ -2,12 +2,14 @@
 //! needs and the record lacks is computed first, in one pass over the files
 //! that lack it, and recorded only where their content is the recorded one.
 
-use std::io::{self, BufWriter, Read as _, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fsure_os::output::{Destination, Output};
+use fsure_os::Kind;
+use fsure_os::output::Output;
 use fsure_os::path as os_path;
+use fsure_os::root_dir::{Root, is_gone};
 use fsure_os::user_file::{self, AtomicFile};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha512};
@@ -15,7 +17,7 @@ use sha2::{Digest as _, Sha512};
 use super::open_root::require_record;
 use super::snapshot::warn_of_known_damage;
 use super::{Options, UpdateOptions, update};
-use crate::catalog::{Audit, Catalog, PageStart, RootLocation, StoredRow};
+use crate::catalog::{Audit, Catalog, OWN_FOLDER, PageStart, RootLocation, StoredRow};
 use crate::manifest::{
     ListedMtime, ManifestEntry, ManifestFormat, ManifestHeader, ManifestItem, ManifestSource,
     ProblemKind, bag_files, mhl_chain, writer,
@@ -24,7 +26,9 @@ use crate::model::{
     CurrentFile, Finding, Outcome, Progress, Record, ScanMonitor, Scopes, Verdict, VerdictCounts,
 };
 use fsure_core::{Error, ExitCode, IoContext as _, Monitor, RelPath, Result};
-use fsure_core::{is_reader_gone, open_output, unless_reader_left, unless_stopped};
+use fsure_core::{
+    count, is_reader_gone, may_replace, open_output, unless_reader_left, unless_stopped,
+};
 
 /// The destination of a list.
 pub enum ExportTarget<'a> {
@@ -50,8 +54,14 @@ pub struct Exported {
     pub gone: u64,
     /// Listed paths of which nothing is recorded.
     pub not_recorded: u64,
+    /// Recorded files that have another size or date by now: a list has what was recorded.
+    pub changed: u64,
+    /// Recorded files that are not there.
+    pub absent: u64,
     /// Rows that fail their own seal.
     pub bad: u64,
+    /// True if the list was written into the recorded folder, where it is a file as any other.
+    pub is_in_root: bool,
     /// Files in the list that are known to be damaged, by the verdict of the run that
     /// last read them: the list has what was recorded of them.
     pub known_damage: VerdictCounts,
@@ -89,15 +99,17 @@ pub fn export(
     if let ExportTarget::Path(path) = target
         && !format.is_folder()
     {
-        may_replace(path, monitor)?;
+        may_replace(path, "a list", &mut |file| is_list(file, monitor))?;
     }
     let completing = complete(place, format, options, monitor)?;
     if let Some(code) = monitor.stop_requested() {
         return Err(Error::Interrupted(code));
     }
     let catalog = &mut Catalog::open(&place.catalog, None)?;
-    let mut export = Export { place, format, monitor, exported: nothing(completing) };
+    let root = Root::open(&place.root).ok();
+    let mut export = Export { place, root, format, monitor, exported: nothing(completing) };
     let about = about();
+    let is_in_root = matches!(target, ExportTarget::Path(path) if is_in_root(place, path));
     match target {
         ExportTarget::Stream(out) => {
             let written = export.list(catalog, &about, out, Path::new("standard output"));
@@ -118,6 +130,8 @@ pub fn export(
         }
     }
     let mut exported = export.exported;
+    exported.is_in_root = is_in_root;
+    warn_of_changes(place, &exported, monitor);
     warn_of_known_damage(place, &exported.known_damage, monitor);
     let faults = Audit::unless_shown(catalog)?.faults();
     if faults > exported.bad {
@@ -127,25 +141,52 @@ pub fn export(
     Ok(exported)
 }
 
-/// Refuses to replace a file that is not a list: it may be the only copy of something, such as
-/// one of the files that the list is about.
-fn may_replace(path: &Path, monitor: &dyn ScanMonitor) -> Result<()> {
-    let Destination::File(file) = Destination::of(path).context("write", path)? else {
-        return Ok(());
-    };
-    if !os_path::exists(&file) {
-        return Ok(());
+/// Returns true if a list is a file of the root, and not one of fsure's own folder.
+fn is_in_root(place: &RootLocation, list: &Path) -> bool {
+    let Ok(list) = os_path::without_links(list) else { return false };
+    list.strip_prefix(&place.root).is_ok_and(|below| !below.starts_with(OWN_FOLDER))
+}
+
+/// Warns of files that are no longer as recorded: a list is of what was recorded.
+fn warn_of_changes(place: &RootLocation, exported: &Exported, monitor: &dyn ScanMonitor) {
+    let Exported { files, without_digest, changed, absent, .. } = *exported;
+    let update = place.command("update");
+    if absent > 0 && absent == files + without_digest {
+        monitor.warn(&format!(
+            "not one of the recorded files is in {}: if it is on a disk that is not mounted, mount \
+             it. The list has what was recorded",
+            place.root.display()
+        ));
+        return;
     }
-    let mut first = Vec::new();
-    let read = user_file::open(&file).and_then(|file| file.take(1).read_to_end(&mut first));
-    read.context("read", path)?;
-    if first.is_empty() || is_list(&file, monitor)? {
-        return Ok(());
+    if changed + absent > 0 {
+        let files = |number: u64| match number {
+            1 => "1 file".to_owned(),
+            many => format!("{} files", count(many)),
+        };
+        let parts = [
+            (
+                changed,
+                "has another size or date than recorded",
+                "have another size or date than recorded",
+            ),
+            (absent, "is not there", "are not there"),
+        ];
+        let parts = parts.iter().filter(|(number, ..)| *number > 0).map(|(number, one, many)| {
+            format!("{} {}", files(*number), if *number == 1 { one } else { many })
+        });
+        monitor.warn(&format!(
+            "{}: the list has what was recorded; to record the files as they are, and then export \
+             them again: {update}",
+            parts.collect::<Vec<_>>().join(", and "),
+        ));
+    } else if without_digest > 0 {
+        monitor.warn(&format!(
+            "a digest that the record lacks is computed only for a file that is as recorded; to see \
+             what is wrong with those left out: {}",
+            place.command("verify")
+        ));
     }
-    Err(Error::FailedPrecondition {
-        message: format!("{} is there and is not a list, so it is not replaced", path.display()),
-        hint: Some("name another file with '-o', or move that one away".to_owned()),
-    })
 }
 
 /// Returns true if the first line that says anything names a file, or if there is none in a form
@@ -209,7 +250,10 @@ fn nothing(completing: ExitCode) -> Exported {
         without_digest: 0,
         gone: 0,
         not_recorded: 0,
+        changed: 0,
+        absent: 0,
         bad: 0,
+        is_in_root: false,
         known_damage: VerdictCounts::default(),
         completing,
     }
@@ -323,6 +367,8 @@ fn each_row_of(
 
 struct Export<'a> {
     place: &'a RootLocation,
+    /// The root folder; `None` if it cannot be opened.
+    root: Option<Root>,
     format: ManifestFormat,
     monitor: &'a dyn ScanMonitor,
     exported: Exported,
@@ -443,6 +489,7 @@ impl Export<'_> {
             return None;
         }
         let Record { entry, digests, .. } = &row.record;
+        let change = self.change(&row.record);
         let path = self.relative(&row.record.path);
         if let Some(why) = self.format.cannot_express(&path) {
             self.exported.not_expressed += 1;
@@ -451,8 +498,10 @@ impl Export<'_> {
         }
         if !digests.algorithms().covers(self.format.digests()) {
             self.exported.without_digest += 1;
-            let digests = self.format.digests();
-            self.monitor.warn(&format!("{shown}: left out, its record has no {digests}"));
+            let (digests, why) = (self.format.digests(), change.unwrap_or("could not be read"));
+            self.monitor.warn(&format!(
+                "{shown}: left out, its record has no {digests}, and the file {why}"
+            ));
             return None;
         }
         let modified = entry.exact_mtime_ns().map(|time_ns| ListedMtime { time_ns, unit_ns: 1 });
@@ -461,6 +510,28 @@ impl Export<'_> {
         }
         let (digests, size) = (digests.clone(), Some(entry.size));
         Some(ManifestEntry { path, digests, size, modified, ..ManifestEntry::default() })
+    }
+
+    /// Returns the difference of a file from its record, as far as its stat shows it, and counts
+    /// it.
+    fn change(&mut self, record: &Record) -> Option<&'static str> {
+        let stat = self.root.as_ref()?.stat(record.path.as_bytes());
+        let entry = &record.entry;
+        match stat {
+            Err(error) if is_gone(&error) => {
+                self.exported.absent += 1;
+                Some("is not there")
+            }
+            Ok(stat)
+                if stat.kind != Kind::File
+                    || stat.size != entry.size
+                    || entry.exact_mtime_ns().is_some_and(|mtime_ns| mtime_ns != stat.mtime_ns) =>
+            {
+                self.exported.changed += 1;
+                Some("has another size or date")
+            }
+            _ => None,
+        }
     }
 
     /// Returns the path relative to the requested one; the name if a file was requested.

@@ -96,6 +96,7 @@ pub fn import(
             catalog: place.catalog.clone(),
             why: audit.objection.unwrap_or_else(|| "rows of it fail their own seal".to_owned()),
             hint: format!("nothing was imported; '{}' says more", place.command("verify")),
+            is_recoverable: false,
         });
     }
     let mut import = Import {
@@ -138,8 +139,8 @@ fn refuse_other_folder(
         return Ok(());
     }
     let hint = folder.warning(place, open, source, &command_at).unwrap_or_else(|| {
-        "'--root DIR' names the folder that the list is about; in an empty folder, a list is \
-         recorded as it is"
+        "names in a list are relative to the folder that it lies in; '--root DIR' names another \
+         one. In an empty folder, a list is recorded as it is"
             .to_owned()
     });
     Err(Error::FailedPrecondition {

@@ -20,7 +20,7 @@ use fsure_core::{Error, RelPath, Result, count};
 const PROBLEMS_REPORTED_MAX: u64 = 1_000;
 
 /// The same while not one line was understood: most likely the file is not a list at all.
-const PROBLEMS_OF_NO_LIST_MAX: u64 = 10;
+const PROBLEMS_OF_NO_LIST_MAX: u64 = 3;
 
 /// Numbers of problems that were found while reading a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

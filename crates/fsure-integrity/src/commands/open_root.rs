@@ -149,6 +149,7 @@ pub(super) fn require_trusted_record(place: &RootLocation, options: &Options) ->
             hint: "nothing was judged. Put the signed catalog back, or name it with '--catalog \
                    FILE'; '--signed-by none' checks no signature"
                 .to_owned(),
+            is_recoverable: false,
         }),
         _ => require_record(place),
     }
@@ -246,7 +247,7 @@ pub(super) fn make_own_folder(place: &RootLocation) -> Result<bool> {
         return Ok(false);
     }
     os_path::make_lasting_folder(&folder)
-        .map_err(|error| Error::record_not_writable(&place.catalog, &error))?;
+        .map_err(|error| Error::record_write_failed(&place.catalog, &error))?;
     Ok(true)
 }
 
@@ -302,7 +303,7 @@ pub(super) fn is_surely_the_root(
 
 /// Returns true if any recorded file is there, with its inode and its change time: on
 /// another file system without UUID, none would be.
-fn is_any_as_recorded(root: &Root, catalog: &mut Catalog) -> Result<bool> {
+pub(super) fn is_any_as_recorded(root: &Root, catalog: &mut Catalog) -> Result<bool> {
     let mut after = Vec::new();
     loop {
         let page = catalog.page(&PageStart::After(&after), None)?;
@@ -477,6 +478,7 @@ fn own_paths(place: &RootLocation) -> Vec<RelPath> {
                 b".seal",
                 b".backup",
                 b".backup.making",
+                b".backup.away",
                 b".recovering",
                 RECOVERED.as_bytes(),
             ]

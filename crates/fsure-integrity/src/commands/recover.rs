@@ -5,6 +5,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use fsure_os::filesystem_id::Volume;
 use fsure_os::lock::Lock;
 use fsure_os::path::{self as os_path, with_suffix};
 use fsure_os::scratch_dir::Scratch;
@@ -13,8 +14,8 @@ use fsure_os::user_file::open_own;
 
 use super::damaged_catalogs::kept_name;
 use super::open_root::{
-    OpenRoot, keep_backup, lock_any, make_own_folder, open_root, plan, require_record,
-    root_identity, wait,
+    OpenRoot, is_any_as_recorded, is_recorded_root, keep_backup, lock_any, make_own_folder,
+    open_root, plan, require_record, root_identity, wait,
 };
 use super::{Options, RecordAccess, verify_sidecars};
 use crate::catalog::{
@@ -58,6 +59,9 @@ pub struct CatalogRepair {
     /// The path of the damaged record; `None` if there was none, and in a dry
     /// run.
     pub kept_as: Option<PathBuf>,
+    /// True if the record does not tell that its root is this folder: a run over it has to be
+    /// allowed to find another disk there.
+    pub is_root_unproved: bool,
     /// True if nothing was changed because that was asked for.
     pub is_dry_run: bool,
 }
@@ -234,7 +238,10 @@ fn put_together(
     recovery.recovered = crate::catalog::recover(making, sources, root, now_s)?;
     if !recovery.recovered.is_of_catalog && !os_path::exists(&own) && !place.is_inside() {
         // By mistake '--catalog' may name any file.
-        Catalog::refuse_foreign(&damaged).map_err(|error| nothing_left(place, error))?;
+        Catalog::refuse_foreign(&damaged).map_err(|error| match error {
+            Error::RecordUntrusted { catalog, why, .. } => nothing_left(place, catalog, why),
+            other => other,
+        })?;
     }
     let mut catalog = Catalog::open(making, None)?;
     recovery.without_blocks = drop_unproven_blocks(&mut catalog, &is_proven)?;
@@ -244,6 +251,7 @@ fn put_together(
     if !recovery.recovered.is_whole() {
         note_losses(&mut catalog, now_s)?;
     }
+    recovery.is_root_unproved = !place.is_inside() && !knows_root(open, &mut catalog)?;
     catalog.commit()?;
     let audit = Audit::of(&mut catalog)?;
     if !audit.is_clean() {
@@ -253,27 +261,44 @@ fn put_together(
     recovery.rows = catalog.rows();
     if recovery.rows == 0 && recovery.recovered.rows_before != Some(0) {
         let why = "no row of it can be proved sound, and it has no backup".to_owned();
-        let (catalog, hint) = (place.catalog.clone(), String::new());
-        return Err(nothing_left(place, Error::RecordUntrusted { catalog, why, hint }));
+        return Err(nothing_left(place, place.catalog.clone(), why));
     }
     Ok(())
 }
 
+/// Returns true if the record knows the root folder. If the row of its file system is lost, the
+/// folder is taken for the root where a recorded file has its inode and its change time.
+fn knows_root(open: &OpenRoot, catalog: &mut Catalog) -> Result<bool> {
+    if is_recorded_root(open, catalog) || catalog.is_empty() {
+        return Ok(true);
+    }
+    let is_lost = catalog.root_identity().0.volume == Volume::unknown();
+    let is_proved = is_lost && is_any_as_recorded(&open.root, catalog)?;
+    if is_proved {
+        catalog.bind_root(open.volume.clone(), open.inode)?;
+    }
+    Ok(is_proved)
+}
+
 /// Returns the error with advice for a record of which nothing is left to put together.
-fn nothing_left(place: &RootLocation, error: Error) -> Error {
-    let Error::RecordUntrusted { catalog, why, .. } = error else { return error };
+fn nothing_left(place: &RootLocation, catalog: PathBuf, why: String) -> Error {
+    let is_recoverable = false;
     // It may be a photo: no advice moves that away.
     if !place.is_inside() && catalog.extension() != Some("db".as_ref()) {
         let hint = "nothing was changed; name the catalog itself with '--catalog FILE', or a backup \
                     of it that is kept elsewhere with '--from FILE'";
-        return Error::RecordUntrusted { catalog, why, hint: hint.to_owned() };
+        return Error::RecordUntrusted { catalog, why, hint: hint.to_owned(), is_recoverable };
     }
-    let files = [catalog.clone(), Catalog::backup_file(&catalog), journal(&catalog)];
-    let there = files.iter().filter(|file| os_path::exists(file));
-    let moves = there.map(|file| {
-        let away = os_path::free_numbered(file, ".away-");
-        format!("mv {} {} && ", shell_quoted(file), shell_quoted(&away))
-    });
+    // Under names of damaged catalogs they are none of the user's files, even within the root.
+    let kept = kept_name(&catalog);
+    let files = [
+        (catalog.clone(), kept.clone()),
+        (Catalog::backup_file(&catalog), Catalog::backup_file(&kept)),
+        (journal(&catalog), journal(&kept)),
+    ];
+    let there = files.iter().filter(|(file, _)| os_path::exists(file));
+    let moves =
+        there.map(|(file, away)| format!("mv {} {} && ", shell_quoted(file), shell_quoted(away)));
     let right = match place.is_inside() {
         true => "",
         false => "if '--catalog' names the wrong file, name the right one; ",
@@ -285,7 +310,7 @@ fn nothing_left(place: &RootLocation, error: Error) -> Error {
         moves.collect::<String>(),
         place.command("update"),
     );
-    Error::RecordUntrusted { catalog, why, hint }
+    Error::RecordUntrusted { catalog, why, hint, is_recoverable }
 }
 
 fn is_proven(row: &Row, values: &[[u8; 32]]) -> bool {

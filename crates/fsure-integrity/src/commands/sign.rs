@@ -219,5 +219,6 @@ fn refused(place: &RootLocation, why: String) -> Error {
             place.command("verify"),
             place.command("update")
         ),
+        is_recoverable: false,
     }
 }

@@ -66,7 +66,8 @@ pub(super) fn look(
     let outcome = scan(&plan, &mut catalog, &listener)?;
     if let Some(why) = outcome.record_untrusted {
         let hint = format!("'{}' shows more", place.command("verify"));
-        return Err(Error::RecordUntrusted { catalog: place.catalog.clone(), why, hint });
+        let (catalog, is_recoverable) = (place.catalog.clone(), false);
+        return Err(Error::RecordUntrusted { catalog, why, hint, is_recoverable });
     }
     if let Some(stop) = outcome.stopped {
         return Err(unfinished(place, stop));

@@ -60,7 +60,7 @@ pub fn verify_against(
         let why = match entries {
             0 => format!(
                 "not one of its lines can be understood ({number} {lines}): it is not a list of \
-                 checksums of a known format"
+                 checksums, or of a format that '--format' has to name"
             ),
             _ => format!("{number} {lines} of it cannot be understood"),
         };

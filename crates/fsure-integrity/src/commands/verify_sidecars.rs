@@ -76,6 +76,7 @@ pub(super) fn adopt(
                  be good, the others can be removed",
                 place.command("verify")
             ),
+            is_recoverable: false,
         });
     }
     if carriers.used > 0 {

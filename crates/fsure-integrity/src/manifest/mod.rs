@@ -41,5 +41,5 @@ pub use sidecar::{
     carried, contradicts, has_more_digests, is_cut_off_folder_file, is_folder_file, read_attribute,
     read_folder, write_attribute, write_folder,
 };
-pub use source::{ManifestSource, read};
+pub use source::{ManifestSource, is_database, read};
 pub use writer::{ListWriter, ManifestHeader, bag_files, writer};

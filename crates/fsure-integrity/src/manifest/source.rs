@@ -20,6 +20,9 @@ use fsure_core::{Algorithm, Error, IoContext as _, Monitor, Result, copy_stream,
 /// Number of bytes of a list that are read to recognise its form.
 const HEAD: usize = 1 << 16;
 
+/// The first bytes of every SQLite file, so of every catalog.
+const DATABASE_HEAD: &[u8] = b"SQLite format 3\0";
+
 /// Name of a list that comes on standard input, in messages.
 const STANDARD_INPUT_LABEL: &str = "standard input";
 
@@ -277,8 +280,26 @@ fn attributes(folder: &Path) -> ManifestSource {
     }
 }
 
-/// Refuses what a command of fsure has printed with `--json` or saved: it is not a list.
+/// Returns true if a file is an SQLite database, as every catalog is.
+pub fn is_database(path: &Path) -> Result<bool> {
+    let mut head = Vec::new();
+    let file = user_file::open(path).context("open", path)?;
+    file.take(DATABASE_HEAD.len() as u64).read_to_end(&mut head).context("read", path)?;
+    Ok(head == DATABASE_HEAD)
+}
+
+/// Refuses a record of fsure, and what a command of fsure has printed with `--json` or saved:
+/// neither is a list.
 fn refuse_output(path: &Path, head: &[u8]) -> Result<()> {
+    if head.starts_with(DATABASE_HEAD) {
+        return Err(Error::Usage {
+            message: format!(
+                "{} is a database, such as the record that fsure keeps, and not a list",
+                path.display()
+            ),
+            hint: Some("'--catalog FILE' names a record that is kept elsewhere".to_owned()),
+        });
+    }
     let begins: [&[u8]; 2] = [b"{\"type\":\"start\"", b"{\"type\":\"result\""];
     if !begins.iter().any(|begin| head.starts_with(begin)) {
         return Ok(());
@@ -300,10 +321,10 @@ fn of_bag(folder: &Path) -> Result<ManifestSource> {
     let place = |name: &Vec<u8>| folder.join(os_path::from_bytes(name));
     if !manifests.iter().any(|name| name.starts_with(b"manifest-")) {
         return Err(Error::Usage {
-            message: format!("{} is a folder and not a bag", folder.display()),
+            message: format!("{} is a folder, and not a list of checksums", folder.display()),
             hint: Some(
-                "name the file that is the list; '--format cshatag' takes the attributes of the \
-                 files for it; to compare two folders, use 'fsure compare'"
+                "name the file that is the list, or a BagIt folder, which has one in it; '--format \
+                 cshatag' takes the attributes of the files for a list"
                     .to_owned(),
             ),
         });

@@ -65,6 +65,8 @@ pub struct Comparison {
     pub malformed: u64,
     /// Entries of a list that cannot be used.
     pub unusable: u64,
+    /// Sides that are a list that names no file.
+    pub empty_lists: u64,
     /// Files that are known to be damaged by the records of both, by the verdict of the
     /// run that last read them.
     pub known_damage: VerdictCounts,
@@ -80,7 +82,7 @@ impl Comparison {
     /// The exit code this deserves.
     pub fn exit_code(&self) -> ExitCode {
         let Self { different, only_here, only_there, moved, .. } = *self;
-        let own = if self.bad_records + self.malformed > 0 {
+        let own = if self.bad_records + self.malformed + self.empty_lists > 0 {
             ExitCode::RecordUntrusted
         } else if self.unknown > 0 {
             ExitCode::Unread

@@ -217,6 +217,7 @@ pub(crate) fn refused(place: &RootLocation, why: String) -> Error {
             place.command("log"),
             place.command("seal")
         ),
+        is_recoverable: false,
     }
 }
 
@@ -228,5 +229,6 @@ pub(crate) fn forgetful(file: &std::path::Path, why: String) -> Error {
         hint:
             "'--expect-head DIGEST' or '--min-generation N' says what to expect, and asks no memory"
                 .to_owned(),
+        is_recoverable: false,
     }
 }

@@ -2,6 +2,7 @@
 //! them and the verdict on it.
 
 use super::StoredFile;
+use crate::flush_verdict::Grade;
 use crate::results::{Claim, LEFT_OUT, LayerLine, Profile, ResultLine, StoredResult};
 
 /// One result of a comparison, or one folder of the only result.
@@ -38,8 +39,18 @@ pub struct Contender {
 pub struct ContenderVerdict {
     /// `FREE_FLUSH`, `PLAUSIBLE`, ...
     pub id: String,
-    /// `ok`, `suspicious`, `bad`, `not measured`.
-    pub grade: String,
+    /// Its meaning for the user.
+    pub grade: Grade,
+}
+
+impl ContenderVerdict {
+    /// The grade, and the verdict that it is the grade of: `suspicious: FREE_FLUSH`.
+    pub fn words(&self) -> String {
+        match self.grade {
+            Grade::NotMeasured => self.grade.name().to_owned(),
+            grade => format!("{}: {}", grade.name(), self.id),
+        }
+    }
 }
 
 /// A contender and the lines that are its own.
@@ -110,7 +121,7 @@ fn contender(name: String, file: StoredFile<'_>, targets: &[&str]) -> Contender 
 impl Contender {
     /// Returns true if the verdict on its flushes is `bad`: it loses what it acknowledged.
     pub fn has_bad_flush(&self) -> bool {
-        self.verdict.as_ref().is_some_and(|verdict| verdict.grade == "bad")
+        self.verdict.as_ref().is_some_and(|verdict| verdict.grade == Grade::Bad)
     }
 
     /// Returns true if it is a file system in memory, which a power cut empties.
@@ -146,9 +157,15 @@ fn facts(layers: &[&LayerLine], name: &str) -> Option<String> {
 }
 
 fn worst<'a>(claims: impl Iterator<Item = &'a Claim>) -> Option<ContenderVerdict> {
-    let rank = |claim: &&Claim| {
-        ["ok", "not measured", "suspicious", "bad"].iter().position(|grade| *grade == claim.grade)
+    let rank = |verdict: &ContenderVerdict| match verdict.grade {
+        Grade::Ok => 0,
+        Grade::NotMeasured => 1,
+        Grade::Suspicious => 2,
+        Grade::Bad => 3,
     };
-    let claim = claims.max_by_key(rank)?;
-    Some(ContenderVerdict { id: claim.id.clone(), grade: claim.grade.clone() })
+    let verdicts = claims.filter_map(|claim| {
+        let grade = Grade::from_name(&claim.grade)?;
+        Some(ContenderVerdict { id: claim.id.clone(), grade })
+    });
+    verdicts.max_by_key(rank)
 }

@@ -11,6 +11,7 @@ mod references;
 mod tests;
 
 use crate::flush::DATABASE_FLUSHES;
+use crate::flush_verdict::Grade;
 use crate::results::{Measurement, StoredResult};
 use fsure_core::{Error, ExitCode, Result};
 
@@ -77,17 +78,17 @@ impl Comparison {
     /// drive; `None` if there are none.
     pub fn unproved(&self) -> Option<String> {
         let is_unproved = |verdict: &&ContenderVerdict| {
-            ["suspicious", "not measured"].contains(&verdict.grade.as_str())
+            matches!(verdict.grade, Grade::Suspicious | Grade::NotMeasured)
         };
         let each = self.contenders.iter().filter_map(|one| {
             let verdict = one.verdict.as_ref().filter(is_unproved)?;
-            Some(format!("{} ({}: {})", one.name, verdict.grade, verdict.id))
+            Some(format!("{} ({})", one.name, verdict.words()))
         });
         let each: Vec<_> = each.collect();
         (!each.is_empty()).then(|| {
             format!(
-                "Not proved is that a flush reaches the drive of {}: a quick flush may be one that \
-                 does nothing.",
+                "It is not proved that a flush reaches the drive of {}: a quick flush may be one \
+                 that does nothing.",
                 each.join(", ")
             )
         })

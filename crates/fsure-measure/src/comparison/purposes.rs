@@ -4,6 +4,7 @@
 
 use super::figures::{Figure, FigureValue, Seen};
 use super::{Comparison, Contender};
+use crate::flush_verdict::Grade;
 use crate::flush_verdict::thresholds::{ETCD_P99_US, SQLITE_DISK_COMMITS};
 use crate::results::Measurement;
 use fsure_core::units::microseconds;
@@ -82,7 +83,7 @@ fn believed(all: &[Contender], figure: &Figure) -> Vec<usize> {
     let of = |is: &dyn Fn(&Contender) -> bool| -> Vec<usize> {
         (0..all.len()).filter(has_value).filter(|place| is(&all[*place])).collect()
     };
-    let sound = of(&|one| one.verdict.as_ref().is_some_and(|verdict| verdict.grade == "ok"));
+    let sound = of(&|one| one.verdict.as_ref().is_some_and(|verdict| verdict.grade == Grade::Ok));
     if sound.is_empty() { of(&|one| !one.has_bad_flush() && !one.is_in_memory()) } else { sound }
 }
 
@@ -209,15 +210,15 @@ fn etcd(compared: &Comparison, flush: &Figure) -> Purpose {
 
 /// An archive is written once, so that the price of a flush matters less than that it holds.
 fn archive_by_verdict(all: &[Contender]) -> Purpose {
-    let of = |wanted: &[&str]| -> Vec<String> {
+    let of = |wanted: &[Grade]| -> Vec<String> {
         let is = |one: &&Contender| {
-            let grade = one.verdict.as_ref().map(|verdict| verdict.grade.as_str());
+            let grade = one.verdict.as_ref().map(|verdict| verdict.grade);
             !one.is_in_memory() && grade.is_some_and(|grade| wanted.contains(&grade))
         };
         all.iter().filter(is).map(|one| one.name.clone()).collect()
     };
     let (sound, unproved, mut bad) =
-        (of(&["ok"]), of(&["suspicious", "not measured"]), of(&["bad"]));
+        (of(&[Grade::Ok]), of(&[Grade::Suspicious, Grade::NotMeasured]), of(&[Grade::Bad]));
     bad.extend(all.iter().filter(|one| one.is_in_memory()).map(|one| one.name.clone()));
     let mut words =
         "Written once and kept: that a flush holds matters more than its price.".to_owned();

@@ -323,6 +323,8 @@ fn each_purpose_has_its_drives_and_a_bad_flush_has_none() {
         judged(flush("/c", 100.0), "bad", "NO_FLUSH_SENT"),
     ]);
     assert_eq!(suits(&unproved, "etcd").0, "B", "the best that there is, if none is proved");
+    let sentence = unproved.unproved().expect("A and B");
+    assert!(sentence.contains("of A (not measured), B (suspicious: FREE_FLUSH):"), "{sentence}");
     let alike = flushes(&[flush("/a", 7_000.0), flush("/b", 7_001.0)]);
     let (suited, words) = suits(&alike, "SQLite");
     assert_eq!(suited, "A B", "{words}");

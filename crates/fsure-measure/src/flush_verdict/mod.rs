@@ -174,6 +174,13 @@ impl Grade {
             Self::NotMeasured => "not measured",
         }
     }
+
+    /// The grade of that name; `None` if there is none.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Ok, Self::Suspicious, Self::Bad, Self::NotMeasured]
+            .into_iter()
+            .find(|grade| grade.name() == name)
+    }
 }
 
 /// A judgement on a flush, with its grade and its sentences.

@@ -220,6 +220,12 @@ fn virtual_disks_and_images() {
             1,
         ),
         ("a host that throttles", on(Virtual, 1800.0, 1790.0), &[(FreeFlush, Suspicious)], 1),
+        (
+            "a noisy disk: slow by its median, and a tenth too quick for flash",
+            on(Virtual, 12_000.0, 40.0).but(|facts| facts.spread_us = (75.3, 2_200.0)),
+            &[(FreeFlush, Suspicious)],
+            1,
+        ),
         ("ext4 in an image, fdatasync", on(Loop, 165.0, 31.0), &[(Unmeasured, NotMeasured)], 5),
         (
             "xfs in an image, syncfs",

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::flush_verdict::FlushFindingId;
+
 /// One layer of the storage below a path. What could not be known says so in
 /// its facts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -114,4 +116,15 @@ pub struct Claim {
     pub grade: String,
     /// Meaning of the verdict, and what to do now.
     pub words: String,
+}
+
+impl Claim {
+    /// The verdict and its grade: `FREE_FLUSH (suspicious)`. What was not measured has one name
+    /// for both.
+    pub fn title(&self) -> String {
+        match self.id == FlushFindingId::NotMeasured.name() {
+            true => self.id.clone(),
+            false => format!("{} ({})", self.id, self.grade),
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::report::compare::Side;
 use crate::report::{RootPaths, compare as report, last_word};
 use clap::{Args, ValueHint};
 use fsure_core::ExitCode;
@@ -78,7 +79,8 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
             if output.json {
                 screen.print(&report::json_summary(&found, code.number()));
             } else if !output.quiet {
-                screen.print(&report::text_summary(&found, &args.here, &args.there));
+                let sides = [&args.here, &args.there].map(|path| Side::of(path));
+                screen.print(&report::text_summary(&found, &sides));
                 screen.print(&last_word::exit_code(code));
             }
             code

@@ -12,6 +12,7 @@ use fsure_integrity::{Options, dupes};
 use super::OutputArgs;
 use super::headings::RECORD;
 use super::io_args::EffortArgs;
+use super::root_runner::refuse_unknown_root;
 use super::screen::Screen;
 
 /// Show files of equal content; nothing is changed or recorded
@@ -26,7 +27,7 @@ pub(crate) struct DupesArgs {
     /// has a record [default: the current folder]
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
-    /// Use the record in FILE instead of PATH/.fsure/catalog.db
+    /// Use the record in FILE instead of PATH/.fsure/catalog.db; needs PATH
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
     catalog: Option<PathBuf>,
     #[command(flatten)]
@@ -39,6 +40,10 @@ pub(crate) fn run(args: &DupesArgs, output: &OutputArgs) -> ExitCode {
     let here = [PathBuf::from(".")];
     let paths = if args.paths.is_empty() { &here[..] } else { &args.paths };
     let (mut code, mut all) = (ExitCode::Clean, Duplicates::default());
+    let named = args.paths.first().map(PathBuf::as_path);
+    if let Err(error) = refuse_unknown_root(named, args.catalog.as_deref(), "dupes", "") {
+        return screen.failed(&error);
+    }
     let places: Vec<_> = paths.iter().map(|path| locate(path, args.catalog.as_deref())).collect();
     let found: Vec<_> = places.iter().flatten().cloned().collect();
     screen.starts_on(&found);

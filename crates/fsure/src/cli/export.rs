@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::report::import_export;
+use crate::report::{RootPaths, import_export};
 use clap::{Args, ValueHint};
 use fsure_core::{ExitCode, Result};
 use fsure_integrity::manifest::ManifestFormat;
@@ -15,7 +15,7 @@ use super::choices::written_format;
 use super::headings::{OUTPUT, RECORD};
 use super::io_args::EffortArgs;
 use super::path_list::PathListArgs;
-use super::root_runner::locate_listed;
+use super::root_runner::{locate_listed, refuse_unknown_root};
 use super::screen::Screen;
 
 /// Write the record as a list that other programs read
@@ -28,11 +28,12 @@ use super::screen::Screen;
     below PATH; '-' is standard input")))]
 pub(crate) struct ExportArgs {
     /// A folder or file that is recorded; names in the list are relative to it
-    #[arg(value_name = "PATH", default_value = ".", value_hint = ValueHint::AnyPath)]
-    path: PathBuf,
+    /// [default: the current folder]
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    path: Option<PathBuf>,
     #[command(flatten)]
     list: PathListArgs,
-    /// The record is in FILE instead of PATH/.fsure/catalog.db
+    /// The record is in FILE instead of PATH/.fsure/catalog.db; needs PATH
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
     catalog: Option<PathBuf>,
     #[command(flatten)]
@@ -53,8 +54,8 @@ pub(crate) struct ExportArgs {
 pub(crate) fn run(args: &ExportArgs, output: &OutputArgs) -> ExitCode {
     let screen = output.screen(false, &[]);
     match args.run(&screen, output) {
-        Ok(exported) => {
-            args.report(&exported, output, &screen);
+        Ok((paths, exported)) => {
+            args.report(&paths, &exported, output, &screen);
             screen.end(exported.exit_code())
         }
         Err(error) => screen.failed(&error),
@@ -62,10 +63,17 @@ pub(crate) fn run(args: &ExportArgs, output: &OutputArgs) -> ExitCode {
 }
 
 impl ExportArgs {
-    fn run(&self, screen: &Screen, output: &OutputArgs) -> Result<Exported> {
+    fn run(&self, screen: &Screen, output: &OutputArgs) -> Result<(RootPaths, Exported)> {
+        refuse_unknown_root(
+            self.path.as_deref(),
+            self.catalog.as_deref(),
+            "export",
+            &self.options(),
+        )?;
+        let path = self.path.as_deref().unwrap_or(Path::new("."));
         let listed = self.list.paths(screen)?;
         let catalog = self.catalog.as_deref();
-        let place = locate_listed(&self.path, catalog, listed.as_deref(), "export")?;
+        let place = locate_listed(path, catalog, listed.as_deref(), "export")?;
         let options = Options {
             access: self.wait.access(),
             effort: self.effort.effort(&output.user),
@@ -74,13 +82,19 @@ impl ExportArgs {
         };
         screen.starts_on(std::slice::from_ref(&place));
         let task = screen.begin(screen.paths(&place), false);
-        match self.file() {
+        let exported = match self.file() {
             Some(path) => export(&place, self.format, &options, ExportTarget::Path(path), &task),
             None => {
                 let mut results = screen.results();
                 export(&place, self.format, &options, ExportTarget::Stream(&mut results), &task)
             }
-        }
+        };
+        Ok((screen.paths(&place), exported?))
+    }
+
+    /// The options that a command line needs beside the record.
+    fn options(&self) -> String {
+        format!(" --format {}", self.format.name())
     }
 
     /// The file to write to; `None` for standard output.
@@ -89,10 +103,12 @@ impl ExportArgs {
     }
 
     /// Reports what was done, unless standard output is the list itself.
-    fn report(&self, exported: &Exported, output: &OutputArgs, screen: &Screen) {
+    fn report(&self, paths: &RootPaths, exported: &Exported, output: &OutputArgs, screen: &Screen) {
         match self.file() {
             Some(_) if output.json => screen.print(&import_export::exported_json(exported)),
-            Some(to) if !output.quiet => screen.print(&import_export::exported(exported, to)),
+            Some(to) if !output.quiet => {
+                screen.print(&import_export::exported(paths, exported, to));
+            }
             _ => {}
         }
     }

@@ -39,27 +39,40 @@ const ALL_COMMANDS: &str = if cfg!(feature = "storage") {
     "all commands"
 };
 
-/// Returns the text of plain `fsure`.
-fn first_steps_text() -> String {
-    format!(
-        "\
-fsure finds files that have changed by themselves (bit rot).
+const FIRST_STEPS: [(&str, &str); 3] = [
+    ("fsure update photos", "record a checksum of every file below 'photos'"),
+    ("fsure verify photos", "later: read all of it again, and name what is damaged"),
+    ("fsure heal photos --from COPY", "show what a copy can repair; '--yes' repairs it"),
+];
 
-First steps:
-  fsure update photos             record a checksum of every file below 'photos'
-  fsure verify photos             later: read all of it again, and name what is damaged
-  fsure heal photos --from COPY   show what a copy can repair; '--yes' repairs it
+const FIRST_HELP: [(&str, &str); 2] =
+    [("fsure --help", ALL_COMMANDS), ("fsure help verify", "one command, with examples")];
 
-Help:
-  fsure --help                    {ALL_COMMANDS}
-  fsure help verify               one command, with examples
-"
-    )
+/// Returns the text of plain `fsure` for a terminal of `width` columns: a command and its purpose
+/// share a line if all of them fit.
+fn first_steps_text(width: usize) -> String {
+    let all = || FIRST_STEPS.iter().chain(&FIRST_HELP);
+    let first = all().map(|(command, _)| command.len()).max().unwrap_or(0);
+    let second = all().map(|(_, purpose)| purpose.len()).max().unwrap_or(0);
+    let is_wide = 2 + first + 3 + second <= width;
+    let mut text =
+        "fsure finds files that have changed by themselves (bit rot).\n\nFirst steps:\n".to_owned();
+    for (number, (command, purpose)) in all().enumerate() {
+        if number == FIRST_STEPS.len() {
+            text += "\nHelp:\n";
+        }
+        if is_wide {
+            let _ = writeln!(text, "  {command:<first$}   {purpose}");
+        } else {
+            let _ = writeln!(text, "  {command}\n      {}", hanging(purpose, 6, width));
+        }
+    }
+    text
 }
 
 const VERSION_HELP: &str = "Print the version; with '--verbose', what a report of a fault needs";
 
-/// Columns of a terminal that the list of commands fits into.
+/// Columns of a terminal that the list of commands is made for.
 const LIST_WIDTH: usize = 80;
 
 /// Show the help of a command, or a topic
@@ -113,6 +126,11 @@ impl TypedValueParser for HelpWords {
 
 /// Returns the definition of the whole command line, with its help.
 pub fn command() -> Command {
+    command_for(LIST_WIDTH)
+}
+
+/// The same for a terminal of `width` columns.
+pub(super) fn command_for(width: usize) -> Command {
     let version = Arg::new("version").short('V').long("version").action(ArgAction::Version);
     let command = Cli::command().disable_version_flag(true).arg(version.help(VERSION_HELP));
     let command = with_examples(command, "");
@@ -120,13 +138,13 @@ pub fn command() -> Command {
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}\
          {header}Options:{header:#}\n{{options}}{{after-help}}",
-        groups(&command),
+        groups(&command, width.min(LIST_WIDTH)),
     );
     command.help_template(template)
 }
 
 /// Lists the commands in their groups, a line or more for each.
-fn groups(command: &Command) -> String {
+fn groups(command: &Command, width: usize) -> String {
     let styles = command.get_styles();
     let (header, literal) = (styles.get_header(), styles.get_literal());
     let widest = command.get_subcommands().map(|sub| sub.get_name().len()).max().unwrap_or(0);
@@ -136,7 +154,7 @@ fn groups(command: &Command) -> String {
         for name in *names {
             let sub = command.find_subcommand(name);
             let about = sub.and_then(Command::get_about).map(ToString::to_string);
-            let about = hanging(&about.unwrap_or_default(), widest + 4);
+            let about = hanging(&about.unwrap_or_default(), widest + 4, width);
             let _ = writeln!(text, "  {literal}{name:<widest$}{literal:#}  {about}");
         }
         text.push('\n');
@@ -145,10 +163,10 @@ fn groups(command: &Command) -> String {
 }
 
 /// Wraps a text whose first line begins in a column, so that all others begin there, too.
-fn hanging(text: &str, column: usize) -> String {
+fn hanging(text: &str, column: usize, width: usize) -> String {
     let (mut wrapped, mut at) = (String::new(), column);
     for word in text.split(' ') {
-        if at > column && at + 1 + word.len() > LIST_WIDTH {
+        if at > column && at + 1 + word.len() > width {
             let _ = write!(wrapped, "\n{:column$}", "");
             at = column;
         } else if at > column {
@@ -188,14 +206,25 @@ fn with_examples(command: Command, words: &str) -> Command {
         .after_long_help(text)
 }
 
-/// Returns a definition whose help is nothing but a text, wrapped as every other help.
-pub(super) fn page(text: String) -> Command {
+/// Returns a definition whose help is nothing but a text, wrapped as every other help. In a line
+/// of two columns that is longer than `width`, the second goes on below its beginning.
+pub(super) fn page(text: &str, width: usize) -> Command {
+    let lines = text.lines().map(|line| in_columns(line, width) + "\n");
+    let text = lines.collect::<String>();
     Command::new("fsure").help_template("{about}").max_term_width(super::HELP_WIDTH).about(text)
 }
 
+fn in_columns(line: &str, width: usize) -> String {
+    let start = line.len() - line.trim_start().len();
+    let gap = line[start..].find("  ").filter(|_| line.chars().count() > width && start > 0);
+    let Some(gap) = gap.map(|gap| start + gap) else { return line.to_owned() };
+    let column = line.len() - line[gap..].trim_start().len();
+    line[..column].to_owned() + &hanging(&line[column..], column, width)
+}
+
 /// Returns what a user who has typed nothing should do first.
-pub(super) fn first_steps() -> Command {
-    page(first_steps_text())
+pub(super) fn first_steps(width: usize) -> Command {
+    page(&first_steps_text(width), width)
 }
 
 #[cfg(test)]
@@ -243,7 +272,7 @@ mod tests {
     #[test]
     fn a_long_line_goes_on_below_its_beginning() {
         let text = ["word"; 20].join(" ");
-        let wrapped = hanging(&text, 12);
+        let wrapped = hanging(&text, 12, LIST_WIDTH);
         let (first, second) = wrapped.split_once('\n').unwrap();
         assert!(first.len() + 12 <= LIST_WIDTH && second.starts_with(&" ".repeat(12)));
         assert_eq!(wrapped.split_whitespace().count(), 20);
@@ -276,7 +305,7 @@ mod tests {
 
     #[test]
     fn no_text_names_a_command_that_this_build_lacks() {
-        let mut texts = vec![first_steps_text()];
+        let mut texts = vec![first_steps_text(LIST_WIDTH)];
         texts.extend(TOPICS.iter().map(|topic| (topic.text)()));
         all_texts(&command(), &[], &mut texts);
         let command = command();
@@ -302,10 +331,15 @@ mod tests {
 
     #[test]
     fn the_first_steps_are_ten_lines_of_commands_that_are_understood() {
-        let text = first_steps_text();
+        let text = first_steps_text(LIST_WIDTH + 20);
         assert!(text.lines().count() <= 11);
-        let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
-        for line in lines {
+        let narrow = first_steps_text(40);
+        assert!(narrow.contains("\n  fsure heal photos --from COPY\n      show what"), "{narrow}");
+        let wide: Vec<_> = narrow.lines().skip(1).filter(|line| line.len() > 40).collect();
+        assert_eq!(wide, [""; 0]);
+        let lines = [text, narrow].join("\n");
+        let lines = lines.lines().filter_map(|line| line.strip_prefix("  "));
+        for line in lines.filter(|line| line.starts_with("fsure")) {
             let call = line.split("   ").next().unwrap_or_default();
             let parsed = command().try_get_matches_from(call.split(' '));
             let error = parsed.err().filter(clap::Error::use_stderr);

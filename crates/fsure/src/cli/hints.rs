@@ -242,15 +242,34 @@ fn unknown_option(mut error: Error, args: &[OsString], exists: &dyn Fn(&OsStr) -
     let words = args.get(1..).unwrap_or_default();
     let known = FOREIGN_OPTIONS.iter().filter(|(names, _)| names.contains(&&*name(&wrong)));
     let mut known = known.filter_map(|(_, advice)| option_advice(*advice, &name(&wrong), words));
-    let advice = known.next().or_else(|| moved_advice(&wrong, words));
+    let advice = known.next().or_else(|| stray_path(&wrong, words));
+    let advice = advice.or_else(|| moved_advice(&wrong, words));
     match advice.or_else(|| dashed_path(words, exists)).or_else(|| of_other_command(&name(&wrong)))
     {
         Some(advice) => with_advice(error, &[advice]),
         // Only a file of that name can be meant as a value.
-        None if exists(OsStr::new(&wrong)) => error,
         None if !wrong.starts_with('-') => with_examples(error, args),
+        None if exists(OsStr::new(&wrong)) => error,
         None => without_advice_on_values(error),
     }
+}
+
+/// Options that name a folder beside the first one, with its purpose.
+const FOLDER_OPTIONS: [(&str, &str); 2] =
+    [("--root", "the folder that the list is about"), ("--from", "a copy")];
+
+/// Returns a sentence for a second path where a command takes one, and an option for another;
+/// `None` if no line with such an option is understood.
+fn stray_path(wrong: &str, words: &[OsString]) -> Option<String> {
+    let at = words.iter().position(|word| word.to_str() == Some(wrong))?;
+    if wrong.starts_with('-') {
+        return None;
+    }
+    FOLDER_OPTIONS.iter().find_map(|(option, purpose)| {
+        let words = [&words[..at], &[OsString::from(option)], &words[at..]].concat();
+        let purpose = format!("'{option}' names {purpose}");
+        is_understood(&words).then(|| sentence(Tip { purpose, words }))
+    })
 }
 
 /// Returns the error without clap's advice to take an unknown option for a value.
@@ -496,8 +515,13 @@ mod tests {
         assert_eq!(lines("fsure verify p --budget 1h", &["p"]), ["fsure help scrub"]);
         let shown = answer("fsure export photos", &[]);
         assert!(shown.contains("fsure export photos --format sha256sums"), "{shown}");
-        let shown = answer("fsure import list photos", &[]);
-        assert!(shown.contains("fsure import SHA256SUMS --root photos"), "{shown}");
+        for exists in [&["photos"][..], &[]] {
+            assert_eq!(
+                lines("fsure import list photos", exists),
+                ["fsure import list --root photos"]
+            );
+            assert_eq!(lines("fsure heal photos copy", exists), ["fsure heal photos --from copy"]);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `fsure import`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::report::{RootPaths, import_export};
 use clap::{Args, ValueHint};
@@ -13,6 +13,7 @@ use super::OutputArgs;
 use super::access_args::AccessArgs;
 use super::choices::any_format;
 use super::headings::RECORD;
+use super::list_advice;
 use super::screen::Screen;
 
 /// Make or complete a record from a list, without reading any data
@@ -60,7 +61,10 @@ pub(crate) fn run(args: &ImportArgs, output: &OutputArgs) -> ExitCode {
 
 impl ImportArgs {
     fn run(&self, screen: &Screen, output: &OutputArgs) -> Result<(RootPaths, Imported)> {
-        let source = ManifestSource::open(&self.list, self.format, screen)?;
+        let here = Path::new(".");
+        let source = ManifestSource::open(&self.list, self.format, screen).map_err(|error| {
+            list_advice::advise(error, &self.list, self.root.as_deref().unwrap_or(here))
+        })?;
         let root = self.root.as_deref().unwrap_or(&source.folder);
         let place = locate(root, self.catalog.as_deref())?;
         screen.starts_on(std::slice::from_ref(&place));

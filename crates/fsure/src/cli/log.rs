@@ -1,6 +1,6 @@
 //! `fsure log`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::report::log as report;
 use clap::{Args, ValueHint};
@@ -10,6 +10,7 @@ use fsure_integrity::{History, log};
 
 use super::OutputArgs;
 use super::headings::RECORD;
+use super::root_runner::refuse_unknown_root;
 use super::screen::Screen;
 use super::signed_by_args::public_key;
 
@@ -21,10 +22,9 @@ use super::signed_by_args::public_key;
 #[derive(Args)]
 pub(crate) struct LogArgs {
     /// A folder that has a record [default: the current folder]
-    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true,
-          value_hint = ValueHint::AnyPath)]
-    path: PathBuf,
-    /// Use the record in FILE instead of PATH/.fsure/catalog.db
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    path: Option<PathBuf>,
+    /// Use the record in FILE instead of PATH/.fsure/catalog.db; needs PATH
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
     catalog: Option<PathBuf>,
     /// Check that the newest generation is signed with this key: a public key
@@ -54,7 +54,9 @@ pub(crate) fn run(args: &LogArgs, output: &OutputArgs) -> ExitCode {
 impl LogArgs {
     fn run(&self, screen: &Screen) -> Result<(RootLocation, History)> {
         let key = self.signed_by.as_deref().map(public_key).transpose()?;
-        let place = locate(&self.path, self.catalog.as_deref())?;
+        refuse_unknown_root(self.path.as_deref(), self.catalog.as_deref(), "log", "")?;
+        let path = self.path.as_deref().unwrap_or(Path::new("."));
+        let place = locate(path, self.catalog.as_deref())?;
         screen.starts_on(std::slice::from_ref(&place));
         let history = log(&place, key.as_ref())?;
         Ok((place, history))

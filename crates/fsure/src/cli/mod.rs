@@ -18,6 +18,7 @@ mod hints;
 mod import;
 mod internal;
 mod io_args;
+mod list_advice;
 mod log;
 mod loop_keeper;
 mod output_args;
@@ -183,7 +184,7 @@ fn run() -> ExitCode {
     }
     if args.len() < 2 {
         // If this fails, there is no output left to report it on.
-        let _ = help::first_steps().print_help();
+        let _ = help::first_steps(screen::help_width().unwrap_or(usize::MAX)).print_help();
         return ExitCode::Usage;
     }
     let mut cli = match parse(&args) {
@@ -217,7 +218,8 @@ fn run() -> ExitCode {
 /// Parses a command line; an error has advice on what to type.
 fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let exists = |path: &OsStr| fsure_os::path::exists(Path::new(path));
-    let matches = environment::parse(command(), args);
+    let command = help::command_for(screen::help_width().unwrap_or(usize::MAX));
+    let matches = environment::parse(command, args);
     let matches = matches.map_err(|error| hints::advise(error, args, &exists))?;
     let mut cli = Cli::from_arg_matches(&matches)?;
     let name = matches.subcommand_name().filter(|name| !WITHOUT_START_LINE.contains(name));
@@ -235,16 +237,27 @@ fn saves_to_standard_output(matches: &ArgMatches) -> bool {
 
 /// Prints what the parser has to say, help or an error.
 fn end_of_parsing(error: &clap::Error) -> ExitCode {
+    let written = error.render().to_string();
+    let width = screen::error_width().filter(|width| {
+        error.use_stderr() && written.lines().any(|line| line.chars().count() > *width)
+    });
     // If this fails, there is no output left to report it on.
-    let _ = error.print();
+    let _ = match width {
+        Some(width) => {
+            let lines = written.lines().map(|line| screen::wrap_message(line, width) + "\n");
+            std::io::stderr().write_all(lines.collect::<String>().as_bytes())
+        }
+        None => error.print(),
+    };
     if error.use_stderr() { ExitCode::Usage } else { ExitCode::Clean }
 }
 
 /// Prints a topic, or the help of a command.
 fn show_help(args: &help::HelpArgs) -> ExitCode {
     if let Some(topic) = args.topic() {
+        let help_width = screen::help_width().unwrap_or(usize::MAX);
         // If this fails, there is no output left to report it on.
-        let _ = help::page(topic).print_help();
+        let _ = help::page(&topic, help_width).print_help();
         return ExitCode::Clean;
     }
     let words: Vec<_> = args.command_line().into_iter().map(OsString::from).collect();

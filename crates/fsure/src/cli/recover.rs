@@ -1,6 +1,6 @@
 //! `fsure recover`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::report::recover as report;
 use clap::{Args, ValueHint};
@@ -11,6 +11,7 @@ use fsure_integrity::{CatalogRepair, RecoverOptions, locate_backup, recover};
 use super::OutputArgs;
 use super::access_args::AccessArgs;
 use super::headings::RECORD;
+use super::root_runner::refuse_unknown_root;
 
 /// Put a damaged record together from what is sound and its backup
 ///
@@ -23,15 +24,14 @@ use super::headings::RECORD;
 pub(crate) struct RecoverArgs {
     /// A folder or file; it belongs to the nearest root above it that has a record
     /// or a backup of one [default: the current folder]
-    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true,
-          value_hint = ValueHint::AnyPath)]
-    path: PathBuf,
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    path: Option<PathBuf>,
     /// Take rows from the backup in FILE, too; can be repeated
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     from: Vec<PathBuf>,
     #[command(flatten)]
     access: AccessArgs,
-    /// Recover the record in FILE instead of PATH/.fsure/catalog.db
+    /// Recover the record in FILE instead of PATH/.fsure/catalog.db; needs PATH
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RECORD)]
     catalog: Option<PathBuf>,
 }
@@ -68,11 +68,13 @@ pub(crate) fn run(args: &RecoverArgs, output: &OutputArgs) -> ExitCode {
 
 impl RecoverArgs {
     fn place(&self) -> Result<RootLocation> {
+        refuse_unknown_root(self.path.as_deref(), self.catalog.as_deref(), "recover", "")?;
+        let path = self.path.as_deref().unwrap_or(Path::new("."));
         if self.catalog.is_none()
-            && let Some(place) = locate_backup(&self.path)?
+            && let Some(place) = locate_backup(path)?
         {
             return Ok(place);
         }
-        locate(&self.path, self.catalog.as_deref())
+        locate(path, self.catalog.as_deref())
     }
 }

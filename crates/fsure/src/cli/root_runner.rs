@@ -71,7 +71,8 @@ pub(crate) struct RootArgs {
 #[derive(Clone, Args)]
 struct ListArgs {
     /// Write the paths with this verdict to FILE, one a line; several verdicts are separated
-    /// by commas, and '-' is standard output, which then has nothing else; can be repeated
+    /// by commas, and '-' is standard output, which then has nothing else; can be repeated.
+    /// FILE is replaced only if it is empty or such a list
     #[arg(id = "path_lists", long = "paths", value_name = "VERDICT=FILE")]
     wanted: Vec<VerdictList>,
     /// End each path of such a list with a NUL character, for 'xargs -0'
@@ -87,6 +88,11 @@ enum ReadFrom {
 }
 
 impl RootArgs {
+    /// The first folder or file that was asked for.
+    pub(crate) fn first(&self) -> &Path {
+        self.paths.first().map_or(Path::new("."), PathBuf::as_path)
+    }
+
     /// The same paths as folders whose records play no part.
     pub(crate) fn of_folders(&self) -> Self {
         Self { are_folders: true, ..self.clone() }
@@ -480,16 +486,20 @@ pub(crate) fn asked_roots(places: &[RootLocation]) -> HashSet<PathBuf> {
 }
 
 /// Refuses a catalog without the folder that it is the record of, which it does not name.
-fn refuse_unknown_root(args: &RootArgs, command: &str) -> Result<()> {
-    let Some(catalog) = args.catalog.as_ref().filter(|_| args.paths.is_empty()) else {
-        return Ok(());
-    };
+/// `options` are those that the command needs in any case.
+pub(crate) fn refuse_unknown_root(
+    path: Option<&Path>,
+    catalog: Option<&Path>,
+    command: &str,
+    options: &str,
+) -> Result<()> {
+    let Some(catalog) = catalog.filter(|_| path.is_none()) else { return Ok(()) };
     Err(Error::Usage {
         message: "'--catalog FILE' needs PATH: a catalog does not name the folder that it is the \
                   record of"
             .to_owned(),
         hint: Some(format!(
-            "give that folder; if it is the current one: fsure {command} . --catalog {}",
+            "give that folder; if it is the current one: fsure {command} . --catalog {}{options}",
             shell_quoted(catalog)
         )),
     })
@@ -498,7 +508,8 @@ fn refuse_unknown_root(args: &RootArgs, command: &str) -> Result<()> {
 /// The roots that were asked for.
 pub(crate) fn find(args: &RootArgs, command: &str) -> Result<Vec<RootLocation>> {
     let paths = asked_for(args);
-    refuse_unknown_root(args, command)?;
+    let path = args.paths.first().map(PathBuf::as_path);
+    refuse_unknown_root(path, args.catalog.as_deref(), command, "")?;
     if args.catalog.is_some() && paths.len() > 1 {
         return Err(Error::Usage {
             message: "one catalog cannot hold several roots".to_owned(),

@@ -33,6 +33,7 @@ use saved_lines::SavedLines;
 pub(crate) use saved_lines::create as create_saved;
 pub(crate) use task::Task;
 use wrap::wrap;
+pub(super) use wrap::wrap_message;
 
 /// Lines that a report takes at most below the findings, with the last command typed.
 const REPORT_LINES: u64 = 16;
@@ -100,6 +101,8 @@ pub(crate) struct Screen {
     /// The roots that the command works on.
     places: Mutex<Vec<RootLocation>>,
     errors: Mutex<Box<dyn Write + Send>>,
+    /// True if standard error is a terminal.
+    are_errors_attended: bool,
     /// The file of `--save`.
     saved: Mutex<Option<SavedLines>>,
     /// The live lines; `None` unless standard error is a terminal.
@@ -128,7 +131,8 @@ impl Screen {
         let (output, errors) = (standard_output(), Box::new(io::stderr()));
         let working_folder = std::env::current_dir().ok();
         let screen = Self::on(settings, colored, stop, output, errors);
-        Self { attended, live, working_folder, ..screen }
+        let are_errors_attended = io::stderr().is_terminal();
+        Self { attended, are_errors_attended, live, working_folder, ..screen }
     }
 
     fn on(
@@ -149,6 +153,7 @@ impl Screen {
             places: Mutex::default(),
             lists: Mutex::default(),
             errors: Mutex::new(errors),
+            are_errors_attended: false,
             saved: Mutex::default(),
             live: None,
         }
@@ -379,9 +384,14 @@ impl Screen {
     }
 
     fn complain(&self, who: &str, message: &str) {
+        let line = format!("{who}: {}", safe(message));
+        let line = match error_width().filter(|_| self.are_errors_attended) {
+            Some(width) => wrap_message(&line, width),
+            None => line,
+        };
         self.beside_the_live_lines(|| {
             // If standard error fails, there is no output left to report it on.
-            let _ = writeln!(locked(&self.errors), "{who}: {}", safe(message));
+            let _ = writeln!(locked(&self.errors), "{line}");
         });
     }
 
@@ -519,6 +529,19 @@ impl Output {
 fn terminal_size(attended: bool) -> Option<(u16, u16)> {
     let size = attended.then(|| terminal_size::terminal_size_of(io::stdout()))??;
     Some((size.0.0, size.1.0))
+}
+
+/// Returns the columns of the terminal that standard error is; `None` if it is not one.
+pub(super) fn error_width() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0))
+}
+
+/// Returns the columns of the terminal that standard output is, or those of the variable
+/// `COLUMNS`, which help goes by, too; `None` without either.
+pub(super) fn help_width() -> Option<usize> {
+    let size = terminal_size::terminal_size_of(io::stdout());
+    let named = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    size.map(|(width, _)| usize::from(width.0)).or_else(named).filter(|width| *width > 0)
 }
 
 /// A line that is drawn over and over, cut to the width of the terminal.

@@ -14,6 +14,7 @@ use super::access_args::AccessArgs;
 use super::choices::any_format;
 use super::headings::RECORD;
 use super::io_args::EffortArgs;
+use super::list_advice;
 use super::path_list::PathListArgs;
 use super::root_runner::{MetricsArgs, RootArgs, RootRunner};
 use super::screen::Screen;
@@ -93,7 +94,9 @@ fn against(
 ) -> ExitCode {
     let source = match ManifestSource::open(list, args.format, screen) {
         Ok(source) => source,
-        Err(error) => return screen.failed(&error),
+        Err(error) => {
+            return screen.failed(&list_advice::advise(error, list, args.roots.first()));
+        }
     };
     let job = |place: &RootLocation, _, monitor: &dyn ScanMonitor| {
         verify_against(place, &source, options, monitor)

@@ -5,11 +5,13 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::json::line;
-use super::number;
+use super::{number, with_command};
 use fsure_core::count;
 use fsure_core::json_path_and_bytes;
 use fsure_core::shell_quoted;
 use fsure_core::units;
+use fsure_integrity::catalog::locate;
+use fsure_integrity::manifest::is_database;
 use fsure_integrity::model::{ComparedPath, Comparison, EntryKind};
 
 /// One path that is not the same, for a person; no line end.
@@ -23,11 +25,30 @@ pub fn text_line(compared: &ComparedPath) -> String {
     format!("{name:<10}  {}{}{kind}", compared.path.display(), there.unwrap_or_default())
 }
 
-/// Returns the result of a comparison for the user.
-///
-/// `here` and `there` are the folders; files whose records stood for them are read by the
-/// command that it advises.
-pub fn text_summary(found: &Comparison, here: &Path, there: &Path) -> String {
+/// One side of a comparison, for the commands that are advised.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// The path as a word of a command line.
+    word: String,
+    is_folder: bool,
+    /// True if it is a list that can be read again.
+    is_list: bool,
+    /// True if it is a folder that has a record, which tells what is right.
+    is_recorded: bool,
+}
+
+impl Side {
+    /// The side of a path.
+    pub fn of(path: &Path) -> Self {
+        let is_folder = path.is_dir();
+        let is_recorded = is_folder && locate(path, None).is_ok_and(|place| place.is_recorded());
+        let is_list = path.is_file() && is_database(path).is_ok_and(|is_database| !is_database);
+        Self { word: shell_quoted(path), is_folder, is_list, is_recorded }
+    }
+}
+
+/// Returns the result of a comparison for the user, with the command that goes on from there.
+pub fn text_summary(found: &Comparison, sides: &[Side; 2]) -> String {
     let rows = [
         ("Same", found.same),
         ("Different", found.different),
@@ -48,7 +69,12 @@ pub fn text_summary(found: &Comparison, here: &Path, there: &Path) -> String {
             _ => "What could be compared is the same on both sides.\n",
         };
     }
-    text += &unread(found, here, there);
+    if found.empty_lists > 0 {
+        text += "A list CANNOT BE TRUSTED: it names no file.\n";
+    }
+    let next = next_step(found, sides);
+    text += &unread(found, sides, next.is_none());
+    text += &next.unwrap_or_default();
     if found.bad_records > 0 {
         let records = number(found.bad_records, "record fails its", "records fail their");
         text += &format!("RECORD BAD: {records} own seal.\n");
@@ -64,27 +90,56 @@ pub fn text_summary(found: &Comparison, here: &Path, there: &Path) -> String {
     text
 }
 
+/// Says what tells which side of a difference is right, and how to ask it.
+fn next_step(found: &Comparison, sides: &[Side; 2]) -> Option<String> {
+    if found.different + found.only_here + found.only_there == 0 || found.empty_lists > 0 {
+        return None;
+    }
+    let [here, there] = sides;
+    let heal = |one: &Side, other: &Side| {
+        let sentence = "The record tells which files are damaged or lost, and the other side may \
+                        repair them. To see it";
+        with_command(sentence, &format!("fsure heal {} --from {}", one.word, other.word))
+    };
+    let against = |folder: &Side, list: &Side| {
+        let command = format!("fsure verify {} --against {}", folder.word, list.word);
+        with_command("To read each file from the medium and judge it by the list", &command)
+    };
+    let text = match (here.is_recorded, there.is_recorded) {
+        (true, _) if there.is_folder => heal(here, there),
+        (_, true) if here.is_folder => heal(there, here),
+        _ if here.is_folder && there.is_list => against(here, there),
+        _ if there.is_folder && here.is_list => against(there, here),
+        (true, _) => with_command(WHICH_IS_DAMAGED, &format!("fsure verify {}", here.word)),
+        (_, true) => with_command(WHICH_IS_DAMAGED, &format!("fsure verify {}", there.word)),
+        _ => "Neither side is a recorded folder, so that nothing tells which of them is right."
+            .to_owned(),
+    };
+    Some(text + "\n")
+}
+
+const WHICH_IS_DAMAGED: &str = "The record tells which files are damaged or lost. To see it";
+
 /// Says how many files were not read, and how to read them: a record does not show that the
 /// content of its file rotted since.
-fn unread(found: &Comparison, here: &Path, there: &Path) -> String {
+fn unread(found: &Comparison, sides: &[Side; 2], is_next_step: bool) -> String {
+    let [here, there] = sides;
     let sides = [(found.recorded_here, here, "here"), (found.recorded_there, there, "there")];
     let sides: Vec<_> = sides.into_iter().filter(|(files, ..)| *files > 0).collect();
     let counts =
         sides.iter().map(|(files, _, side)| format!("{} {side}", number(*files, "file", "files")));
     let counts = counts.collect::<Vec<_>>().join(" and ");
-    let mut folders: Vec<_> = sides
-        .iter()
-        .filter(|(_, path, _)| path.is_dir())
-        .map(|(_, path, _)| shell_quoted(path))
-        .collect();
+    let folders = sides.iter().filter(|(_, side, _)| side.is_folder && is_next_step);
+    let mut folders: Vec<_> = folders.map(|(_, side, _)| &*side.word).collect();
     folders.dedup();
+    let sentence = format!("Not read, the record stands for the content: {counts}.");
     match folders.join(" ").as_str() {
         _ if sides.is_empty() => String::new(),
-        "" => format!("Not read, the record stands for the content: {counts}.\n"),
-        folders => format!(
-            "Not read, the record stands for the content: {counts}. To read them, too:\n    fsure \
-             verify {folders}\n"
-        ),
+        "" => sentence + "\n",
+        folders => {
+            let command = format!("fsure verify {folders}");
+            with_command(&format!("{sentence} To read them, too"), &command) + "\n"
+        }
     }
 }
 
@@ -112,6 +167,7 @@ pub fn json_summary(found: &Comparison, exit_code: u8) -> String {
         bad_records: found.bad_records,
         malformed: found.malformed,
         unusable: found.unusable,
+        empty_lists: found.empty_lists,
         known_damage: found.known_damage.total(),
         recorded_here: found.recorded_here,
         recorded_there: found.recorded_there,
@@ -147,6 +203,7 @@ struct ComparisonSummary {
     bad_records: u64,
     malformed: u64,
     unusable: u64,
+    empty_lists: u64,
     known_damage: u64,
     recorded_here: u64,
     recorded_there: u64,

@@ -60,12 +60,16 @@ pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     }
     // A heal has a sentence of its own.
     let is_dry_run = outcome.is_dry_run && outcome.healing.is_none() && outcome.offline.is_none();
-    sentences.extend(is_dry_run.then(|| dry_run(outcome)));
+    sentences.extend(is_dry_run.then(|| dry_run(paths, outcome)));
     sentences
 }
 
 /// Says that nothing was written, and what a run that writes would do beyond its report.
-fn dry_run(outcome: &Outcome) -> String {
+fn dry_run(paths: &RootPaths, outcome: &Outcome) -> String {
+    if outcome.is_update && recorded(paths, outcome).is_empty() {
+        return "Dry run: nothing was written. Without -n, no file would be recorded anew."
+            .to_owned();
+    }
     let more = match outcome.is_update {
         true => "update records this, and brings recovery data in line with it",
         false => "the run also saves when these files were verified, and what is wrong with them",
@@ -240,13 +244,13 @@ fn beside(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
 
 pub(super) fn unfinished(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let offline = outcome.offline.as_ref().map(|offline| {
-        format!(
-            "OFFLINE: {}. Nothing was changed. Is the medium mounted? If this is as it should \
-             be: '{} {}'.",
-            why_offline(offline),
-            same_command(paths, outcome),
-            offline.option()
-        )
+        let sentence = format!(
+            "OFFLINE: {}. Nothing was changed. If its disk is not mounted, mount it, and run the \
+             same command again. Only if this is as it should be",
+            why_offline(offline)
+        );
+        let command = same_command(paths, outcome);
+        with_command(&sentence, &format!("{command} {}", offline.option()))
     });
     let stopped = outcome.stopped.as_ref().map(|stop| match stop {
         StopReason::Interrupted(_) => interrupted(paths, outcome),
@@ -592,8 +596,9 @@ mod tests {
             outcome.offline = Some(Offline::MostlyMissing { missing: 3, recorded: 5 });
             outcome.command = "verify";
         });
-        let expected = "OFFLINE: 3 of 5 recorded files are gone. Nothing was changed. Is the \
-             medium mounted? If this is as it should be: 'fsure verify . --allow-missing'.";
+        let expected = "OFFLINE: 3 of 5 recorded files are gone. Nothing was changed. If its disk \
+             is not mounted, mount it, and run the same command again. Only if this is as it \
+             should be:\n    fsure verify . --allow-missing";
         assert_eq!(offline, expected);
         let unread = text_of(&[(Verdict::Denied, Folder, 1), (Verdict::Busy, Link, 2)], |_| ());
         let expected = "2 links and 1 folder could NOT BE READ in full (1 denied: run again as a \

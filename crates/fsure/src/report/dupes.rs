@@ -26,7 +26,10 @@ pub fn text_summary(paths: &RootPaths, found: &Duplicates) -> String {
     let root = paths.shown_scope();
     if let Some(offline) = &found.offline {
         let why = why_offline(offline);
-        return format!("{root}: OFFLINE: {why}. Nothing was read. Is the medium mounted?\n");
+        return format!(
+            "{root}: OFFLINE: {why}. Nothing was read. If its disk is not mounted, mount it, and \
+             run the same command again.\n"
+        );
     }
     let mut text = match found.groups {
         0 => format!("{root}: no two files have the same content.\n"),

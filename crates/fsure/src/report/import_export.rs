@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{RootPaths, number};
-use fsure_core::safe;
+use super::{RootPaths, number, with_command};
 use fsure_core::units;
+use fsure_core::{RelPath, safe};
 use fsure_integrity::{Exported, Imported};
 
 /// Returns the result of an export to a file or a folder, for the user.
-pub fn exported(done: &Exported, to: &Path) -> String {
+pub fn exported(paths: &RootPaths, done: &Exported, to: &Path) -> String {
     let files = number(done.files, "file", "files");
     let size = units::size(done.bytes);
     let mut text = format!("Exported {files} ({size}) to {}.", safe(&to.display().to_string()));
@@ -26,6 +26,11 @@ pub fn exported(done: &Exported, to: &Path) -> String {
             text += &format!("\n{} {what}.", number(count, "file", "files"));
         }
     }
+    if done.is_in_root {
+        let sentence = "\nThe list is in the recorded folder, so that the next verify calls it new. \
+                        To record it, too";
+        text += &with_command(sentence, &paths.command_on("update", &RelPath::root()));
+    }
     text
 }
 
@@ -40,6 +45,8 @@ pub fn exported_json(done: &Exported) -> String {
         without_digest: done.without_digest,
         gone: done.gone,
         not_recorded: done.not_recorded,
+        changed: done.changed,
+        absent: done.absent,
         record_bad: done.bad,
         known_damage: done.known_damage.total(),
         exit_code: done.exit_code().number(),
@@ -83,13 +90,15 @@ pub fn imported(paths: &RootPaths, done: &Imported) -> String {
         }
     }
     if done.is_elsewhere {
-        text += "\nNOT ONE of these files is here: is this the folder that the list is about?";
+        text += "\nNOT ONE of these files is here. Names in a list are relative to the folder that it \
+                 lies in; '--root DIR' names another one.";
     }
     if done.is_dry_run {
         return text + "\nDry run: nothing was written; without -n this would record the files.";
     }
     if done.recorded > 0 && !done.is_proven {
-        text += &format!("\nTo read and judge the files, run '{}'.", paths.command("verify"));
+        text += "\n";
+        text += &with_command("To read and judge the files", &paths.command("verify"));
     }
     text
 }
@@ -129,6 +138,8 @@ struct ExportLine {
     without_digest: u64,
     gone: u64,
     not_recorded: u64,
+    changed: u64,
+    absent: u64,
     record_bad: u64,
     known_damage: u64,
     exit_code: u8,

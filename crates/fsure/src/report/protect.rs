@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::json::line;
-use super::{RootPaths, number};
+use super::{RootPaths, number, with_command};
 use fsure_core::safe;
 use fsure_core::units;
 use fsure_integrity::model::{ParityUpdate, ProtectOutcome};
@@ -45,12 +45,22 @@ pub fn text_summary(root: &str, folder: &Path, paths: &RootPaths, done: &Protect
     }
     if done.left_out > 0 {
         let files = number(done.left_out, "file is", "files are");
-        text += &format!(
-            "{files} NOT PROTECTED, because their content differs from the record, cannot be read \
-             (run '{}'), or was recorded from a list only (run '{}').\n",
-            paths.command("verify"),
-            paths.command("update")
+        let is_one = done.left_out == 1;
+        let why = match is_one {
+            true => "its content differs from the record or cannot be read",
+            false => "the content of each differs from the record or cannot be read",
+        };
+        text += &with_command(
+            &format!("{files} NOT PROTECTED, because {why}. To see it"),
+            &paths.command("verify"),
         );
+        text += "\n";
+        let from_list = match is_one {
+            true => "If it was recorded from a list only, this records its content",
+            false => "If they were recorded from a list only, this records their content",
+        };
+        text += &with_command(from_list, &paths.command("update"));
+        text += "\n";
     }
     if done.is_dry_run {
         text += "Dry run: nothing was written, and none of the files was read. Without -n, files that are \

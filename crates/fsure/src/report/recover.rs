@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::json::line;
-use super::{RootPaths, number};
+use super::{RootPaths, number, with_command};
 use fsure_core::escape;
 use fsure_core::{count, safe};
 use fsure_integrity::CatalogRepair;
@@ -40,6 +40,8 @@ pub fn text(paths: &RootPaths, recovery: &CatalogRepair) -> String {
 fn sentences(paths: &RootPaths, recovery: &CatalogRepair) -> Vec<String> {
     let found = &recovery.recovered;
     let rows = number(recovery.rows, "row", "rows");
+    let verify = paths.command("verify");
+    let verify = if recovery.is_root_unproved { verify + " --allow-other-disk" } else { verify };
     let mut sentences = Vec::new();
     sentences.push(match (found.is_whole(), recovery.is_dry_run) {
         (true, false) => format!("The record is WHOLE again: {rows}, as many as were written."),
@@ -62,10 +64,18 @@ fn sentences(paths: &RootPaths, recovery: &CatalogRepair) -> Vec<String> {
     });
     if !found.lost_tables.is_empty() {
         let lost: Vec<_> = found.lost_tables.iter().map(|table| content_of(table)).collect();
-        sentences.push(format!(
-            "It is not proved that these are complete: {}. To find damage again, run '{}'.",
-            lost.join(", "),
-            paths.command("verify")
+        sentences.push(with_command(
+            &format!(
+                "It is not proved that these are complete: {}. To find damage again",
+                lost.join(", ")
+            ),
+            &verify,
+        ));
+    }
+    if recovery.is_root_unproved {
+        sentences.push(with_command(
+            "The record does not tell whether this folder is the recorded one. If it is",
+            &verify,
         ));
     }
     if recovery.is_dry_run {

@@ -1,6 +1,6 @@
 //! The report for a person: a line per finding and, per root, how much was seen with
 //! which verdict, how it was read, and at the very end, where the eye is, what must not be
-//! missed and what to do. On request the block of counts is the one that icj prints:
+//! missed and what to do. On request the block of counts is the one of icj, fsure's predecessor:
 //! people compare reports over the years.
 //!
 //! Names are always escaped, in a pipe too: a text report ends up on a
@@ -31,7 +31,7 @@ pub enum SummaryForm {
     /// A line for each verdict that at least one file has.
     #[default]
     Short,
-    /// A line for each count, zeros included, in the form of the program icj.
+    /// A line for each count, zeros included, always in the same order.
     Full,
 }
 

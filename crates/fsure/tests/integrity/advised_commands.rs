@@ -118,7 +118,7 @@ fn recover_is_advised_with_the_root_of_a_catalog_that_is_kept_elsewhere() {
     let run = recorded.text("verify", &[""; 0]);
     assert_eq!(run.code, 6, "{run:?}");
     assert!(run.stderr.contains("if it was moved, name its new place"), "{run:?}");
-    let done = type_hint(&run, "from its backup, run: ", ";");
+    let done = type_hint(&run, "from its backup instead, run: ", "\n");
     assert_eq!(done.code, 5, "not proved to be whole: {done:?}");
     assert!(recorded.catalog.exists());
     // Nor is it forgotten if all of it was moved.

@@ -468,8 +468,8 @@ fn a_file_that_is_no_list_has_few_warnings_and_a_list_with_faults_has_all() {
     let garbage = beside.write("photo", "no digest\n".repeat(500));
     let report = against(&tree, &garbage);
     assert_eq!(report.code, 6, "{report:?}");
-    assert_eq!(report.stderr.matches("warning: ").count(), 11, "{report:?}");
-    assert!(report.stderr.contains("... and 490 more problems"), "{report:?}");
+    assert_eq!(report.stderr.matches("warning: ").count(), 4, "{report:?}");
+    assert!(report.stderr.contains("... and 497 more problems"), "{report:?}");
     let faulty = beside.write("faulty", sums(&FILES) + &"no digest\n".repeat(500));
     let report = against(&tree, &faulty);
     assert_eq!(report.stderr.matches("warning: ").count(), 500, "{report:?}");

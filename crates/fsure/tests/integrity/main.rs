@@ -44,6 +44,7 @@ mod moves;
 mod mutated_lists;
 mod name_mismatch;
 mod names;
+mod next_steps;
 mod offline;
 mod options;
 mod output_forms;

@@ -122,7 +122,7 @@ fn a_refusal_names_the_one_option_that_fits() {
     let refused = |option: &str| {
         let run = recorded.text("verify", &["--read-from", "cache"]);
         assert_eq!(run.code, 5, "{run:?}");
-        let hint = format!(" --catalog {} {option}'", recorded.catalog.display());
+        let hint = format!(" --catalog {} {option}\n", recorded.catalog.display());
         assert!(run.stdout.contains(&hint), "{hint}: {}", run.stdout);
         assert!(!run.stdout.contains("--force"), "{}", run.stdout);
         for other in ["--allow-empty", "--allow-other-disk", "--allow-missing"] {

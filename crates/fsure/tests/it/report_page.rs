@@ -170,7 +170,7 @@ fn the_price_of_the_page_cache_is_drawn_beside_what_the_device_can_give() {
 fn a_trial_shows_times_ratios_and_what_was_refused() {
     let html = page_of("ram-try.jsonl", &[]);
     for part in [
-        "With its copies it is 4 times.",
+        "With the time of its copies it is 4 times as fast.",
         "Not run deferred: ext4 at &#x2f; does not keep the order of &lt;b&gt;writes.",
         "8 (7 to 9.5)",
         "loses up to 1 s",
@@ -383,7 +383,12 @@ fn only_a_page_is_replaced_and_only_results_are_read() {
     let other = folder.path().join("other");
     std::fs::write(&other, "mine").unwrap();
     let run = report(&all(), &other);
-    assert!(run.code == 2 && run.stderr.contains("was not made by"), "{}", run.stderr);
+    assert!(
+        run.code == 2
+            && run.stderr.contains("is there and is not a page or chart of 'fsure report'"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(std::fs::read(&other).unwrap(), b"mine");
     let results = [other.to_string_lossy().into_owned()];
     let run = report(&results, &page);

@@ -57,6 +57,7 @@ pub fn protect(
             catalog: place.catalog.clone(),
             why: audit.objection.unwrap_or_else(|| "rows of it fail their own seal".to_owned()),
             hint: format!("'{}' says more", place.command("verify")),
+            is_recoverable: false,
         });
     }
     if let Some(offline) = detect_offline(place, &open, &catalog, options.common.allowed)? {

@@ -3,7 +3,9 @@
 
 use std::ffi::CStr;
 
-pub(crate) use crate::host::unix::machine::{children_time, free_bytes, own_processor_time};
+pub(crate) use crate::host::unix::machine::{
+    children_time, free_bytes, is_full, own_processor_time,
+};
 use crate::machine::{Machine, Processors};
 
 /// See [`crate::machine::machine`].

@@ -31,6 +31,13 @@ fn used(by: libc::c_int) -> Option<ProcessorTime> {
     Some(ProcessorTime { user: time(usage.ru_utime)?, system: time(usage.ru_stime)? })
 }
 
+/// See [`crate::machine::is_full`].
+pub(crate) fn is_full(folder: &Path) -> io::Result<bool> {
+    let answer = rustix::fs::statvfs(folder)?;
+    // btrfs has no number of inodes that it may run out of, and says 0.
+    Ok(answer.f_bavail == 0 || (answer.f_files > 0 && answer.f_favail == 0))
+}
+
 /// See [`crate::machine::free_bytes`].
 pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let answer = rustix::fs::statvfs(folder)?;

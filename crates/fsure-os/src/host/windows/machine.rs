@@ -102,6 +102,11 @@ fn number(time: FILETIME) -> u64 {
     u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime)
 }
 
+/// See [`crate::machine::is_full`].
+pub(crate) fn is_full(folder: &Path) -> io::Result<bool> {
+    Ok(free_bytes(folder)? == 0)
+}
+
 /// See [`crate::machine::free_bytes`].
 pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let folder: Vec<u16> = folder.as_os_str().encode_wide().chain([0]).collect();

@@ -176,7 +176,7 @@ fn judge_flush(draft: &mut Draft, stored: &StoredResult) {
         conclude(draft, stored, grade, sentence);
     }
     for claim in claims {
-        draft.note(format!("{}: {}. {}", claim.id, claim.grade, claim.words));
+        draft.note(format!("{}: {}", claim.title(), claim.words));
     }
 }
 
@@ -190,8 +190,8 @@ fn grade(word: &str) -> Grade {
 }
 
 fn claim(claim: &Claim) -> Piece {
-    let Claim { target, id, grade: word, words } = claim;
-    Piece::Note(grade(word), format!("{word}: {id} ({target}). {words}"))
+    let text = format!("{}, {}: {}", claim.title(), claim.target, claim.words);
+    Piece::Note(grade(&claim.grade), text)
 }
 
 fn facts(draft: &mut Draft, stored: &StoredResult) {

@@ -80,7 +80,7 @@ fn key(contender: &Contender) -> (String, String) {
     words.push(contender.host.clone());
     words.push(super::date(&contender.started));
     let verdict = contender.verdict.as_ref();
-    words.extend(verdict.map(|verdict| format!("flush {}: {}", verdict.grade, verdict.id)));
+    words.extend(verdict.map(|verdict| format!("flush {}", verdict.words())));
     words.retain(|word| !word.is_empty() && word != LEFT_OUT);
     (contender.name.clone(), words.join(", "))
 }

@@ -16,7 +16,10 @@ pub(super) fn section(run: &TrialRun, charts: &mut Charts) -> Section {
         draft.verdict(Grade::Plain, verdict(run));
         let lost = milliseconds(totals.max_loss_ms);
         if let Some(whole) = fastest(run).and_then(|(way, _)| whole_ratio(run, way)) {
-            draft.note(format!("With its copies it is {} times.", figure(whole)));
+            draft.note(format!(
+                "With the time of its copies it is {} times as fast.",
+                figure(whole)
+            ));
         }
         draft.note(format!(
             "In memory and deferred, a power cut loses up to {lost} of what was acknowledged."

@@ -1,13 +1,16 @@
 //! Lists of paths by verdict, for the next program in a pipe: exact bytes, and nothing else
 //! than paths.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use fsure_core::{Error, IoContext as _, Monitor, Result, open_output, unless_reader_left};
+use fsure_core::{
+    Error, IoContext as _, Monitor, Result, may_replace, open_output, unless_reader_left,
+};
 use fsure_integrity::model::Verdict;
 use fsure_os::output::{Destination, Output};
+use fsure_os::user_file;
 
 /// One list that the user asks for: `VERDICT[,VERDICT...]=FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +94,9 @@ impl PathLists {
                 });
             }
         }
+        for list in wanted.iter().filter(|list| !list.is_on_standard_output()) {
+            may_replace(&list.file, "a list of paths", &mut |file| is_path_list(file))?;
+        }
         let open = |wanted: &VerdictList| {
             let writer = match wanted.is_on_standard_output() {
                 true => ListWriter::StandardOutput(None),
@@ -154,6 +160,45 @@ impl PathLists {
         };
         self.lists.into_iter().map(end).fold(Ok(()), Result::and)
     }
+}
+
+/// Bytes of a file by which it is known for a list of paths.
+const HEAD_BYTES: u64 = 1 << 16;
+
+/// Returns true if a file is a list of paths, as an earlier run has written it: lines, or parts
+/// that end with NUL, of which one names what exists. Of a list of missing files none may: then
+/// each has to begin with a folder that exists, or to look like the name of a file.
+fn is_path_list(file: &Path) -> Result<bool> {
+    let mut head = Vec::new();
+    let open = user_file::open(file).context("read", file)?;
+    open.take(HEAD_BYTES).read_to_end(&mut head).context("read", file)?;
+    let end = if head.contains(&0) { 0 } else { b'\n' };
+    let Some(last) = head.iter().rposition(|byte| *byte == end) else { return Ok(false) };
+    let is_whole = (head.len() as u64) < HEAD_BYTES;
+    let paths: Vec<_> = head[..last].split(|byte| *byte == end).collect();
+    let is_plain = |path: &&[u8]| {
+        !path.is_empty() && !path.iter().any(|byte| byte.is_ascii_control() && *byte != b'\n')
+    };
+    let exists = |path: &&[u8]| fsure_os::path::exists(&fsure_os::path::from_bytes(path));
+    let is_in_folder = |path: &&[u8]| {
+        let path = fsure_os::path::from_bytes(path).into_owned();
+        let mut folders = path.ancestors().skip(1).filter(|folder| folder.parent().is_some());
+        folders.any(fsure_os::path::is_folder)
+    };
+    Ok((!is_whole || last + 1 == head.len())
+        && paths.iter().all(is_plain)
+        && (paths.iter().any(exists)
+            || paths.iter().all(|path| is_in_folder(path) || has_extension(path))))
+}
+
+/// Returns true if a path ends with up to five letters and digits behind a dot, of which the first
+/// is a letter: `a.raw`, but neither a number nor a sentence.
+fn has_extension(path: &&[u8]) -> bool {
+    let end = path.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+    end.len() < path.len()
+        && end.len() <= 5
+        && end.first().is_some_and(u8::is_ascii_alphabetic)
+        && end.iter().all(u8::is_ascii_alphanumeric)
 }
 
 impl ListWriter {

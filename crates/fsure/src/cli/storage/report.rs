@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fsure_core::{Error, ExitCode, IoContext as _, Result};
-use fsure_core::{json_path_and_bytes, safe, units, unless_reader_left, write_output};
+use fsure_core::{json_path_and_bytes, may_replace, safe, units, unless_reader_left, write_output};
 use fsure_os::output::{Destination, STANDARD_OUTPUT};
 use fsure_os::{input, path, user_file};
 use fsure_report::chart::MADE_HERE;
@@ -67,7 +67,7 @@ impl ReportArgs {
         }
         let page = Some(&self.output).filter(|path| !Destination::is_standard_output(path));
         for path in page.into_iter().chain(charts.iter().map(|(path, _)| path)) {
-            may_replace(path)?;
+            may_replace(path, "a page or chart of 'fsure report'", &mut |file| is_made_here(file))?;
         }
         match page {
             Some(path) => write_output(path, &report.html, screen)?,
@@ -158,25 +158,12 @@ fn done_line(page: &Path, bytes: u64, charts: usize) -> String {
     format!("{line}\n")
 }
 
-/// Refuses to replace a file that is not a page or chart of fsure's: it may be the only
-/// copy of something, a result for example. Nothing of a stream is replaced.
-fn may_replace(path: &Path) -> Result<()> {
-    let Destination::File(file) = Destination::of(path).context("write", path)? else {
-        return Ok(());
-    };
-    if !path::exists(&file) {
-        return Ok(());
-    }
+/// Returns true if a file is a page or chart of fsure's.
+fn is_made_here(file: &Path) -> Result<bool> {
     let mut head = Vec::new();
-    let open = user_file::open_own(&file).context("read", path)?;
-    open.take(256).read_to_end(&mut head).context("read", path)?;
-    if String::from_utf8_lossy(&head).contains(MADE_HERE) {
-        return Ok(());
-    }
-    Err(Error::FailedPrecondition {
-        message: format!("{} is there and was not made by 'fsure report'", path.display()),
-        hint: Some("name another file, or move that one away".to_owned()),
-    })
+    let open = user_file::open_own(file).context("read", file)?;
+    open.take(256).read_to_end(&mut head).context("read", file)?;
+    Ok(String::from_utf8_lossy(&head).contains(MADE_HERE))
 }
 
 /// Writes a chart to its own name, never through a link of that name.

@@ -92,7 +92,7 @@ fn key(contender: &Contender) -> String {
     parts.push(format!("host {}", contender.host));
     parts.push(contender.started.clone());
     let verdict = contender.verdict.as_ref();
-    parts.extend(verdict.map(|verdict| format!("flush {}: {}", verdict.grade, verdict.id)));
+    parts.extend(verdict.map(|verdict| format!("flush {}", verdict.words())));
     format!("{}: {}", contender.file, parts.join(", "))
 }
 
@@ -252,7 +252,7 @@ fn contender_line(contender: &Contender) -> Value {
         "host": contender.host,
         "started": contender.started,
         "verdict": verdict.map(|verdict| &verdict.id),
-        "grade": verdict.map(|verdict| &verdict.grade),
+        "grade": verdict.map(|verdict| verdict.grade.name()),
         "settings_differ": contender.has_other_settings,
     })
 }

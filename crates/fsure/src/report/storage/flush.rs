@@ -181,7 +181,7 @@ fn not_run(line: &ResultLine) -> Option<String> {
 
 fn verdict(line: &ResultLine) -> Option<String> {
     let ResultLine::Verdict(claim) = line else { return None };
-    Some(paragraph(&format!("{} ({}):", safe(&claim.id), safe(&claim.grade)), &claim.words))
+    Some(paragraph(&format!("{}:", safe(&claim.title())), &claim.words))
 }
 
 /// A sentence behind its subject, broken at its words.
