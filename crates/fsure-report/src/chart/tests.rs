@@ -93,12 +93,7 @@ fn charts(name: &str, value: f64) -> Vec<Chart> {
     let moment = Moment { at_s: value as i64, lane: 0, is_bad: true };
     let damage = DamageMap::of(value as u64, &[[5, 9 << 20]], &[[0, 1]]).unwrap();
     let amount = Amount { label: text.clone(), value: value as u64, words: text.clone() };
-    let (random, sustained_, area_) = requests_of(name, value);
     vec![
-        requests(name, &[&random]),
-        requests(name, &[]),
-        sustained(name, &sustained_),
-        area(name, &area_),
         ladder(name, &rungs),
         ladder(name, &[]),
         throughput(name, &[&series]),
@@ -116,7 +111,18 @@ fn charts(name: &str, value: f64) -> Vec<Chart> {
     ]
     .into_iter()
     .chain(cache_charts(name, value))
+    .chain(request_charts(name, value))
     .collect()
+}
+
+fn request_charts(name: &str, value: f64) -> [Chart; 4] {
+    let (random, sustained_, area_) = requests_of(name, value);
+    [
+        requests(name, &[&random]),
+        requests(name, &[]),
+        sustained(name, &sustained_),
+        area(name, &area_),
+    ]
 }
 
 /// A line of each experiment with requests.
