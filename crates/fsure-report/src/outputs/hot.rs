@@ -82,6 +82,7 @@ pub(crate) struct HotTotals {
     pub(crate) not_seen: Vec<String>,
     pub(crate) is_of_command: bool,
     pub(crate) processes_left: u64,
+    pub(crate) logged: Option<u64>,
     pub(crate) ended_early: bool,
     pub(crate) exit_code: u8,
 }
@@ -93,6 +94,8 @@ pub(super) fn read(lines: &mut OutputLines<impl BufRead>) -> Result<HotRun, Read
         match line.kind() {
             "folder" if run.folders.len() < FOLDERS_MAX => run.folders.push(line.read()?),
             "folder" => {}
+            // The summary counts them all; the file has each.
+            "call" | "interval" => {}
             "advice" => run.advice.push(line.read()?),
             "summary" => run.summary = Some(line.read()?),
             _ => lines.pass_over(),

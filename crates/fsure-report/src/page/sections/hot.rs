@@ -40,6 +40,10 @@ pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
             let left = number(totals.processes_left, "process", "processes");
             draft.note(format!("{left} of the command still ran at its end."));
         }
+        if let Some(logged) = totals.logged {
+            let calls = number(logged, "single call", "single calls");
+            draft.note(format!("The result has {calls}, too, with time, program and file."));
+        }
         if totals.ended_early {
             draft.note("The run was ended early.");
         }

@@ -184,6 +184,8 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("sudo fsure hot --for 5m /home /var", "Watch two folders for five minutes"),
             ("sudo fsure hot --by written", "Rank folders by what is written there"),
             ("sudo fsure hot -- make test", "Watch one command alone, until it ends"),
+            ("sudo fsure hot --log --operation flush", "Print each flush as it ends"),
+            ("sudo fsure hot --top", "Show what programs and folders do now"),
         ],
         see_also: &["hot advise", "flush trace", "ram bind"],
         page: "docs/hot.md",

@@ -33,7 +33,9 @@ pub(super) fn turn() -> MutexGuard<'static, ()> {
 
 /// Begins to watch, or says loudly that it cannot.
 pub(super) fn begin(test: &str, below: &Path, source: TraceSource) -> Option<Tracer> {
-    match Tracer::begin(&[below.to_owned()], Some(source)) {
+    let below = [below.to_owned()];
+    match Tracer::begin(&TraceOptions { below: &below, source: Some(source), ..Default::default() })
+    {
         Ok(tracer) => Some(tracer),
         Err(error) => {
             did_not_run(test, &error.to_string());
