@@ -233,6 +233,7 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
     CommandNotes {
         command: "ram bind",
         examples: &[
+            ("sudo fsure ram bind -n --preset browser", "Look at what is at risk"),
             ("sudo fsure ram bind --plan /srv/build", "Show what would be done; do nothing"),
             ("sudo fsure ram bind /srv/build", "Keep it in memory, for all programs"),
             ("sudo fsure ram bind /srv/build --max-loss 5s --size 4G", "Set what it may take"),
