@@ -4,6 +4,7 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
+use super::flush_trace::LostEvents;
 use super::lines::OutputLines;
 use fsure_measure::results::ReadError;
 
@@ -83,6 +84,7 @@ pub(crate) struct HotTotals {
     pub(crate) is_of_command: bool,
     pub(crate) processes_left: u64,
     pub(crate) logged: Option<u64>,
+    pub(crate) lost: Vec<LostEvents>,
     pub(crate) ended_early: bool,
     pub(crate) exit_code: u8,
 }

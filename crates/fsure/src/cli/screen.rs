@@ -344,7 +344,10 @@ impl Screen {
     /// so itself.
     #[cfg(feature = "storage")]
     pub(crate) fn end_output_of_program(&self) {
-        self.print_now("\n");
+        // Lines of JSON that go elsewhere are not behind it.
+        if locked(&self.spare_output).is_none() {
+            self.print_now("\n");
+        }
     }
 
     /// Prints a line of which the reader is not to wait for the next one.

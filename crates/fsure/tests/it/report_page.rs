@@ -121,6 +121,18 @@ fn the_flushes_of_a_command_are_shown_by_kind_and_file() {
 }
 
 #[test]
+fn a_log_of_calls_and_intervals_is_known_and_a_loss_is_shown() {
+    let html = page_of("hot.jsonl", &[]);
+    for part in [
+        "The result has 1 single call, too, with time, program and file.",
+        "LOST: 7 calls that are not in the log.",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains("were passed over"));
+}
+
+#[test]
 fn a_trial_shows_times_ratios_and_what_was_refused() {
     let html = page_of("ram-try.jsonl", &[]);
     for part in [

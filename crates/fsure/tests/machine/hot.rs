@@ -441,6 +441,15 @@ fn without_kernel_type_information_notifications_are_used() {
     for part in ["the kernel does not describe its types", "'--source fanotify'"] {
         assert!(words.contains(part), "{part}: {words}");
     }
+    // What cannot do without says so, and runs nothing.
+    let (code, _, words) = hidden(&["--for", "100ms", "--log"]);
+    let words = String::from_utf8_lossy(&words);
+    assert_eq!((code, words.contains("'--log' needs eBPF")), (Some(5), true), "{words}");
+    let made = path.join("made");
+    let (code, _, words) = hidden(&["--", "touch", text(&made)]);
+    let words = String::from_utf8_lossy(&words);
+    assert_eq!((code, made.exists()), (Some(2), false), "{words}");
+    assert!(words.contains("watched by eBPF, which is not available here"), "{words}");
     let (code, lines, _) = hidden(&["--for", "100ms", "--json", text(&path)]);
     assert_eq!(code, Some(0), "{lines}");
     let summary: Value = serde_json::from_str(lines.lines().last().expect("a line")).expect("JSON");

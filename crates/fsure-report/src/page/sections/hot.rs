@@ -44,6 +44,9 @@ pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
             let calls = number(logged, "single call", "single calls");
             draft.note(format!("The result has {calls}, too, with time, program and file."));
         }
+        for lost in &totals.lost {
+            draft.note(format!("LOST: {} {}.", count(lost.count), lost.what));
+        }
         if totals.ended_early {
             draft.note("The run was ended early.");
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use super::tests::{on_a_disk, start_workload, turn};
+use super::tests::{on_a_disk, start_workload, turn, workload_command};
 use super::*;
 use crate::host::did_not_run;
 use crate::io_trace::LoggedOperation;
@@ -97,6 +97,47 @@ fn add_call(counts: &mut IoCounts, call: &LoggedCall) {
         }
         (LoggedOperation::Mapped, "mapped write") => counts.bytes_mapped += bytes,
         (LoggedOperation::Mapped, _) => counts.bytes_missed += bytes,
+    }
+}
+
+/// The command forks (`env` starts it), and uses `io_uring`, libaio and a mapping.
+#[test]
+fn a_command_is_logged_with_its_requests_and_its_mappings() {
+    let test = "a_command_is_logged_with_its_requests_and_its_mappings";
+    let Some((_folder, path)) = on_a_disk(test) else { return };
+    if let Err(error) = io_uring::IoUring::new(8) {
+        return did_not_run(test, &format!("io_uring: {error}"));
+    }
+    let _turn = turn();
+    let (below, logged) = ([path.clone()], &LoggedOperation::ALL);
+    let options = TraceOptions { below: &below, logged, ..TraceOptions::default() };
+    let mut tracer = match Tracer::begin_command(&options, &workload_command(&path)) {
+        Ok(tracer) => tracer,
+        Err(error) => return did_not_run(test, &error.to_string()),
+    };
+    let mut calls = vec![];
+    while tracer.watch_command(Duration::from_millis(20)).unwrap().is_none() {
+        take_all(&mut tracer, &mut calls);
+    }
+    tracer.stop();
+    take_all(&mut tracer, &mut calls);
+    let count = |folder: &str, call: &str| {
+        let file = path.join(folder).join("file");
+        calls.iter().filter(|one| one.path.as_ref() == Some(&file) && one.call == call).count()
+    };
+    for (folder, call, times) in [
+        ("plain", "pwrite64", 100 + 1),
+        ("plain", "pwritev2", 3),
+        ("ring", "io_uring write", 64),
+        ("ring", "io_uring read", 32),
+        ("ring", "io_uring fsync", 2),
+        ("aio", "libaio write", 8),
+        ("aio", "libaio read", 4),
+        ("mapped", "mapped write", 40),
+        ("copied", "copy_file_range", 1),
+        ("copied", "sendfile", 1),
+    ] {
+        assert_eq!(count(folder, call), times, "{folder} {call}");
     }
 }
 

@@ -52,6 +52,15 @@ pub(super) fn start_workload(folder: &Path) -> Child {
     command.spawn().unwrap()
 }
 
+/// The same as a command.
+pub(super) fn workload_command(folder: &Path) -> Vec<OsString> {
+    let mut variable = OsString::from(format!("{WORKLOAD}="));
+    variable.push(folder);
+    let program = std::env::current_exe().unwrap().into_os_string();
+    let name = "host::linux::io_trace::tests::the_workload";
+    ["env".into(), variable, program, "--exact".into(), name.into()].into()
+}
+
 /// A folder on a disk: of what is in memory, pages are not reported.
 pub(super) fn on_a_disk(test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
     let folder = tempfile::tempdir().unwrap();
