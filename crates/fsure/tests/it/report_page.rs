@@ -126,6 +126,9 @@ fn a_log_of_calls_and_intervals_is_known_and_a_loss_is_shown() {
     for part in [
         "The result has 1 single call, too, with time, program and file.",
         "LOST: 7 calls that are not in the log.",
+        "Programs that wait, over time",
+        ">ms waited in a second, over seconds</text>",
+        "postgres: 1.2 s in all; rsync: 36 ms in all",
     ] {
         assert!(html.contains(part), "{part}");
     }
