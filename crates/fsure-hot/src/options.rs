@@ -9,7 +9,7 @@ use fsure_os::io_trace::TraceSource;
 
 use super::call_filter::CallFilter;
 
-/// Options of [`hot`](crate::hot).
+/// Options of [`hot`](crate::hot()).
 #[derive(Clone, Debug)]
 pub struct HotOptions {
     /// Folders that matter, with all that is below them; the whole machine where

@@ -61,7 +61,7 @@ struct LogArgs {
     /// Log only files whose whole path matches, such as '*.sqlite*'; can be repeated
     #[arg(long = "path", value_name = "PATTERN", requires = "log")]
     patterns: Vec<String>,
-    /// Log only these operations
+    /// Log only these operations, separated by commas
     #[arg(
         long = "operation",
         value_enum,
