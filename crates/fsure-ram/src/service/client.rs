@@ -120,6 +120,15 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<BindPlan> {
     Ok(BindPlan::New(plan, entry))
 }
 
+/// Takes back what [`prepare`] has entered, if the keeper was ended before it had begun.
+pub fn withdraw(registry: &Registry, entry: &RegistryEntry) -> Result<()> {
+    let _lock = registry.lock()?;
+    if is_kept(registry, entry) || is_mounted(entry)? {
+        return Ok(());
+    }
+    clear_if_unmounted(registry, entry)
+}
+
 /// Refuses folders of which one is in another, or is the same: only one of the two can be in RAM.
 /// A folder that cannot be found is not looked at.
 pub fn refuse_nested(folders: &[PathBuf]) -> Result<()> {

@@ -32,7 +32,7 @@ pub use backend::Backend;
 pub use bind_refusal::BindRefusal;
 pub use client::{
     Bind, BindPlan, FolderStatus, RecoverOutcome, left_over, prepare, recover_folder,
-    refuse_nested, request, status,
+    refuse_nested, request, status, withdraw,
 };
 pub use events::LoggedEvent;
 pub use facts::Facts;

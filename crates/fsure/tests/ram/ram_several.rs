@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::support::ram_machine::{
     FSURE, Shell, is_bound, is_there, kill, on_own_machine, ram, sh, status, wait_while,
 };
-use crate::support::{Run, code, fsure};
+use crate::support::{Run, code, fsure, skip};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Makes folders with a file each.
@@ -37,10 +38,11 @@ fn ram_all(args: &[&str], folders: &[PathBuf]) -> Run {
 fn daemons() -> BTreeMap<PathBuf, Vec<u64>> {
     let read =
         |file: PathBuf| -> Option<Value> { serde_json::from_slice(&fs::read(file).ok()?).ok() };
-    let homes = fs::read_dir("/run/fsure/ram").expect("list").flatten().map(|entry| entry.path());
+    let homes =
+        fs::read_dir("/run/fsure/ram").into_iter().flatten().flatten().map(|entry| entry.path());
     let daemons = homes.filter(|home| home.is_dir()).map(|home| {
-        let bound = read(home.join("bound.json")).expect("it is bound");
-        let path = PathBuf::from(bound["path"].as_str().expect("text"));
+        let bound = read(home.join("bound.json")).unwrap_or_default();
+        let path = PathBuf::from(bound["path"].as_str().unwrap_or_default());
         // The keeper first: it would start another worker.
         let numbers = ["keeper", "worker"]
             .into_iter()
@@ -99,6 +101,39 @@ fn several_folders_are_in_ram_each_for_itself() {
             assert!(!folder.join(".fsure-ram").exists());
         }
         assert!(!killed.iter().any(|process| is_there(*process)));
+    });
+}
+
+/// Those that are in RAM by then stay there, the one under way is taken back, and no other begins.
+#[test]
+fn an_interrupted_bind_of_several_says_which_are_in_ram() {
+    let test = "an_interrupted_bind_of_several_says_which_are_in_ram";
+    on_own_machine(module_path!(), test, 128, |disk| {
+        let all = folders(&disk.0, &["a", "b", "c"]);
+        // So that it takes a moment to fill.
+        fs::write(all[1].join("large"), vec![7; 40 << 20]).expect("write");
+        let mut command = Command::new(FSURE);
+        command.args(["ram", "bind"]).args(&all).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("start fsure");
+        let is_begun = || daemons().contains_key(&all[1]);
+        while !is_begun() && child.try_wait().expect("ask for it").is_none() {}
+        kill_process(Pid::from_child(&child), Signal::INT).expect("send a signal");
+        let output = child.wait_with_output().expect("wait for fsure");
+        let words = String::from_utf8_lossy(&output.stderr);
+        if code(output.status) == 0 {
+            let test = "an_interrupted_bind_of_several_says_which_are_in_ram";
+            return skip(test, "all were in RAM before the signal came");
+        }
+        assert_eq!(code(output.status), 130, "{words}");
+        assert!(is_bound(&all[0]) && !is_bound(&all[2]), "{words}");
+        let named = format!("; not: {}, {}", all[1].display(), all[2].display());
+        let named_last =
+            format!("2 of 3 folders are in RAM and stay there; not: {}", all[2].display());
+        assert!(words.contains(&named) || words.contains(&named_last), "{words}");
+        if words.contains(&named) {
+            wait_while(|| is_bound(&all[1]));
+        }
+        assert_eq!(ram(&["unbind"], Path::new("--all")).code, 0);
     });
 }
 

@@ -12,7 +12,8 @@ use fsure_os::detached_process;
 use fsure_ram::Preset;
 use fsure_ram::service::{
     Backend, Bind, BindPlan, CallerContext, DaemonEvent, FolderStatus, PlacementPlan, RamFolders,
-    Registry, SelfExec, SupervisorConfig, WorkerConfig, keep, prepare, refuse_nested, status, work,
+    Registry, SelfExec, SupervisorConfig, WorkerConfig, keep, prepare, refuse_nested, status,
+    withdraw, work,
 };
 
 use super::super::OutputArgs;
@@ -102,6 +103,7 @@ pub(super) fn run(args: &BindArgs, output: &OutputArgs, screen: &Screen) -> Resu
     for folder in &folders {
         if stop.load(Ordering::Relaxed) > 0 {
             left.push(folder);
+            code = code.worse(ExitCode::Interrupted);
             continue;
         }
         let bind = args.bind(folder, planned);
@@ -170,7 +172,11 @@ fn bind_one(
         return Ok(Bound::InRam);
     }
     let call = CallerContext { stop, report: &|reported| super::report(screen, reported) };
-    super::program()?.keep(&entry.id, &call)?;
+    let kept = super::program()?.keep(&entry.id, &call);
+    if let Err(Error::Interrupted(_)) = kept {
+        withdraw(&registry, &entry)?;
+    }
+    kept?;
     let known = status(&registry, Some(&entry.path))?;
     show(&known, adopted, output, screen);
     Ok(Bound::InRam)
