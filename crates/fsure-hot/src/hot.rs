@@ -1,51 +1,23 @@
 //! `hot`: which folders programs wait for, and what memory would save them.
 //! Nothing is written anywhere, and no program is held up.
 
-use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
-use std::time::Duration;
 
-use fsure_os::io_trace::{FolderIo, TraceSource, TracedFolder, Tracer, is_in_memory};
+use fsure_os::io_trace::{FolderIo, TraceOptions, TraceSource, TracedFolder, Tracer, is_in_memory};
 use fsure_os::process_tree::CommandEnd;
 
+use super::call_filter::CallFilter;
 use super::command_refusal;
 use super::folder_contents::{self, FolderContents};
 use super::folder_tree::{self, FolderNode, durable_ns};
+use super::monitor::HotMonitor;
+use super::options::HotOptions;
+use super::watch::{Watch, watch};
 
 use crate::placement_advice;
 use crate::placement_advice::{Advice, FolderUse, WORTH};
-use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result};
-use fsure_core::{Step, StepMonitor};
+use fsure_core::{Error, ExitCode, IoContext as _, Result};
 use fsure_ram::write_back::OWN;
-
-/// Options of [`hot`].
-#[derive(Clone, Debug)]
-pub struct HotOptions {
-    /// Folders that matter, with all that is below them; the whole machine where
-    /// there are none.
-    pub below: Vec<PathBuf>,
-    /// Duration of the watch of all programs.
-    pub span: Duration,
-    /// The command that alone is watched, with all that it starts, until it ends; empty for
-    /// all programs.
-    pub command: Vec<OsString>,
-    /// Source of the events; `None` for the best that is available.
-    pub source: Option<TraceSource>,
-    /// Clock by which times are read.
-    pub clock: Clock,
-}
-
-impl Default for HotOptions {
-    fn default() -> Self {
-        Self {
-            below: Vec::new(),
-            span: Duration::from_secs(30),
-            command: Vec::new(),
-            source: None,
-            clock: Clock::default(),
-        }
-    }
-}
 
 /// Result of [`hot`].
 #[derive(Clone, Debug)]
@@ -72,7 +44,9 @@ pub struct Hot {
     pub command: Option<CommandEnd>,
     /// Number of processes that the command has left behind.
     pub processes_left: usize,
-    /// Exit code of the request that ended it early.
+    /// Number of calls that were logged; `None` without a log.
+    pub logged: Option<u64>,
+    /// Exit code of the request that ended it early; `None` also if only a request could.
     pub ended_by: Option<ExitCode>,
 }
 
@@ -107,22 +81,28 @@ impl Hot {
 
 /// Watches for as long as asked, or until the listener wants an end, or a command until it
 /// ends; what was seen until then is the answer.
-pub fn hot(options: &HotOptions, listener: &dyn StepMonitor) -> Result<Hot> {
+pub fn hot(options: &HotOptions, listener: &dyn HotMonitor) -> Result<Hot> {
+    if let (Some(option), Some(TraceSource::Fanotify)) = (options.needs_ebpf(), options.source) {
+        return Err(Error::Usage {
+            message: format!("'{option}' needs eBPF: fanotify merges calls and reports no times"),
+            hint: Some(format!("run it without '--source': 'sudo fsure hot {option}'")),
+        });
+    }
     let below = resolved(&options.below)?;
     let everything = PathBuf::from("/");
     let place = below.first().unwrap_or(&everything);
+    let logged = options.log.as_ref().map_or_else(Vec::new, CallFilter::operations);
+    let source = options.source.or(options.needs_ebpf().map(|_| TraceSource::Ebpf));
+    let has_intervals = options.interval.is_some();
+    let trace = TraceOptions { below: &below, source, logged: &logged, has_intervals };
     let mut tracer = if options.command.is_empty() {
-        Tracer::begin(&below, options.source)
-            .map_err(|error| cannot(options.source, place, error))?
+        Tracer::begin(&trace).map_err(|error| cannot(options, place, error))?
     } else {
-        Tracer::begin_command(&below, &options.command)
+        Tracer::begin_command(&trace, &options.command)
             .map_err(|error| command_refusal::refused(&error))?
     };
-    let Watch { seconds, command, ended_by } = if options.command.is_empty() {
-        watch_all(&mut tracer, options, listener).context("watch", place)?
-    } else {
-        watch_command(&mut tracer).context("watch", place)?
-    };
+    let Watch { seconds, command, ended_by, logged } =
+        watch(&mut tracer, options, listener).context("watch", place)?;
     let (source, fell_back) = (tracer.source(), tracer.fell_back().map(str::to_owned));
     let seen = tracer.end().context("watch", place)?;
     let (seen_at, unseen): (Vec<_>, Vec<_>) =
@@ -141,45 +121,13 @@ pub fn hot(options: &HotOptions, listener: &dyn StepMonitor) -> Result<Hot> {
         lost,
         command,
         processes_left,
-        ended_by,
+        logged,
+        ended_by: ended_by.filter(|_| options.span.is_some()),
     };
     if source == TraceSource::Ebpf {
         hot.advised = advice(&hot);
     }
     Ok(hot)
-}
-
-/// Duration of a watch, and its end.
-struct Watch {
-    seconds: f64,
-    command: Option<CommandEnd>,
-    ended_by: Option<ExitCode>,
-}
-
-fn watch_all(
-    tracer: &mut Tracer,
-    options: &HotOptions,
-    listener: &dyn StepMonitor,
-) -> std::io::Result<Watch> {
-    let began = options.clock.watch();
-    let mut ended_by = None;
-    while ended_by.is_none() && began.elapsed() < options.span {
-        let left = options.span.saturating_sub(began.elapsed());
-        tracer.watch(left.min(SLICE))?;
-        ended_by = listener.stop_requested();
-        let share = began.elapsed().as_secs_f64() / options.span.as_secs_f64();
-        listener.under_way(&Step { what: "watching what programs read and write", share });
-    }
-    Ok(Watch { seconds: began.elapsed().as_secs_f64(), command: None, ended_by })
-}
-
-fn watch_command(tracer: &mut Tracer) -> std::io::Result<Watch> {
-    loop {
-        if let Some(end) = tracer.watch_command(SLICE)? {
-            let seconds = end.time.as_secs_f64();
-            return Ok(Watch { seconds, command: Some(end), ended_by: None });
-        }
-    }
 }
 
 /// Returns the advice on folders with something to gain. The busiest of the other folders
@@ -198,9 +146,6 @@ fn advice(hot: &Hot) -> Vec<Advised> {
 /// So many busy folders are said to be fine as they are.
 const OTHERS: usize = 3;
 
-/// Longest delay before a request to stop is noticed.
-const SLICE: Duration = Duration::from_millis(100);
-
 /// The folders as the kernel names them: without links.
 fn resolved(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let one = |path: &PathBuf| {
@@ -215,24 +160,35 @@ fn resolved(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
     folders.iter().map(one).collect()
 }
 
-fn cannot(source: Option<TraceSource>, place: &Path, error: std::io::Error) -> Error {
-    let hint = match source {
+/// The error of a watch that cannot begin.
+fn cannot(options: &HotOptions, place: &Path, error: std::io::Error) -> Error {
+    let is_denied = error.kind() == std::io::ErrorKind::PermissionDenied;
+    if let (Some(option), true) = (options.needs_ebpf(), is_denied) {
+        return Error::Usage {
+            message: format!("'{option}' needs eBPF, which is for root: {error}"),
+            hint: Some(format!("run it as root: 'sudo fsure hot {option}'")),
+        };
+    }
+    let hint = match options.source {
         Some(TraceSource::Ebpf) => {
             "run it as root, or with '--source fanotify', which reports less"
         }
         _ => "name them ('fsure hot DIR'), or run it as root to see all, with times",
     };
-    if error.kind() == std::io::ErrorKind::PermissionDenied {
+    if is_denied {
         return Error::Usage { message: error.to_string(), hint: Some(hint.to_owned()) };
     }
-    let source = match source {
-        Some(TraceSource::Ebpf) => {
-            let words =
-                format!("{error}; '--source fanotify' reports less and needs fewer permissions");
-            std::io::Error::new(error.kind(), words)
+    let words = match (options.needs_ebpf(), options.source) {
+        (Some(option), _) => format!(
+            "{error}; '{option}' needs eBPF; 'fsure hot --source fanotify' reports less and needs \
+             fewer permissions"
+        ),
+        (None, Some(TraceSource::Ebpf)) => {
+            format!("{error}; '--source fanotify' reports less and needs fewer permissions")
         }
-        _ => error,
+        _ => return Error::Io { doing: "watch", path: place.to_owned(), source: error },
     };
+    let source = std::io::Error::new(error.kind(), words);
     Error::Io { doing: "watch", path: place.to_owned(), source }
 }
 

@@ -2,18 +2,25 @@
 //! [`placement_advice`] holds the rules.
 #![forbid(unsafe_code)]
 
+mod call_filter;
 mod command_refusal;
 mod flush_cost;
 mod flush_trace;
 mod folder_contents;
 mod folder_tree;
 mod hot;
+mod monitor;
+mod options;
 pub mod placement_advice;
+mod watch;
 
+pub use call_filter::CallFilter;
 pub use flush_cost::FlushCost;
 pub use flush_trace::{FlushTrace, FlushedFile, flush_trace};
 pub use folder_tree::{FolderNode, durable_ns, waited_ns};
-pub use hot::{Advised, Hot, HotOptions, hot};
+pub use hot::{Advised, Hot, hot};
+pub use monitor::{HotMonitor, Interval};
+pub use options::HotOptions;
 
 /// Compiles and runs the examples of the README.
 #[cfg(doctest)]

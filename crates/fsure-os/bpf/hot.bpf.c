@@ -1,5 +1,5 @@
-// What is read, written and made durable, by folder, and each flush of a file:
-// runs inside of the Linux kernel, for `fsure hot` and `fsure flush --trace`.
+// Counts what is read, written and made durable, by folder and by program, and reports
+// single calls: runs inside of the Linux kernel, for `fsure hot` and `fsure flush trace`.
 //
 // Raw tracepoints with BTF only: they are the same function calls on every
 // architecture, and some kernels refuse all other ways of tracing. Of the
@@ -55,6 +55,8 @@ struct task_struct {
 	s32 tgid;
 	struct files_struct *files;
 	struct signal_struct *signal;
+	struct task_struct *group_leader;
+	char comm[16];
 } KERNEL;
 struct address_space { struct inode *host; } KERNEL;
 struct folio { struct address_space *mapping; u32 _nr_pages; } KERNEL;
@@ -81,12 +83,13 @@ static long (*map_put)(void *, const void *, const void *, u64) = (void *)2;
 static long (*map_remove)(void *, const void *) = (void *)3;
 static u64 (*now)(void) = (void *)5;
 static u64 (*thread_and_process)(void) = (void *)14;
-static long (*process_name)(void *, u32) = (void *)16;
 static u64 (*current_task)(void) = (void *)35;
 static long (*read_user)(void *, u32, const void *) = (void *)112;
 static long (*read_kernel)(void *, u32, const void *) = (void *)113;
 static long (*read_kernel_text)(void *, u32, const void *) = (void *)115;
 static long (*ring_put)(void *, void *, u64, u64) = (void *)130;
+static void *(*ring_reserve)(void *, u64, u64) = (void *)131;
+static void (*ring_submit)(void *, u64) = (void *)132;
 
 #define READ(to, from) read_kernel(&(to), sizeof(to), &(from))
 #define ADD(to, amount) __sync_fetch_and_add(&(to), (amount))
@@ -117,7 +120,7 @@ struct name { struct folder folder; u32 length; u32 is_whole; u8 names[NAMES]; }
 #define NAME_HEAD 32
 
 struct process { struct folder folder; u64 tgid; };
-struct process_is { u8 name[16]; };
+struct program { u8 name[16]; };
 
 // A call that made something durable, or tried to. The folder is the file; all
 // zeroes where there is none.
@@ -126,12 +129,36 @@ struct flush {
 	u64 began, ns;
 	u32 tgid, call, flags, failed;
 };
-// In place of the number of a call: a request of io_uring, and what it was.
-#define OF_RING 0x10000
+// In place of the number of a call: a request of io_uring or of libaio, and its operation.
+#define IO_URING_REQUEST 0x10000
+#define LIBAIO_REQUEST 0x20000
+// In place of the number of a call: a page of a mapping.
+#define MAPPED_READ 0x30000
+#define MAPPED_WRITE 0x30001
+
+// A call that ended, with the name of its file in the folder; the name is empty where
+// the call was on the folder.
+struct logged_call {
+	struct folder folder;
+	u64 began, ns;
+	s64 result; // bytes, or the number of an error below 0
+	u32 tgid, number, operation, flags;
+	struct program program;
+	u32 length, unused;
+	u8 name[NAME];
+};
+// The operations of `logged_operations`.
+#define LOG_READ 1
+#define LOG_WRITE 2
+#define LOG_FLUSH 4
+#define LOG_MAPPED 8
+// The flags of a logged call: it waited for the device; its time is not known.
+#define LOGGED_WAITED 1
+#define LOGGED_UNTIMED 2
 
 enum lost {
-	LOST_FOLDERS, LOST_CALLS, LOST_PROCESSES, LOST_32_BIT, LOST_TREE, LOST_FLUSHES,
-	LOST_AIO_FLUSHES, LOST_KINDS
+	LOST_FOLDERS, LOST_CALLS, LOST_PROCESSES, LOST_32_BIT, LOST_WATCHED, LOST_FLUSHES,
+	LOST_AIO_FLUSHES, LOST_LOGGED, LOST_PROGRAMS, LOST_KINDS
 };
 
 // ---- what is told to us, before this is loaded ----
@@ -146,8 +173,13 @@ volatile const u32 o_sync = 04000000;
 // all that it starts. All processes are where it is 0.
 volatile const u64 mark = 0;
 volatile const u32 mark_call = 0;
-// Whether each flush is told, and files stand for themselves and not for their folder.
-volatile const u32 tells_flushes = 0;
+// Whether each flush is reported and nothing is counted. Then files stand for themselves
+// and not for their folder.
+volatile const u32 is_flush_trace = 0;
+// The operations of which each call is reported.
+volatile const u32 logged_operations = 0;
+// Whether what a program does is counted by its name, too.
+volatile const u32 counts_programs = 0;
 
 #define CALLS 512
 volatile const u8 operations[CALLS] = {};
@@ -159,9 +191,11 @@ enum operation {
 
 // ---- what is under way ----
 
+// A file that is in use: its folder, and what its name is found by.
+struct target { struct folder folder; u64 inode, dentry; };
+
 struct call {
-	struct folder from, to;
-	u64 inode; // that is read
+	struct target from, to;
 	u64 began;
 	u64 pointers; // of io_submit; of io_uring, the request that it is at
 	u32 operation;
@@ -178,7 +212,7 @@ struct call {
 // A write, for the moment in which its file is looked up.
 #define WRITING 16
 
-struct request { u64 began; u32 tgid; u32 missed; };
+struct request { u64 began; u32 tgid; u32 missed; struct program program; };
 
 #define MAP(map, kind, entries, key_type, value_type)                         \
 	struct {                                                              \
@@ -189,12 +223,13 @@ struct request { u64 began; u32 tgid; u32 missed; };
 	} map SEC(".maps")
 
 MAP(folders, 1, 32768, struct folder, struct counts);
-MAP(processes, 1, 65536, struct process, struct process_is);
+MAP(processes, 1, 65536, struct process, struct program);
+MAP(programs, 1, 8192, struct program, struct counts);
 MAP(calls, 1, 16384, u64, struct call);
 MAP(requests, 1, 16384, u64, struct request);
 MAP(lost, 2, LOST_KINDS, u32, u64);
 // The processes that are watched and alive, if not all are watched.
-MAP(tree, 1, 32768, u32, u32);
+MAP(watched, 1, 32768, u32, u32);
 // How often the mark was seen.
 MAP(marked, 2, 1, u32, u64);
 // Where a name is put together: one for each processor, which does nothing else
@@ -208,6 +243,11 @@ struct {
 	int (*type)[27];
 	int (*max_entries)[1 << 22];
 } flushes SEC(".maps");
+// Large only where calls are logged.
+struct {
+	int (*type)[27];
+	int (*max_entries)[1 << 12];
+} logged_calls SEC(".maps");
 
 INLINE void lose(u32 what)
 {
@@ -220,7 +260,7 @@ INLINE int is_watched(u32 tgid)
 {
 	if (tgid == own_process)
 		return 0;
-	return !mark || map_get(&tree, &tgid);
+	return !mark || map_get(&watched, &tgid);
 }
 
 // File systems that are no storage: what is read there was never on a disk.
@@ -251,7 +291,7 @@ INLINE int key_of(struct dentry *dentry, struct folder *key)
 	struct inode *inode = 0;
 	struct super_block *super = 0;
 	unsigned long ino = 0, magic = 0;
-	u32 dev = 0;
+	u32 dev = 0, generation = 0;
 	u16 mode = 0;
 
 	READ(inode, dentry->d_inode);
@@ -259,21 +299,20 @@ INLINE int key_of(struct dentry *dentry, struct folder *key)
 		return 0;
 	READ(mode, inode->i_mode);
 	READ(super, inode->i_sb);
-	if (((mode & 0170000) != 0040000 && !tells_flushes) || !super)
+	if (((mode & 0170000) != 0040000 && !is_flush_trace) || !super)
+		return 0;
+	READ(magic, super->s_magic);
+	// A key without a name would stand for a file that is deleted.
+	if (is_pseudo(magic))
 		return 0;
 	READ(ino, inode->i_ino);
 	READ(dev, super->s_dev);
-	READ(magic, super->s_magic);
-	key->inode = (u64)inode;
-	if (tells_flushes) {
-		// The next file can have all else of one that is gone.
-		u32 generation = 0;
-		READ(generation, inode->i_generation);
-		key->inode ^= (u64)generation << 32;
-	}
+	READ(generation, inode->i_generation);
+	// The next file can have all else of one that is gone.
+	key->inode = (u64)inode ^ (u64)generation << 32;
 	key->ino = ino;
 	key->dev = dev;
-	return !is_pseudo(magic);
+	return 1;
 }
 
 // Says the names of the folder that a dentry is, and whether there was room for them.
@@ -333,24 +372,33 @@ INLINE struct counts *counts_of(struct dentry *dentry, struct folder *key)
 	return counts;
 }
 
+// The name of the program, and not of one of its threads.
+INLINE void program_of_task(struct program *program)
+{
+	struct task_struct *task = (void *)current_task(), *leader = 0;
+
+	READ(leader, task->group_leader);
+	READ(program->name, leader->comm);
+}
+
 ONCE void count_process(struct counts *counts, struct folder *key, u32 tgid)
 {
 	struct process process = { .folder = *key, .tgid = tgid };
-	struct process_is is = {};
+	struct program program = {};
 
 	if (counts->last_process == tgid)
 		return;
 	counts->last_process = tgid;
 	if (map_get(&processes, &process))
 		return;
-	process_name(is.name, sizeof(is.name));
-	if (map_put(&processes, &process, &is, 0))
+	program_of_task(&program);
+	if (map_put(&processes, &process, &program, 0))
 		lose(LOST_PROCESSES);
 }
 
 // The folder of an open file, named and with this process in it. False where
 // the file is neither a plain file nor a folder.
-ONCE int folder_of(struct file *file, struct folder *key, u64 *inode_out, u32 *flags, u32 tgid)
+ONCE int target_of(struct file *file, struct target *target, u32 *flags, u32 tgid)
 {
 	struct inode *inode = 0;
 	struct dentry *dentry = 0;
@@ -363,10 +411,12 @@ ONCE int folder_of(struct file *file, struct folder *key, u64 *inode_out, u32 *f
 	READ(mode, inode->i_mode);
 	READ(dentry, file->f_path.dentry);
 	READ(open_flags, file->f_flags);
+	target->dentry = 0;
 	if ((mode & 0170000) == 0100000) {
-		if (!tells_flushes)
+		target->dentry = (u64)dentry;
+		if (!is_flush_trace)
 			READ(dentry, dentry->d_parent);
-	} else if ((mode & 0170000) != 0040000 && !tells_flushes) {
+	} else if ((mode & 0170000) != 0040000 && !is_flush_trace) {
 		return 0;
 	}
 	if (open_flags & o_dsync)
@@ -374,15 +424,16 @@ ONCE int folder_of(struct file *file, struct folder *key, u64 *inode_out, u32 *f
 	if ((open_flags & o_dsync) && (open_flags & o_sync))
 		*flags |= SYNCED;
 	// Most writes are no flush, and no reason to name a file.
-	if (tells_flushes && (*flags & WRITING) && !(*flags & DURABLE))
+	if (is_flush_trace && (*flags & WRITING) && !(*flags & DURABLE))
 		return 0;
-	if (!key_of(dentry, key))
+	if (!key_of(dentry, &target->folder))
 		return 0;
-	struct counts *counts = counts_of(dentry, key);
+	struct counts *counts = counts_of(dentry, &target->folder);
 	if (!counts)
 		return 0;
-	count_process(counts, key, tgid);
-	*inode_out = (u64)inode;
+	if (!is_flush_trace)
+		count_process(counts, &target->folder, tgid);
+	target->inode = (u64)inode;
 	if (open_flags & o_direct)
 		*flags |= DIRECT;
 	return 1;
@@ -409,55 +460,124 @@ INLINE struct file *file_of(u32 fd)
 
 // ---- counting what ended ----
 
-INLINE void count_read(struct folder *key, u64 bytes, u64 ns, u32 flags, u32 missed)
+// What is counted of the program, of which there is one if programs are counted.
+INLINE struct counts *counts_of_program(struct program *program)
 {
-	struct counts *counts = map_get(&folders, key);
-	if (!counts)
-		return;
-	ADD(counts->reads, 1);
-	ADD(counts->bytes_read, bytes);
-	ADD(counts->read_ns, ns);
-	// A direct read passes the cache by.
-	if (flags & DIRECT)
-		ADD(counts->bytes_missed, bytes);
-	if (missed || flags & DIRECT)
-		ADD(counts->missed_ns, ns);
+	struct counts *counts;
+
+	if (!counts_programs)
+		return 0;
+	counts = map_get(&programs, program);
+	if (!counts) {
+		struct counts none = {};
+		map_put(&programs, program, &none, 1);
+		counts = map_get(&programs, program);
+		if (!counts)
+			lose(LOST_PROGRAMS);
+	}
+	return counts;
 }
 
-INLINE void count_write(struct folder *key, u64 bytes, u64 ns, u32 flags)
+// What a call did that ended and did not fail.
+struct done { u64 bytes, ns; u32 operation, flags, missed; };
+
+ONCE void add_done(struct counts *counts, struct done *done)
 {
-	struct counts *counts = map_get(&folders, key);
-	if (!counts)
-		return;
-	ADD(counts->writes, 1);
-	ADD(counts->bytes_written, bytes);
-	ADD(counts->write_ns, ns);
-	if (flags & (DIRECT | DURABLE))
-		ADD(counts->synced_write_ns, ns);
+	u64 ns = done->ns;
+
+	switch (done->operation) {
+	case READS:
+		ADD(counts->reads, 1);
+		ADD(counts->bytes_read, done->bytes);
+		ADD(counts->read_ns, ns);
+		// A direct read passes the cache by.
+		if (done->flags & DIRECT)
+			ADD(counts->bytes_missed, done->bytes);
+		if (done->missed || done->flags & DIRECT)
+			ADD(counts->missed_ns, ns);
+		break;
+	case WRITES:
+		ADD(counts->writes, 1);
+		ADD(counts->bytes_written, done->bytes);
+		ADD(counts->write_ns, ns);
+		if (done->flags & (DIRECT | DURABLE))
+			ADD(counts->synced_write_ns, ns);
+		break;
+	case SYNCS:
+		ADD(counts->fsyncs, 1);
+		ADD(counts->fsync_ns, ns);
+		break;
+	}
 }
 
-INLINE void count_sync(struct folder *key, u64 ns)
+ONCE void count(struct folder *key, struct program *program, struct done *done)
 {
 	struct counts *counts = map_get(&folders, key);
-	if (!counts)
-		return;
-	ADD(counts->fsyncs, 1);
-	ADD(counts->fsync_ns, ns);
+
+	if (counts)
+		add_done(counts, done);
+	counts = counts_of_program(program);
+	if (counts)
+		add_done(counts, done);
 }
 
 INLINE void tell_flush(struct folder *file, u32 tgid, u32 number, u32 flags, u64 began, s64 result)
 {
 	struct flush flush = { .began = began, .tgid = tgid, .call = number };
 
-	if (!tells_flushes)
+	if (!is_flush_trace)
 		return;
-	if (file)
-		flush.file = *file;
+	flush.file = *file;
 	flush.ns = now() - began;
 	flush.flags = flags & (DURABLE | SYNCED | BY_CALL);
 	flush.failed = result < 0;
 	if (ring_put(&flushes, &flush, sizeof(flush), 0))
 		lose(LOST_FLUSHES);
+}
+
+// ---- logging single calls ----
+
+// The time, the process and the result of a call that is logged.
+struct ended { u64 began, ns; s64 result; u32 tgid, number, operation, flags; };
+
+// Reports a call. A dentry of which the inode is another one by now belongs to a file that
+// was closed meanwhile: such a call has the name of its folder only.
+ONCE void log_call(struct ended *ended, struct target *target, struct program *program)
+{
+	struct logged_call *logged = ring_reserve(&logged_calls, sizeof(*logged), 0);
+	struct dentry *dentry = (void *)target->dentry;
+	const unsigned char *text = 0;
+	struct inode *inode = 0;
+	long length = 0;
+
+	if (!logged) {
+		lose(LOST_LOGGED);
+		return;
+	}
+	logged->folder = target->folder;
+	logged->began = ended->began;
+	logged->ns = ended->ns;
+	logged->result = ended->result;
+	logged->tgid = ended->tgid;
+	logged->number = ended->number;
+	logged->operation = ended->operation;
+	logged->flags = ended->flags;
+	logged->program = *program;
+	logged->unused = 0;
+	if (dentry) {
+		READ(inode, dentry->d_inode);
+		READ(text, dentry->d_name.name);
+		if ((u64)inode == target->inode)
+			length = read_kernel_text(logged->name, NAME, text);
+	}
+	logged->length = length > 0 ? length - 1 : 0;
+	ring_submit(logged, 0);
+}
+
+INLINE void log_ended(struct ended *ended, struct target *target, struct program *program)
+{
+	if (logged_operations & ended->operation)
+		log_call(ended, target, program);
 }
 
 // ---- the processes of a command ----
@@ -466,8 +586,8 @@ INLINE void watch_process(u32 tgid)
 {
 	u32 is = 1;
 
-	if (map_put(&tree, &tgid, &is, 0))
-		lose(LOST_TREE);
+	if (map_put(&watched, &tgid, &is, 0))
+		lose(LOST_WATCHED);
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -477,7 +597,7 @@ int hot_fork(u64 *context)
 	u32 parent = thread_and_process() >> 32;
 	s32 tgid = 0;
 
-	if (!child || !mark || !map_get(&tree, &parent))
+	if (!child || !mark || !map_get(&watched, &parent))
 		return 0;
 	READ(tgid, child->tgid);
 	// Not a thread.
@@ -502,7 +622,7 @@ int hot_process_exit(u64 *context)
 	READ(live, signal->live.counter);
 	key = tgid;
 	if (live <= 0)
-		map_remove(&tree, &key);
+		map_remove(&watched, &key);
 	return 0;
 }
 
@@ -605,21 +725,20 @@ int hot_enter(u64 *context)
 	if (call.operation <= COPIES) {
 		u32 from = call.operation == SENDFILE ? is.second : is.first;
 		u32 to = call.operation == SENDFILE ? is.first : is.third;
-		u64 inode;
 		file = file_of(from);
-		known = file && folder_of(file, &call.from, &call.inode, &call.flags, tgid);
+		known = file && target_of(file, &call.from, &call.flags, tgid);
 		if (call.operation >= SENDFILE) {
 			file = file_of(to);
 			// Who reads and who writes: they have flags of their own.
 			u32 flags = WRITING;
 			call.flags &= DIRECT;
-			if (file && folder_of(file, &call.to, &inode, &flags, tgid))
+			if (file && target_of(file, &call.to, &flags, tgid))
 				known = 1;
 			call.flags |= flags & (DURABLE | SYNCED);
 		}
 	}
 	// A flush of what is no file fails, and is told.
-	if (!known && !(tells_flushes && call.operation == SYNCS))
+	if (!known && !(is_flush_trace && call.operation == SYNCS))
 		return 0;
 	call.began = now();
 	if (map_put(&calls, &thread, &call, 0))
@@ -631,37 +750,126 @@ int hot_enter(u64 *context)
 struct iocb { u64 data; u32 key, flags; u16 operation; u16 priority; u32 fd; u64 buffer, bytes; };
 #define AIO_MOST 64
 
+// Counts a request of libaio that was taken. PREAD 0, PWRITE 1, FSYNC 2, FDSYNC 3,
+// PREADV 7, PWRITEV 8; of a vector it says the number of its parts.
+ONCE void count_aio_request(struct iocb *iocb, struct program *program, u64 began, u32 tgid)
+{
+	struct ended ended = { .began = began, .tgid = tgid, .flags = LOGGED_UNTIMED };
+	struct target target = {};
+	struct done done = {};
+	u32 flags = 0, operation = iocb->operation;
+	struct file *file = file_of(iocb->fd);
+
+	if (!file || !target_of(file, &target, &flags, tgid))
+		return;
+	ended.number = LIBAIO_REQUEST | operation;
+	if (operation == 0 || operation == 7) {
+		ended.operation = LOG_READ;
+		done.operation = READS;
+	} else if (operation == 1 || operation == 8) {
+		ended.operation = LOG_WRITE;
+		done.operation = WRITES;
+	} else if (operation == 2 || operation == 3) {
+		ended.operation = LOG_FLUSH;
+		done.operation = SYNCS;
+		// That it was taken is all that is known of it.
+		if (is_flush_trace)
+			lose(LOST_AIO_FLUSHES);
+	} else {
+		return;
+	}
+	if (is_flush_trace)
+		return;
+	if (operation < 2)
+		ended.result = done.bytes = iocb->bytes;
+	done.flags = flags;
+	count(&target.folder, program, &done);
+	log_ended(&ended, &target, program);
+}
+
 // Requests that were taken. How long they take is not seen, nor what they moved
 // in the end; that is nearly always what they asked for.
-INLINE void count_aio(u64 pointers, s64 taken, u32 tgid)
+ONCE void count_aio(struct call *call, struct program *program, s64 taken, u32 tgid)
 {
 	for (int place = 0; place < AIO_MOST; place++) {
 		struct iocb iocb = {}, *at = 0;
-		struct folder key = {};
-		u32 flags = 0;
-		u64 inode = 0;
 		if (place >= taken)
 			return;
-		read_user(&at, sizeof(at), (void *)(pointers + place * 8));
-		if (read_user(&iocb, sizeof(iocb), at))
-			continue;
-		struct file *file = file_of(iocb.fd);
-		if (!file || !folder_of(file, &key, &inode, &flags, tgid))
-			continue;
-		// PREAD 0, PWRITE 1, FSYNC 2, FDSYNC 3, PREADV 7, PWRITEV 8; of a
-		// vector it says the number of its parts.
-		if (iocb.operation == 0 || iocb.operation == 7)
-			count_read(&key, iocb.operation ? 0 : iocb.bytes, 0, flags, 0);
-		else if (iocb.operation == 1 || iocb.operation == 8)
-			count_write(&key, iocb.operation == 1 ? iocb.bytes : 0, 0, flags);
-		else if (iocb.operation == 2 || iocb.operation == 3)
-			count_sync(&key, 0);
-		// That it was taken is all that is known of it.
-		if (tells_flushes && (iocb.operation == 2 || iocb.operation == 3))
-			lose(LOST_AIO_FLUSHES);
+		read_user(&at, sizeof(at), (void *)(call->pointers + place * 8));
+		if (!read_user(&iocb, sizeof(iocb), at))
+			count_aio_request(&iocb, program, call->began, tgid);
 	}
 	if (taken > AIO_MOST)
 		lose(LOST_CALLS);
+}
+
+// Reports a call to the trace of flushes if it is one.
+INLINE void trace_call(struct call *call, u32 tgid, s64 result)
+{
+	struct folder *file = &call->from.folder;
+	u32 flags = call->flags;
+
+	switch (call->operation) {
+	case SENDFILE:
+	case COPIES:
+		file = &call->to.folder;
+		// As a write.
+	case WRITES:
+		if (!(flags & DURABLE))
+			return;
+		break;
+	case FLUSHES:
+	case SYNCS:
+		// Of no file, the key is empty.
+		flags = 0;
+		break;
+	default:
+		return;
+	}
+	tell_flush(file, tgid, call->number, flags, call->began, result);
+}
+
+#define WAITED(is) ((is) ? LOGGED_WAITED : 0)
+
+// Reports a call to the log: a copy is a read and a write, and its time is that of the write.
+ONCE void log_system_call(struct call *call, struct program *program, u64 ns, s64 result, u32 tgid)
+{
+	struct ended ended = {
+		.began = call->began, .ns = ns, .result = result, .tgid = tgid, .number = call->number,
+	};
+	u32 is_durable = call->flags & (DIRECT | DURABLE);
+	u32 is_missed = call->missed || call->flags & DIRECT;
+
+	switch (call->operation) {
+	case READS:
+		ended.operation = LOG_READ;
+		ended.flags = WAITED(is_missed);
+		break;
+	case WRITES:
+		ended.operation = LOG_WRITE;
+		ended.flags = WAITED(is_durable);
+		break;
+	case SYNCS:
+	case FLUSHES:
+		ended.operation = LOG_FLUSH;
+		ended.flags = LOGGED_WAITED;
+		break;
+	case SENDFILE:
+	case COPIES:
+		if (call->to.inode) {
+			ended.operation = LOG_WRITE;
+			ended.flags = WAITED(call->flags & DURABLE);
+			log_ended(&ended, &call->to, program);
+		}
+		if (!call->from.inode)
+			return;
+		ended.operation = LOG_READ;
+		ended.flags = WAITED(is_missed) | (call->to.inode ? LOGGED_UNTIMED : 0);
+		break;
+	default:
+		return;
+	}
+	log_ended(&ended, &call->from, program);
 }
 
 SEC("tp_btf/sys_exit")
@@ -670,6 +878,7 @@ int hot_exit(u64 *context)
 	s64 result = context[1];
 	u64 thread = thread_and_process();
 	struct call *known = map_get(&calls, &thread);
+	struct program program = {};
 	struct call call;
 
 	if (!known)
@@ -678,45 +887,41 @@ int hot_exit(u64 *context)
 	map_remove(&calls, &thread);
 	u64 ns = now() - call.began;
 	u32 tgid = thread >> 32;
-	switch (call.operation) {
-	case WRITES:
-		if (call.flags & DURABLE)
-			tell_flush(&call.from, tgid, call.number, call.flags, call.began, result);
-		break;
-	case SENDFILE:
-	case COPIES:
-		if (call.flags & DURABLE)
-			tell_flush(&call.to, tgid, call.number, call.flags, call.began, result);
-		break;
-	case SYNCS:
-		tell_flush(&call.from, tgid, call.number, 0, call.began, result);
-		break;
-	case FLUSHES:
-		tell_flush(0, tgid, call.number, 0, call.began, result);
-		break;
-	}
+	if (is_flush_trace)
+		trace_call(&call, tgid, result);
+	if (is_flush_trace && call.operation != AIO)
+		return 0;
+	if (counts_programs || logged_operations)
+		program_of_task(&program);
+	if (logged_operations)
+		log_system_call(&call, &program, ns, result, tgid);
 	if (result < 0)
 		return 0;
+	struct done done = { .bytes = result, .ns = ns, .operation = call.operation,
+			     .flags = call.flags, .missed = call.missed };
 	switch (call.operation) {
 	case READS:
-		count_read(&call.from, result, ns, call.flags, call.missed);
-		break;
 	case WRITES:
-		count_write(&call.from, result, ns, call.flags);
-		break;
 	case SYNCS:
-		count_sync(&call.from, ns);
+		count(&call.from.folder, &program, &done);
 		break;
 	case SENDFILE:
 	case COPIES:
 		// The time is that of both; it counts once, where it is written.
-		if (call.from.inode)
-			count_read(&call.from, result, call.to.inode ? 0 : ns, call.flags & DIRECT, call.missed);
-		if (call.to.inode)
-			count_write(&call.to, result, ns, call.flags & DURABLE);
+		if (call.to.inode) {
+			done.operation = WRITES;
+			done.flags = call.flags & DURABLE;
+			count(&call.to.folder, &program, &done);
+			done.ns = 0;
+		}
+		if (call.from.inode) {
+			done.operation = READS;
+			done.flags = call.flags & DIRECT;
+			count(&call.from.folder, &program, &done);
+		}
 		break;
 	case AIO:
-		count_aio(call.pointers, result, tgid);
+		count_aio(&call, &program, result, tgid);
 		break;
 	}
 	return 0;
@@ -757,20 +962,22 @@ int hot_submit(u64 *context)
 	}
 	if (ring_operation(opcode) == NONE)
 		return 0;
+	if (counts_programs || logged_operations)
+		program_of_task(&is.program);
 	is.began = now();
 	if (map_put(&requests, &key, &is, 0))
 		lose(LOST_CALLS);
 	return 0;
 }
 
-INLINE int complete(struct io_kiocb *request, s32 result)
+ONCE int complete(struct io_kiocb *request, s32 result)
 {
 	u64 key = (u64)request;
 	struct request *known = map_get(&requests, &key), is;
-	struct folder folder = {};
+	struct ended ended = { .result = result };
+	struct target target = {};
 	struct file *file = 0;
 	u32 flags = 0;
-	u64 inode;
 	u8 opcode = 0;
 
 	if (!known)
@@ -782,23 +989,25 @@ INLINE int complete(struct io_kiocb *request, s32 result)
 	u32 operation = ring_operation(opcode);
 	if (operation == WRITES)
 		flags = WRITING;
-	int is_file = file && folder_of(file, &folder, &inode, &flags, is.tgid);
-	if (operation == SYNCS || (operation == WRITES && flags & DURABLE))
-		tell_flush(&folder, is.tgid, OF_RING | opcode, flags, is.began, result);
-	if (result < 0 || !is_file)
-		return 0;
+	int is_file = file && target_of(file, &target, &flags, is.tgid);
 	u64 ns = now() - is.began;
-	switch (operation) {
-	case READS:
-		count_read(&folder, result, ns, flags, is.missed);
-		break;
-	case WRITES:
-		count_write(&folder, result, ns, flags);
-		break;
-	case SYNCS:
-		count_sync(&folder, ns);
-		break;
-	}
+	if (operation == SYNCS || (operation == WRITES && flags & DURABLE))
+		tell_flush(&target.folder, is.tgid, IO_URING_REQUEST | opcode, flags, is.began, result);
+	if (is_flush_trace || !is_file)
+		return 0;
+	ended.began = is.began;
+	ended.ns = ns;
+	ended.tgid = is.tgid;
+	ended.number = IO_URING_REQUEST | opcode;
+	ended.operation = operation == READS ? LOG_READ : operation == WRITES ? LOG_WRITE : LOG_FLUSH;
+	ended.flags = WAITED(operation == SYNCS || flags & DIRECT || (operation == READS && is.missed) ||
+			     (operation == WRITES && flags & DURABLE));
+	log_ended(&ended, &target, &is.program);
+	if (result < 0)
+		return 0;
+	struct done done = { .bytes = result, .ns = ns, .operation = operation, .flags = flags,
+			     .missed = is.missed };
+	count(&target.folder, &is.program, &done);
 	return 0;
 }
 
@@ -848,7 +1057,7 @@ ONCE u64 bytes_of(struct folio *folio)
 
 // The folder of a plain file of which only the inode is known: of several
 // links, one.
-INLINE struct counts *counts_of_inode(struct inode *inode, struct folder *key)
+INLINE struct counts *counts_of_inode(struct inode *inode, struct target *target)
 {
 	struct hlist_node *first = 0;
 	struct dentry *dentry, *parent = 0;
@@ -863,9 +1072,42 @@ INLINE struct counts *counts_of_inode(struct inode *inode, struct folder *key)
 	else
 		dentry = (void *)first - OFFSET(((struct dentry___flat *)0)->d_alias);
 	READ(parent, dentry->d_parent);
-	if (!parent || !key_of(parent, key))
+	if (!parent || !key_of(parent, &target->folder))
 		return 0;
-	return counts_of(parent, key);
+	target->inode = (u64)inode;
+	target->dentry = (u64)dentry;
+	return counts_of(parent, &target->folder);
+}
+
+// Counts and reports a page of a mapping.
+ONCE void count_page(struct inode *inode, u32 number, u64 bytes, u32 tgid)
+{
+	struct ended ended = {
+		.result = bytes, .tgid = tgid, .number = number, .operation = LOG_MAPPED,
+		.flags = LOGGED_UNTIMED,
+	};
+	struct target target = {};
+	struct program program = {};
+	struct counts *counts = counts_of_inode(inode, &target);
+
+	if (!counts)
+		return;
+	if (counts_programs || logged_operations)
+		program_of_task(&program);
+	count_process(counts, &target.folder, tgid);
+	if (number == MAPPED_READ)
+		ADD(counts->bytes_missed, bytes);
+	else
+		ADD(counts->bytes_mapped, bytes);
+	counts = counts_of_program(&program);
+	if (counts && number == MAPPED_READ)
+		ADD(counts->bytes_missed, bytes);
+	else if (counts)
+		ADD(counts->bytes_mapped, bytes);
+	if (logged_operations & LOG_MAPPED) {
+		ended.began = now();
+		log_call(&ended, &target, &program);
+	}
 }
 
 INLINE u32 task_flags(void)
@@ -910,6 +1152,7 @@ int hot_miss(u64 *context)
 	struct address_space *mapping = 0;
 	struct inode *inode = 0;
 	struct folder key = {};
+	struct program program = {};
 	struct counts *counts;
 
 	if (!folio || !is_watched(thread >> 32) || task_flags() & (IO_WORKER | KERNEL_THREAD))
@@ -931,24 +1174,26 @@ int hot_miss(u64 *context)
 		if (operation == WRITES || operation == CHANGES || operation == AIO)
 			return 0;
 		// In a copy the pages may be those that are written.
-		int is_its = call->inode == (u64)inode ||
-			     (call->inode && !call->to.inode && is_layered((void *)call->inode));
+		int is_its = call->from.inode == (u64)inode ||
+			     (call->from.inode && !call->to.inode &&
+			      is_layered((void *)call->from.inode));
 		if (is_copy && !is_its)
 			return 0;
 		if (is_its) {
 			call->missed = 1;
-			key = call->from;
+			key = call->from.folder;
 			counts = map_get(&folders, &key);
+			if (counts)
+				ADD(counts->bytes_missed, bytes_of(folio));
+			if (counts_programs)
+				program_of_task(&program);
+			counts = counts_of_program(&program);
 			if (counts)
 				ADD(counts->bytes_missed, bytes_of(folio));
 			return 0;
 		}
 	}
-	counts = counts_of_inode(inode, &key);
-	if (!counts)
-		return 0;
-	ADD(counts->bytes_missed, bytes_of(folio));
-	count_process(counts, &key, thread >> 32);
+	count_page(inode, MAPPED_READ, bytes_of(folio), thread >> 32);
 	return 0;
 }
 
@@ -962,8 +1207,6 @@ int hot_dirty(u64 *context)
 	u64 thread = thread_and_process();
 	struct call *call = map_get(&calls, &thread);
 	struct inode *inode = 0;
-	struct folder key = {};
-	struct counts *counts;
 
 	// Some kernels say of their arguments that they can be missing, and load
 	// nothing that does not look.
@@ -973,14 +1216,12 @@ int hot_dirty(u64 *context)
 		return 0;
 	if (is_32_bit())
 		return 0;
-	if (call && call->operation != READS && call->operation != SYNCS)
+	if (call && call->operation != READS && call->operation != SYNCS &&
+	    call->operation != FLUSHES)
 		return 0;
 	READ(inode, mapping->host);
-	counts = inode ? counts_of_inode(inode, &key) : 0;
-	if (!counts)
-		return 0;
-	ADD(counts->bytes_mapped, bytes_of(folio));
-	count_process(counts, &key, thread >> 32);
+	if (inode)
+		count_page(inode, MAPPED_WRITE, bytes_of(folio), thread >> 32);
 	return 0;
 }
 

@@ -6,6 +6,9 @@
 //! something happened; it merges events, so its counts are the least that can
 //! have been. What a source cannot see is part of its result.
 //!
+//! Programs in the kernel also report single calls, and the counts of an interval by folder
+//! and by program.
+//!
 //! Linux only; elsewhere [`Tracer::begin`] fails with `Unsupported`.
 
 use std::collections::BTreeSet;
@@ -87,6 +90,25 @@ impl IoCounts {
         self.bytes_mapped += other.bytes_mapped;
     }
 
+    /// Returns what was done since `earlier` counts of the same.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            reads: self.reads.saturating_sub(earlier.reads),
+            bytes_read: self.bytes_read.saturating_sub(earlier.bytes_read),
+            read_ns: self.read_ns.saturating_sub(earlier.read_ns),
+            writes: self.writes.saturating_sub(earlier.writes),
+            bytes_written: self.bytes_written.saturating_sub(earlier.bytes_written),
+            write_ns: self.write_ns.saturating_sub(earlier.write_ns),
+            fsyncs: self.fsyncs.saturating_sub(earlier.fsyncs),
+            fsync_ns: self.fsync_ns.saturating_sub(earlier.fsync_ns),
+            synced_write_ns: self.synced_write_ns.saturating_sub(earlier.synced_write_ns),
+            bytes_missed: self.bytes_missed.saturating_sub(earlier.bytes_missed),
+            missed_ns: self.missed_ns.saturating_sub(earlier.missed_ns),
+            bytes_mapped: self.bytes_mapped.saturating_sub(earlier.bytes_mapped),
+        }
+    }
+
     /// Returns true if nothing was done.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -142,21 +164,101 @@ pub struct TraceReport {
     pub processes_left: usize,
 }
 
+/// An operation of which single calls are reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LoggedOperation {
+    /// A call that reads.
+    Read,
+    /// A call that writes.
+    Write,
+    /// A call that makes something durable, with `msync` and `sync`.
+    Flush,
+    /// A page of a mapping that is fetched from the device, or dirtied by a store.
+    Mapped,
+}
+
+impl LoggedOperation {
+    /// All operations.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Flush, Self::Mapped];
+
+    /// Its name, as options and results have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Flush => "flush",
+            Self::Mapped => "mapped",
+        }
+    }
+}
+
+/// A single call that ended, also one that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedCall {
+    /// Its begin, in nanoseconds since 1970.
+    pub began_ns: i64,
+    /// Its duration in nanoseconds; `None` where the kernel does not report it, and for the
+    /// reading end of a copy, whose time is that of its writing end.
+    pub ns: Option<u64>,
+    /// The process that made it.
+    pub process: ProcessIo,
+    /// Its operation.
+    pub operation: LoggedOperation,
+    /// The name of the system call, or of what else it is.
+    pub call: &'static str,
+    /// Path of the file, as its folder was called when it was first in use; `None` for a
+    /// call on no file, or on one that no path leads to from here.
+    pub path: Option<PathBuf>,
+    /// The bytes that it moved, or of the page; `None` if it failed, or moves none.
+    pub bytes: Option<u64>,
+    /// Number of the system's error if it failed.
+    pub error: Option<i32>,
+    /// True if it counts as waiting for the device.
+    pub is_waited: bool,
+}
+
+/// The part of the machine that is watched, and the reports of it.
+#[derive(Clone, Debug, Default)]
+pub struct TraceOptions<'a> {
+    /// Folders that matter, with all below them; all if there are none. A source that needs to
+    /// know them watches no others.
+    pub below: &'a [PathBuf],
+    /// The source; the best one that is available if it is `None`.
+    pub source: Option<TraceSource>,
+    /// Operations of which each call is reported. Needs [`TraceSource::Ebpf`].
+    pub logged: &'a [LoggedOperation],
+    /// True if counts of intervals are asked for, by program, too. Needs
+    /// [`TraceSource::Ebpf`].
+    pub has_intervals: bool,
+}
+
+/// The operations of an interval.
+#[derive(Clone, Debug, Default)]
+pub struct TraceInterval {
+    /// Folders in which something was done, without their processes.
+    pub folders: Vec<FolderIo>,
+    /// Programs that did something, by name.
+    pub programs: Vec<(String, IoCounts)>,
+    /// Events that were lost since the trace began.
+    pub lost: Vec<(&'static str, u64)>,
+}
+
 /// Watches from its beginning until its end.
 pub struct Tracer(host::io_trace::Tracer);
 
 impl Tracer {
-    /// Begins to watch. `below` are the folders that matter, all if there are
-    /// none; a source that needs to know them watches no others. Without
-    /// `source`, the best one that is available.
-    pub fn begin(below: &[PathBuf], source: Option<TraceSource>) -> io::Result<Self> {
-        host::io_trace::Tracer::begin(below, source).map(Self)
+    /// Begins to watch.
+    pub fn begin(options: &TraceOptions<'_>) -> io::Result<Self> {
+        host::io_trace::Tracer::begin(options).map(Self)
     }
 
     /// Begins to watch one command with all that it starts, by eBPF, and starts it. Signals
     /// that ask this process to end are passed on to the command.
-    pub fn begin_command(below: &[PathBuf], command: &[OsString]) -> Result<Self, StartError> {
-        host::io_trace::Tracer::begin_command(below, command).map(Self)
+    pub fn begin_command(
+        options: &TraceOptions<'_>,
+        command: &[OsString],
+    ) -> Result<Self, StartError> {
+        host::io_trace::Tracer::begin_command(options, command).map(Self)
     }
 
     /// The source of the trace.
@@ -179,6 +281,22 @@ impl Tracer {
     /// ended.
     pub fn watch_command(&mut self, time: Duration) -> io::Result<Option<CommandEnd>> {
         self.0.watch_command(time)
+    }
+
+    /// Takes the calls that ended since the last time, in the order in which they ended, and
+    /// returns true if there are more: the number that is taken at once is bounded.
+    pub fn take_calls(&mut self, to: &mut dyn FnMut(LoggedCall)) -> bool {
+        self.0.take_calls(to)
+    }
+
+    /// Returns what was done since the last interval.
+    pub fn interval(&mut self) -> io::Result<TraceInterval> {
+        self.0.interval()
+    }
+
+    /// Stops to watch. What was seen until then can still be taken.
+    pub fn stop(&mut self) {
+        self.0.stop();
     }
 
     /// Ends the trace, and returns its result.

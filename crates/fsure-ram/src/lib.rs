@@ -9,11 +9,13 @@
 
 pub mod doctor;
 mod pin;
+mod preset;
 mod ram_disk;
 pub mod service;
 pub mod write_back;
 
 pub use pin::{Pinned, ReleaseReason, pin, pinned, unpin, word};
+pub use preset::Preset;
 pub use ram_disk::{DestroyOutcome, create_disk, destroy_disk, disks};
 
 /// Compiles and runs the examples of the README.

@@ -88,13 +88,15 @@ pub(crate) use linux_only::{fuse_disk, fuse_files, passthrough};
 pub(crate) use system::{File, device, durable_write, filesystem_id, machine, priority, ramdisk};
 #[cfg(unix)]
 pub(crate) use unix::{
-    aligned_memory, control_socket, file_attributes, is_of_another_user, is_root, lock, long_queue,
-    name, open_files, output, path, repair_write, root_dir, scratch_dir, user_and_group,
+    aligned_memory, control_socket, file_attributes, home_of, is_of_another_user, is_root, lock,
+    long_queue, name, open_files, output, path, repair_write, root_dir, scratch_dir,
+    user_and_group,
 };
 #[cfg(windows)]
 pub(crate) use windows::{
-    aligned_memory, control_socket, file_attributes, is_of_another_user, is_root, lock, long_queue,
-    name, open_files, output, path, repair_write, root_dir, scratch_dir, user_and_group,
+    aligned_memory, control_socket, file_attributes, home_of, is_of_another_user, is_root, lock,
+    long_queue, name, open_files, output, path, repair_write, root_dir, scratch_dir,
+    user_and_group,
 };
 
 #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]

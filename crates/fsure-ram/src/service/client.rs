@@ -15,6 +15,7 @@ use super::facts::Facts;
 use super::preflight::{PlacementPlan, gather, judge};
 use super::protocol::{DaemonEvent, FolderState, Request, Response, line};
 use super::registry::{FolderIdentity, Registry, RegistryEntry, Role};
+use super::run_memory::RamFolders;
 use super::session::is_mounted;
 use super::supervisor::{CallerContext, SelfExec};
 use crate::write_back::{OWN, Recovered, RecoveryOutcome, recover};
@@ -33,6 +34,8 @@ pub struct Bind {
     pub backend: Backend,
     /// True to only check whether it can be done.
     pub plan: bool,
+    /// Folders that were only checked before it, and that would be in RAM by then.
+    pub planned: RamFolders,
 }
 
 /// Result of [`prepare`].
@@ -91,7 +94,8 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<BindPlan> {
         recover(&path)?;
     }
     let (backend, lacks) = (bind.backend, bind.backend.hindrance());
-    let plan = judge(&Facts { backend, lacks, ..gather(&path, registry)? }, bind.size);
+    let facts = Facts { backend, lacks, ..gather(&path, registry)? };
+    let plan = judge(&beside(facts, bind.planned), bind.size);
     let entry = RegistryEntry::new(&plan.path, bind.max_loss, (plan.bytes, plan.inodes));
     let (least, since_ns) = (plan.least, Clock::default().now_ns());
     let entry = RegistryEntry {
@@ -108,12 +112,45 @@ pub fn prepare(registry: &Registry, bind: &Bind) -> Result<BindPlan> {
     if let Some(first) = plan.refusals.first() {
         let whys: Vec<_> = plan.refusals.iter().map(|refusal| &*refusal.why).collect();
         return Err(Error::FailedPrecondition {
-            message: whys.join("; "),
+            message: format!("{}: {}", plan.path.display(), whys.join("; ")),
             hint: Some(first.remedy.clone()),
         });
     }
     registry.put(&entry)?;
     Ok(BindPlan::New(plan, entry))
+}
+
+/// Takes back what [`prepare`] has entered, if the keeper was ended before it had begun.
+pub fn withdraw(registry: &Registry, entry: &RegistryEntry) -> Result<()> {
+    let _lock = registry.lock()?;
+    if is_kept(registry, entry) || is_mounted(entry)? {
+        return Ok(());
+    }
+    clear_if_unmounted(registry, entry)
+}
+
+/// Refuses folders of which one is in another, or is the same: only one of the two can be in RAM.
+/// A folder that cannot be found is not looked at.
+pub fn refuse_nested(folders: &[PathBuf]) -> Result<()> {
+    let paths = folders.iter().filter_map(|folder| os_path::without_links(folder).ok());
+    let mut paths: Vec<_> = paths.collect();
+    paths.sort();
+    let pair = paths.windows(2).find(|pair| pair[1].starts_with(&pair[0]));
+    let Some([outer, inner]) = pair else { return Ok(()) };
+    let message = match inner == outer {
+        true => format!("{} is named twice", inner.display()),
+        false => format!("{} is in {}, and is in RAM with it", inner.display(), outer.display()),
+    };
+    Err(Error::Usage { message, hint: Some("name each folder once, and none in another".into()) })
+}
+
+/// The facts of a folder as they are once others are in RAM, too.
+fn beside(facts: Facts, planned: RamFolders) -> Facts {
+    Facts {
+        others: facts.others.and(planned.folders, planned.bytes),
+        available: facts.available.map(|bytes| bytes.saturating_sub(planned.bytes)),
+        ..facts
+    }
 }
 
 /// Refuses where a folder that was moved has the name in the registry.

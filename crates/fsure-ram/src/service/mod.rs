@@ -31,8 +31,8 @@ pub use allowed_paths::check_file_system;
 pub use backend::Backend;
 pub use bind_refusal::BindRefusal;
 pub use client::{
-    Bind, BindPlan, FolderStatus, RecoverOutcome, left_over, prepare, recover_folder, request,
-    status,
+    Bind, BindPlan, FolderStatus, RecoverOutcome, left_over, prepare, recover_folder,
+    refuse_nested, request, status, withdraw,
 };
 pub use events::LoggedEvent;
 pub use facts::Facts;

@@ -29,6 +29,8 @@ pub struct PlacementPlan {
     pub content: u64,
     /// Names of regular files.
     pub files: u64,
+    /// Bytes of memory that it takes once it is filled.
+    pub need: u64,
     /// Bytes of memory that it is to take at most, at first.
     pub bytes: u64,
     /// Names that it is to take at most, at first.
@@ -97,6 +99,7 @@ pub fn judge(facts: &Facts, wanted: Option<u64>) -> PlacementPlan {
     (plan.files, plan.content) = facts.survey.content;
     let (backend, names) = (facts.backend, facts.survey.inodes.len() as u64);
     let need = facts.survey.bytes + names * INODE;
+    plan.need = need;
     let least = match wanted {
         Some(wanted) => wanted.max(backend.least()),
         None => automatic_size(facts, need).max(backend.least()),

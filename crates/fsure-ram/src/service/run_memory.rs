@@ -24,7 +24,7 @@ pub struct RamFolders {
 impl RamFolders {
     /// Adds so many more.
     #[must_use]
-    pub(super) fn and(self, folders: u64, bytes: u64) -> Self {
+    pub fn and(self, folders: u64, bytes: u64) -> Self {
         Self {
             folders: self.folders.saturating_add(folders),
             bytes: self.bytes.saturating_add(bytes),

@@ -45,19 +45,27 @@ impl SelfExec {
         let (process, is_over) = (keeper.process(), AtomicBool::new(false));
         let began = begun(process).unwrap_or_default();
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let passing_on = scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     if call.stop.load(Ordering::Relaxed) > 0 {
                         // It may have ended meanwhile.
                         let _ = terminate(process, began);
-                        return;
+                        return true;
                     }
                     std::thread::sleep(WORKER_POLL_INTERVAL);
                 }
+                false
             });
             let result = self.wait_until_ready(&mut keeper, call.report);
             is_over.store(true, Ordering::Relaxed);
+            let is_terminated = passing_on.join().unwrap_or(false);
             match result {
+                // It was ready at that moment, and takes the folder out of RAM again.
+                Ok(()) if is_terminated => Err(Error::Interrupted(ExitCode::Interrupted)),
+                // It had no handler for signals yet.
+                Err(Error::Internal(_)) if is_terminated => {
+                    Err(Error::Interrupted(ExitCode::Interrupted))
+                }
                 Err(Error::Reported { .. }) if call.stop.load(Ordering::Relaxed) > 0 => {
                     Err(Error::Interrupted(ExitCode::Interrupted))
                 }

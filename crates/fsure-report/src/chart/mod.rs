@@ -25,7 +25,7 @@ pub use comparison::{Bar, Mark, comparison};
 pub use ladder::{ladder, sorted};
 pub use latency::latency;
 pub use number_format::{figure, microseconds};
-pub use plot::{curve, throughput};
+pub use plot::{TimeLine, curve, over_time, throughput};
 pub use rate::{area, sustained};
 pub use requests::requests;
 pub use timeline::{Moment, timeline};

@@ -1,4 +1,4 @@
-//! One quantity over another: throughput over time, and the curves of a
+//! One quantity over another: throughput and waiting over time, and the curves of a
 //! flush. Lines differ by dashes and have their names beside them.
 
 use std::fmt::Write as _;
@@ -20,8 +20,29 @@ const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 /// Points beyond this are drawn as the extremes of their neighbourhood.
 const BINS: usize = 300;
 
+/// A line over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimeLine {
+    /// Its name.
+    pub name: String,
+    /// Seconds, and the value until then.
+    pub points: Vec<(f64, f64)>,
+    /// The same in words, for who does not see it.
+    pub words: String,
+}
+
 /// Throughput over time.
 pub fn throughput(title: &str, series: &[&Series]) -> Chart {
+    let line = |series: &&Series| {
+        let (rate, bytes) = (figure(series.mib_per_s), units::size(series.bytes));
+        let words = format!("{}: {rate} MiB/s over {bytes}", series.name);
+        TimeLine { name: series.name.clone(), points: series.points.clone(), words }
+    };
+    over_time(title, "MiB/s over seconds", &series.iter().map(line).collect::<Vec<_>>())
+}
+
+/// Values over seconds; `unit` names both.
+pub fn over_time(title: &str, unit: &str, series: &[TimeLine]) -> Chart {
     let points = || series.iter().flat_map(|series| &series.points);
     let x = Axis::straight(points().map(|point| point.0), (LEFT, WIDTH - NAMES));
     let y = Axis::straight(points().map(|point| point.1), (BOTTOM, TOP));
@@ -45,12 +66,9 @@ pub fn throughput(title: &str, series: &[&Series]) -> Chart {
         canvas.path(&class, DASHES[place % 4], &format!("M{:.1} {at:.1}h22", end + 6.0));
         canvas.text(end + 32.0, at + 4.0, "", &clipped(&series[place].name, 17));
     }
-    canvas.text(LEFT, HEIGHT - 8.0, "soft", "MiB/s over seconds");
-    let rows = series.iter().map(|series| {
-        let rate = figure(series.mib_per_s);
-        format!("{}: {rate} MiB/s over {}", series.name, units::size(series.bytes))
-    });
-    let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));
+    canvas.text(LEFT, HEIGHT - 8.0, "soft", unit);
+    let rows: Vec<_> = series.iter().map(|series| &*series.words).collect();
+    let description = format!("{}.", rows.join("; "));
     Chart { title: title.to_owned(), description, width: WIDTH, height: HEIGHT, body: canvas.body }
 }
 

@@ -4,17 +4,23 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
+use super::flush_trace::LostEvents;
 use super::lines::OutputLines;
 use fsure_measure::results::ReadError;
 
 /// Folders that are kept, the hottest first.
 const FOLDERS_MAX: usize = 5_000;
 
+/// Intervals that are kept: two days of a minute each.
+const INTERVALS_MAX: usize = 2_880;
+
 /// A watch over folders.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct HotRun {
     /// Folders, the hottest first.
     pub(crate) folders: Vec<HotFolder>,
+    /// Intervals in their order.
+    pub(crate) intervals: Vec<HotInterval>,
     /// Folders that there is advice on.
     pub(crate) advice: Vec<HotAdvice>,
     /// The last line; `None` if the run was cut off.
@@ -34,6 +40,23 @@ pub(crate) struct HotFolder {
     pub(crate) own: HotFigures,
     /// Names of the programs.
     pub(crate) names: Vec<String>,
+}
+
+/// The operations of an interval.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct HotInterval {
+    pub(crate) seconds: f64,
+    /// Programs that did something.
+    pub(crate) programs: Vec<HotProgram>,
+}
+
+/// A program in an interval.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct HotProgram {
+    pub(crate) program: String,
+    pub(crate) waited_ms: Option<f64>,
 }
 
 /// Figures; one that the source cannot measure is `None`.
@@ -82,6 +105,8 @@ pub(crate) struct HotTotals {
     pub(crate) not_seen: Vec<String>,
     pub(crate) is_of_command: bool,
     pub(crate) processes_left: u64,
+    pub(crate) logged: Option<u64>,
+    pub(crate) lost: Vec<LostEvents>,
     pub(crate) ended_early: bool,
     pub(crate) exit_code: u8,
 }
@@ -93,6 +118,10 @@ pub(super) fn read(lines: &mut OutputLines<impl BufRead>) -> Result<HotRun, Read
         match line.kind() {
             "folder" if run.folders.len() < FOLDERS_MAX => run.folders.push(line.read()?),
             "folder" => {}
+            // The summary counts them all; the file has each.
+            "call" => {}
+            "interval" if run.intervals.len() < INTERVALS_MAX => run.intervals.push(line.read()?),
+            "interval" => {}
             "advice" => run.advice.push(line.read()?),
             "summary" => run.summary = Some(line.read()?),
             _ => lines.pass_over(),

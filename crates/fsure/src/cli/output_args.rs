@@ -98,6 +98,12 @@ impl OutputArgs {
         Ok(())
     }
 
+    /// Returns true if lines of JSON go to standard output.
+    #[cfg(feature = "storage")]
+    pub(super) fn prints_json(&self) -> bool {
+        self.json && self.json_fd.is_none()
+    }
+
     /// The screen for a command, which stops at the first signal and lets the
     /// second end the process at once.
     pub(super) fn screen(&self, all: bool, hide: &'static [Verdict]) -> Screen {

@@ -10,10 +10,14 @@ pub(crate) mod progress;
 mod results;
 mod saved_lines;
 mod task;
+#[cfg(feature = "storage")]
+mod view;
 mod wrap;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+#[cfg(feature = "storage")]
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -107,6 +111,9 @@ pub(crate) struct Screen {
     saved: Mutex<Option<SavedLines>>,
     /// The live lines; `None` unless standard error is a terminal.
     live: Option<MultiProgress>,
+    /// True once a view was drawn.
+    #[cfg(feature = "storage")]
+    has_view: AtomicBool,
 }
 
 /// A line that is drawn over and over, until it is dropped.
@@ -156,6 +163,8 @@ impl Screen {
             are_errors_attended: false,
             saved: Mutex::default(),
             live: None,
+            #[cfg(feature = "storage")]
+            has_view: AtomicBool::new(false),
         }
     }
 
@@ -297,6 +306,38 @@ impl Screen {
         self.save_with(|saved| saved.result(line));
     }
 
+    /// Returns true if lines of JSON are printed or saved.
+    #[cfg(feature = "storage")]
+    pub(crate) fn wants_result_lines(&self) -> bool {
+        self.settings.json || locked(&self.saved).is_some()
+    }
+
+    /// Returns true if no more can be written to standard output, such as when the reader of a
+    /// pipe has ended.
+    #[cfg(feature = "storage")]
+    pub(crate) fn has_lost_output(&self) -> bool {
+        locked(&self.output).failure.is_some()
+    }
+
+    /// Returns the rows that a view may have; `None` if standard output is no terminal.
+    #[cfg(feature = "storage")]
+    pub(crate) fn view_rows(&self) -> Option<usize> {
+        terminal_size(self.attended).map(|(_, rows)| usize::from(rows).saturating_sub(1))
+    }
+
+    /// Draws a view in the place of the one before, or below it without a terminal.
+    #[cfg(feature = "storage")]
+    pub(crate) fn draw(&self, view: &str) {
+        let Some((columns, rows)) = terminal_size(self.attended) else {
+            return self.print_now(view);
+        };
+        let is_first = !self.has_view.swap(true, Ordering::Relaxed);
+        let size = (usize::from(columns), usize::from(rows));
+        let mut output = locked(&self.output);
+        output.put(&view::drawn(view, size, is_first));
+        output.flush();
+    }
+
     fn save_with(&self, write: impl FnOnce(&mut SavedLines) -> io::Result<()>) {
         let written = locked(&self.saved).as_mut().map_or(Ok(()), write);
         if let Err(error) = written {
@@ -308,7 +349,10 @@ impl Screen {
     /// so itself.
     #[cfg(feature = "storage")]
     pub(crate) fn end_output_of_program(&self) {
-        self.print_now("\n");
+        // Lines of JSON that go elsewhere are not behind it.
+        if locked(&self.spare_output).is_none() {
+            self.print_now("\n");
+        }
     }
 
     /// Prints a line of which the reader is not to wait for the next one.
@@ -515,6 +559,14 @@ impl Output {
         self.lines += 1 + line.matches('\n').count() as u64;
         if self.failure.is_none() {
             self.failure = writeln!(self.writer, "{line}").err();
+        }
+    }
+
+    /// Writes what is no line.
+    #[cfg(feature = "storage")]
+    fn put(&mut self, text: &str) {
+        if self.failure.is_none() {
+            self.failure = self.writer.write_all(text.as_bytes()).err();
         }
     }
 

@@ -8,7 +8,8 @@ use crate::support::ram_machine::FSURE;
 use crate::support::{Run, code};
 
 /// All kinds of lines of `ram`.
-const KINDS: [&str; 17] = [
+const KINDS: [&str; 18] = [
+    "preset",
     "plan",
     "bound",
     "ram_folder",
@@ -46,6 +47,8 @@ ram() { "$FSURE" --json ram "$@"; }
 ram doctor || true
 ram bind /etc --plan || true
 ram bind "$work" --plan
+mkdir -p home/.cache
+HOME=$PWD/home SUDO_UID= ram bind --preset caches --plan || true
 ram bind "$work"
 echo new > "$work/file"
 ram status "$work" || true

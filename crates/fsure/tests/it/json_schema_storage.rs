@@ -151,7 +151,17 @@ fn print_hot(printed: &mut Printed) {
     let run = watch(&[]);
     printed.keep("hot", &run);
     if run.code != 0 {
-        return printed.excuse(&["hot_folder", "hot_summary", "advice"], &run.stderr);
+        let kinds = ["hot_folder", "hot_summary", "advice", "hot_call", "hot_interval"];
+        return printed.excuse(&kinds, &run.stderr);
+    }
+    for (kind, args) in
+        [("hot_call", &["--log"][..]), ("hot_interval", &["--top", "--interval", "0.1s"])]
+    {
+        let run = watch(args);
+        printed.keep(&format!("hot {}", args[0]), &run);
+        if run.code != 0 {
+            printed.excuse(&[kind], &run.stderr);
+        }
     }
     let run = watch(&["advise"]);
     printed.keep("hot advise", &run);

@@ -167,6 +167,21 @@ fn the_price_of_the_page_cache_is_drawn_beside_what_the_device_can_give() {
 }
 
 #[test]
+fn a_log_of_calls_and_intervals_is_known_and_a_loss_is_shown() {
+    let html = page_of("hot.jsonl", &[]);
+    for part in [
+        "The result has 1 single call, too, with time, program and file.",
+        "LOST: 7 calls that are not in the log.",
+        "Programs that wait, over time",
+        ">ms waited in a second, over seconds</text>",
+        "postgres: 1.2 s in all; rsync: 36 ms in all",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains("were passed over"));
+}
+
+#[test]
 fn a_trial_shows_times_ratios_and_what_was_refused() {
     let html = page_of("ram-try.jsonl", &[]);
     for part in [

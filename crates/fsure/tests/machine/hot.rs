@@ -171,6 +171,160 @@ fn io_is_reported_exactly_and_by_program() {
 }
 
 #[test]
+fn a_log_has_each_call_and_the_summary_behind_it() {
+    let _alone = crate::support::serial::alone();
+    let test = "a_log_has_each_call_and_the_summary_behind_it";
+    let (_folder, path) = folder();
+    let file = path.join("a/fi\nle");
+    let work = || {
+        work_in(&path.join("b"));
+        std::fs::create_dir_all(path.join("a")).expect("make a folder");
+        std::fs::write(&file, "12345").expect("write");
+        File::open(&file).expect("open it").sync_all().expect("flush");
+    };
+    let saved = path.join("saved");
+    let args = ["--json", "--log", "--save", text(&saved), text(&path)];
+    let Some(run) = watched(test, command(&[], &args), work) else { return };
+    let all = lines(&run);
+    let calls: Vec<_> = all.iter().filter(|line| line["type"] == "call").collect();
+    let count = |call: &str| calls.iter().filter(|line| line["call"] == call).count();
+    assert_eq!([count("pwrite64"), count("write"), count("read"), count("fsync")], [10, 1, 4, 4]);
+    let own = std::process::id();
+    for call in &calls {
+        assert_eq!((&call["process"], &call["error"]), (&own.into(), &Value::Null), "{call}");
+        assert!(call["took_ms"].as_f64().expect("a number") > 0.0, "{call}");
+        assert_eq!(call["waited"], call["operation"] == "flush", "{call}");
+    }
+    let write = calls.iter().find(|call| call["call"] == "write").expect("a write");
+    assert_eq!((&write["path"], &write["bytes"]), (&text(&file).into(), &5.into()));
+    // In the order in which they ended, and saved as they were printed.
+    let times: Vec<_> = calls.iter().map(|call| call["time"].as_str().expect("text")).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    let kept = std::fs::read_to_string(&saved).expect("read it");
+    assert_eq!(
+        kept.lines().skip(1).collect::<Vec<_>>(),
+        run.stdout.lines().skip(1).collect::<Vec<_>>()
+    );
+    let summary = &all[all.len() - 1];
+    assert_eq!((&summary["logged"], &summary["writes"]), (&19.into(), &11.into()));
+    // Filters choose calls; the counts have them all.
+    for (filter, logged) in [
+        (&["--operation", "flush"][..], 4),
+        (&["--path", "*/b/*", "--operation", "read,write"], 14),
+        (&["--program", "no such program"], 0),
+        (&["--program", &own.to_string(), "--path", "*/a/*"], 2),
+    ] {
+        let args = [&["--json", "--log", text(&path)], filter].concat();
+        let run = watched(test, command(&[], &args), work).expect("it was watched before");
+        let all = lines(&run);
+        let calls = all.iter().filter(|line| line["type"] == "call").count();
+        let summary = &all[all.len() - 1];
+        assert_eq!(calls, logged, "{filter:?}");
+        assert_eq!((&summary["logged"], &summary["writes"]), (&logged.into(), &11.into()));
+    }
+    let run = watched(test, command(&[], &["--log", text(&path)]), work).expect("as before");
+    let mut text_lines = run.stdout.lines();
+    assert!(text_lines.next().is_some_and(|head| head.contains("W: waited for the device")));
+    assert!(run.stdout.contains("/a/fi\\nle"), "on one line: {}", run.stdout);
+    assert!(run.stdout.contains("Logged: 19 calls."), "{}", run.stdout);
+}
+
+#[test]
+fn a_log_of_a_command_is_beside_its_output() {
+    let _alone = crate::support::serial::alone();
+    let test = "a_log_of_a_command_is_beside_its_output";
+    let (_folder, path) = folder();
+    let script = "cd $0; (setsid sh -c 'echo x > a') & wait; sync a; echo x > /dev/full; echo out";
+    let script = ["--", "sh", "-c", script, text(&path)];
+    let run = fsure(&[&["hot", "--log", text(&path)], &script[..]].concat());
+    if run.code == 2 {
+        return skip(test, &run.stderr);
+    }
+    assert_eq!((run.code, &*run.stdout), (0, "out\n"), "{}", run.stderr);
+    for words in [" write ", " fsync ", "Logged: 2 calls.", text(&path.join("a"))] {
+        assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
+    }
+    let run = fsure(&[&["hot", "--log", "--json"], &script[..]].concat());
+    assert_eq!((run.code, run.stderr.contains("--json-fd 3 3> calls.jsonl")), (2, true));
+}
+
+#[test]
+fn a_view_shows_programs_and_folders_until_it_is_ended() {
+    let _alone = crate::support::serial::alone();
+    let test = "a_view_shows_programs_and_folders_until_it_is_ended";
+    let (_folder, path) = folder();
+    let work = || {
+        for number in 0..20 {
+            std::fs::write(path.join("file"), format!("{number}")).expect("write");
+            File::open(path.join("file")).expect("open it").sync_all().expect("flush");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // Until an interval that has it is over.
+        std::thread::sleep(Duration::from_millis(500));
+    };
+    let args = ["--json", "--top", "--interval", "100ms", text(&path)];
+    let Some(run) = watched(test, command(&[], &args), work) else { return };
+    let all = lines(&run);
+    let intervals: Vec<_> = all.iter().filter(|line| line["type"] == "interval").collect();
+    assert!(intervals.len() > 1, "{intervals:?}");
+    let sum = |what: &str, name: &str, field: &str| -> u64 {
+        let entries = intervals.iter().flat_map(|line| line[what].as_array().expect("a list"));
+        let of_name = entries.filter(|entry| entry["path"] == name || entry["program"] == name);
+        of_name.map(|entry| entry[field].as_u64().expect("a number")).sum()
+    };
+    assert_eq!(sum("folders", text(&path), "fsyncs"), 20);
+    let own = std::fs::read_to_string("/proc/self/comm").expect("read it");
+    assert!(sum("programs", own.trim_end(), "fsyncs") >= 20, "{own}: {intervals:#?}");
+    let plain = ["--top", "--interval", "100ms", text(&path)];
+    let run = watched(test, command(&[], &plain), work).expect("it was watched before");
+    assert!(!run.stdout.contains('\x1b'), "{}", run.stdout);
+    assert!(run.stdout.matches("waits ms/s").count() >= 4, "two tables each: {}", run.stdout);
+    assert!(run.stdout.contains("Watched for "), "{}", run.stdout);
+}
+
+/// Without an end of its own, Ctrl-C is its end, and so is a reader that goes away.
+#[test]
+fn a_log_without_an_end_is_ended_by_its_user_or_its_reader() {
+    let _alone = crate::support::serial::alone();
+    let test = "a_log_without_an_end_is_ended_by_its_user_or_its_reader";
+    let (_folder, path) = folder();
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
+        command.args(["hot", "--log", text(&path)]).env("XDG_CONFIG_HOME", "/nonexistent");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    let Some(run) = watched(test, start(), || work_in(&path)) else { return };
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!run.stdout.contains("ended early"), "{}", run.stdout);
+    let mut child = start().spawn().expect("start fsure");
+    drop(child.stdout.take());
+    while child.try_wait().expect("ask for it").is_none() {
+        work_in(&path);
+    }
+    assert_eq!(ended(child).code, 0);
+}
+
+#[test]
+fn what_needs_ebpf_says_so() {
+    let _alone = crate::support::serial::alone();
+    for option in ["--log", "--top"] {
+        let run = fsure(&["hot", option, "--source", "fanotify"]);
+        assert_eq!((run.code, &*run.stdout), (2, ""), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("'{option}' needs eBPF")), "{}", run.stderr);
+        let mut command = command(&[], &[option]);
+        as_nobody(&mut command);
+        let Ok(child) = command.spawn() else {
+            return skip("what_needs_ebpf_says_so", "a user without rights cannot start fsure");
+        };
+        let run = ended(child);
+        assert_eq!(run.code, 2, "{}", run.stderr);
+        let hint = format!("run it as root: 'sudo fsure hot {option}'");
+        assert!(run.stderr.contains(&hint), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn a_folder_is_reported_under_the_requested_path() {
     let _alone = crate::support::serial::alone();
     let test = "a_folder_is_reported_under_the_requested_path";
@@ -287,6 +441,15 @@ fn without_kernel_type_information_notifications_are_used() {
     for part in ["the kernel does not describe its types", "'--source fanotify'"] {
         assert!(words.contains(part), "{part}: {words}");
     }
+    // What cannot do without says so, and runs nothing.
+    let (code, _, words) = hidden(&["--for", "100ms", "--log"]);
+    let words = String::from_utf8_lossy(&words);
+    assert_eq!((code, words.contains("'--log' needs eBPF")), (Some(5), true), "{words}");
+    let made = path.join("made");
+    let (code, _, words) = hidden(&["--", "touch", text(&made)]);
+    let words = String::from_utf8_lossy(&words);
+    assert_eq!((code, made.exists()), (Some(2), false), "{words}");
+    assert!(words.contains("watched by eBPF, which is not available here"), "{words}");
     let (code, lines, _) = hidden(&["--for", "100ms", "--json", text(&path)]);
     assert_eq!(code, Some(0), "{lines}");
     let summary: Value = serde_json::from_str(lines.lines().last().expect("a line")).expect("JSON");
@@ -335,6 +498,12 @@ fn what_makes_no_sense_is_refused() {
         &["hot", "--for", "5"],
         &["hot", "--by", "colour"],
         &["hot", text(&file)],
+        &["hot", "--log", "--top"],
+        &["hot", "--top", "--", "true"],
+        &["hot", "--program", "cat"],
+        &["hot", "--interval", "1s"],
+        &["hot", "--log", "--operation", "open"],
+        &["hot", "--log", "advise"],
         &["hot", "/a folder that is not there"],
     ] {
         let run = fsure(args);

@@ -130,6 +130,70 @@ fn hot_counts_the_command_and_no_other_program() {
     assert!(run.stdout.is_empty() && run.stderr.contains("Watched one command for"), "{run:?}");
 }
 
+/// Both watch one and the same run.
+#[test]
+fn hot_counts_what_strace_counts() {
+    let _alone = crate::support::serial::alone();
+    let test = "hot_counts_what_strace_counts";
+    let (_folder, path) = folder();
+    let (table, work) = (path.join("strace"), path.join("work"));
+    std::fs::create_dir(&work).expect("make a folder");
+    let script = "dd if=/dev/zero of=$0/a bs=512 count=700 conv=fsync status=none; \
+                  (dd if=$0/a of=$0/b bs=1k oflag=dsync status=none; sync -d $0/b) & wait";
+    let strace = ["strace", "-f", "-c", "-o", text(&table), "-e", "trace=write,fsync,fdatasync"];
+    let hot = ["hot", "--log", "--json-fd", "3", text(&work), "--"];
+    let lines_at = path.join("lines");
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec 3> $0; exec \"$@\"", text(&lines_at), env!("CARGO_BIN_EXE_fsure")]);
+    command.args(hot).args(strace).args(["sh", "-c", script, text(&work)]);
+    let output = command.output().expect("start it");
+    let words = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return skip(test, &words);
+    }
+    let table = std::fs::read_to_string(&table).expect("strace has a table");
+    let counted = |call: &str| -> u64 {
+        let row = table.lines().find(|line| line.split_whitespace().last() == Some(call));
+        let count = row.and_then(|row| row.split_whitespace().nth(3)?.parse().ok());
+        count.unwrap_or_else(|| panic!("no {call} in {table}"))
+    };
+    let text_of_lines = std::fs::read_to_string(&lines_at).expect("lines");
+    assert!(!text_of_lines.contains("\n\n"), "no empty line: {text_of_lines}");
+    let lines = lines(&text_of_lines);
+    let seen = line(&lines, "path", text(&work));
+    assert_eq!(seen["writes"], counted("write"), "{seen} {table}");
+    assert_eq!(seen["fsyncs"], counted("fsync") + counted("fdatasync"), "{seen} {table}");
+    let logged = |call: &str| lines.iter().filter(|line| line["call"] == call).count() as u64;
+    for call in ["write", "fsync", "fdatasync"] {
+        assert_eq!(logged(call), counted(call), "{call}: {table}");
+    }
+}
+
+/// A process that is in a session of its own and runs as another user is one of the command, and
+/// so is one that is left behind.
+#[test]
+fn hot_follows_what_the_command_starts_however_it_is_started() {
+    let _alone = crate::support::serial::alone();
+    let test = "hot_follows_what_the_command_starts_however_it_is_started";
+    let (_folder, path) = folder();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(&path, mode).expect("let others in");
+    let script = "cd $0; setsid setpriv --reuid=65534 --regid=65534 --clear-groups \
+                  sh -c 'echo 12345 > other; sync other'; mkfifo fifo; \
+                  (setsid sh -c 'echo 1 > left; : > done; read line < fifo' < /dev/null \
+                  > /dev/null 2>&1 &); while [ ! -e done ]; do sleep 0.01; done";
+    let args = ["hot", "--log", text(&path)];
+    let Some(run) = watched(test, &args, script, &path) else { return };
+    // Let the one that was left behind end.
+    std::fs::write(path.join("fifo"), "end\n").expect("write");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for name in ["other", "left"] {
+        assert!(run.stderr.contains(text(&path.join(name))), "{name}: {}", run.stderr);
+    }
+    assert!(run.stderr.contains("1 process of it still ran at its end"), "{}", run.stderr);
+    assert!(run.stderr.contains("Logged: 3 calls."), "{}", run.stderr);
+}
+
 #[test]
 fn a_signal_is_the_commands_and_the_report_comes() {
     let _alone = crate::support::serial::alone();

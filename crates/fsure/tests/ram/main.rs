@@ -17,5 +17,6 @@ mod ram_moved_paths;
 mod ram_pin;
 mod ram_run;
 mod ram_run_kill;
+mod ram_several;
 mod ram_try;
 mod ram_zram;

@@ -31,6 +31,28 @@ pub(crate) fn is_of_another_user(path: &std::path::Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|stat| stat.uid() != user_and_group().0)
 }
 
+/// See [`crate::user::home_of`].
+pub(crate) fn home_of(user: u32) -> Option<std::path::PathBuf> {
+    use std::os::unix::ffi::OsStrExt as _;
+    /// Bytes for the texts of an entry. Longer ones are as good as none.
+    const ENTRY_BYTES_MAX: usize = 16 << 10;
+    let mut texts = vec![0; ENTRY_BYTES_MAX];
+    let mut entry = std::mem::MaybeUninit::<libc::passwd>::zeroed();
+    let mut found = std::ptr::null_mut();
+    // SAFETY: room for the entry and its texts, whose lengths are told. What is found points
+    // into both, which outlive it.
+    let home = unsafe {
+        let room = (texts.as_mut_ptr(), texts.len());
+        let failed = libc::getpwuid_r(user, entry.as_mut_ptr(), room.0, room.1, &raw mut found);
+        if failed != 0 || found.is_null() || (*found).pw_dir.is_null() {
+            return None;
+        }
+        std::ffi::CStr::from_ptr((*found).pw_dir)
+    };
+    let home = std::path::PathBuf::from(std::ffi::OsStr::from_bytes(home.to_bytes()));
+    home.is_absolute().then_some(home)
+}
+
 /// See [`crate::user::user_and_group`].
 pub(crate) fn user_and_group() -> (u32, u32) {
     (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())

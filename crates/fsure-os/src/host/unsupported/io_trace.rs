@@ -4,23 +4,23 @@
 use std::convert::Infallible as Never;
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::flush_trace::{FlushCall, FlushTraceReport};
 use crate::foreground::StartError;
-use crate::io_trace::{TraceReport, TraceSource};
+use crate::io_trace::{LoggedCall, TraceInterval, TraceOptions, TraceReport, TraceSource};
 use crate::process_tree::CommandEnd;
 
 /// Watches: nothing does.
 pub(crate) struct Tracer(Never);
 
 impl Tracer {
-    pub(crate) fn begin(_: &[PathBuf], _: Option<TraceSource>) -> io::Result<Self> {
+    pub(crate) fn begin(_: &TraceOptions<'_>) -> io::Result<Self> {
         Err(refused())
     }
 
-    pub(crate) fn begin_command(_: &[PathBuf], _: &[OsString]) -> Result<Self, StartError> {
+    pub(crate) fn begin_command(_: &TraceOptions<'_>, _: &[OsString]) -> Result<Self, StartError> {
         Err(refused().into())
     }
 
@@ -37,6 +37,18 @@ impl Tracer {
     }
 
     pub(crate) fn watch_command(&mut self, _: Duration) -> io::Result<Option<CommandEnd>> {
+        match self.0 {}
+    }
+
+    pub(crate) fn take_calls(&mut self, _: &mut dyn FnMut(LoggedCall)) -> bool {
+        match self.0 {}
+    }
+
+    pub(crate) fn interval(&mut self) -> io::Result<TraceInterval> {
+        match self.0 {}
+    }
+
+    pub(crate) fn stop(&mut self) {
         match self.0 {}
     }
 

@@ -41,6 +41,11 @@ pub(crate) fn is_of_another_user(_: &std::path::Path) -> bool {
     false
 }
 
+/// See [`crate::user::home_of`]. Users have no such numbers here.
+pub(crate) fn home_of(_: u32) -> Option<std::path::PathBuf> {
+    None
+}
+
 /// See [`crate::user::user_and_group`].
 pub(crate) fn user_and_group() -> (u32, u32) {
     (0, 0)

@@ -1,10 +1,12 @@
 //! `hot`: the folders that programs wait for, as a tree.
 
+use std::collections::BTreeMap;
+
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::{milliseconds, number, path};
 use super::Draft;
-use crate::chart::{TreemapClass, TreemapItem, figure, treemap};
+use crate::chart::{TimeLine, TreemapClass, TreemapItem, figure, over_time, treemap};
 use crate::outputs::HotRun;
 use fsure_core::{count, units};
 
@@ -40,6 +42,13 @@ pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
             let left = number(totals.processes_left, "process", "processes");
             draft.note(format!("{left} of the command still ran at its end."));
         }
+        if let Some(logged) = totals.logged {
+            let calls = number(logged, "single call", "single calls");
+            draft.note(format!("The result has {calls}, too, with time, program and file."));
+        }
+        for lost in &totals.lost {
+            draft.note(format!("LOST: {} {}.", count(lost.count), lost.what));
+        }
         if totals.ended_early {
             draft.note("The run was ended early.");
         }
@@ -56,6 +65,7 @@ pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
     }
     draft.part("Advice", advice(run));
     draft.part("Where programs wait", picture(run, charts));
+    draft.part("Waiting over time", waiting(run, charts));
     draft.part("Folders", folders(run));
     if let Some(totals) = &run.summary {
         let unseen = totals.not_seen.iter().map(|what| (what.clone(), String::new()));
@@ -106,6 +116,34 @@ fn picture(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
     };
     let chart = || treemap("Folders that programs wait for", &items, &CLASSES, &words);
     (items.len() > 1).then(|| charts.add(&chart(), "The area of a folder is the time."))
+}
+
+/// The programs that waited most, over the intervals.
+fn waiting(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
+    const LINES_MAX: usize = 4;
+    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+    for program in run.intervals.iter().flat_map(|interval| &interval.programs) {
+        *sums.entry(&program.program).or_default() += program.waited_ms.unwrap_or_default();
+    }
+    let mut sums: Vec<_> = sums.into_iter().filter(|(_, waited)| *waited > 0.0).collect();
+    sums.sort_by(|one, two| two.1.total_cmp(&one.1));
+    let line = |(program, waited): (&str, f64)| {
+        let mut at = 0.0;
+        let points = run.intervals.iter().map(|interval| {
+            at += interval.seconds;
+            let own = interval.programs.iter().filter(|one| one.program == program);
+            let waited: f64 = own.filter_map(|one| one.waited_ms).sum();
+            (at, if interval.seconds > 0.0 { waited / interval.seconds } else { 0.0 })
+        });
+        let points = points.collect();
+        let words = format!("{program}: {} in all", milliseconds(waited));
+        TimeLine { name: program.to_owned(), points, words }
+    };
+    let lines: Vec<_> = sums.into_iter().take(LINES_MAX).map(line).collect();
+    let title = "Programs that wait, over time";
+    let chart = || over_time(title, "ms waited in a second, over seconds", &lines);
+    let caption = "Several that wait at once make more than 1000 ms a second.";
+    (run.intervals.len() > 1 && !lines.is_empty()).then(|| charts.add(&chart(), caption))
 }
 
 fn folders(run: &HotRun) -> Vec<Piece> {

@@ -191,6 +191,8 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("sudo fsure hot --for 5m /home /var", "Watch two folders for five minutes"),
             ("sudo fsure hot --by written", "Rank folders by what is written there"),
             ("sudo fsure hot -- make test", "Watch one command alone, until it ends"),
+            ("sudo fsure hot --log --operation flush", "Print each flush as it ends"),
+            ("sudo fsure hot --top", "Show what programs and folders do now"),
         ],
         see_also: &["hot advise", "flush trace", "ram bind"],
         page: "docs/hot.md",
@@ -238,6 +240,7 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
     CommandNotes {
         command: "ram bind",
         examples: &[
+            ("sudo fsure ram bind -n --preset browser", "Look at what is at risk"),
             ("sudo fsure ram bind --plan /srv/build", "Show what would be done; do nothing"),
             ("sudo fsure ram bind /srv/build", "Keep it in memory, for all programs"),
             ("sudo fsure ram bind /srv/build --max-loss 5s --size 4G", "Set what it may take"),

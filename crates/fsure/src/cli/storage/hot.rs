@@ -2,14 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::report::storage::{command_code, hot as report};
 use clap::{Args, Subcommand, ValueEnum};
-use fsure_core::{ExitCode, Monitor, Result, units};
-use fsure_core::{Step, StepMonitor};
-use fsure_hot::{Hot, HotOptions, hot};
-use fsure_os::io_trace;
+use fsure_core::{Error, ExitCode, Monitor, Result, Step, StepMonitor, units};
+use fsure_hot::{CallFilter, Hot, HotMonitor, HotOptions, Interval, hot};
+use fsure_os::io_trace::{LoggedCall, LoggedOperation, TraceSource};
 
 use super::OutputArgs;
 use super::save_args::SaveArgs;
@@ -24,7 +24,8 @@ use super::screen::{Live, Screen};
 /// memory yet; everything else comes from the page cache anyway. Ctrl-C ends it early
 /// and shows what was seen. Root uses
 /// eBPF; other users can watch only folders that are named, and without times; a
-/// command needs root. Exit codes: 0 seen, 2 not allowed or no sense, 5 it cannot be
+/// command needs root, and so do single calls ('--log') and the live view ('--top'),
+/// which go on until Ctrl-C. Exit codes: 0 seen, 2 not allowed or no sense, 5 it cannot be
 /// watched here, 130 ended early; with a command its own, or 2.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -36,6 +37,52 @@ pub(crate) struct HotArgs {
     /// Measure by which folders are ranked
     #[arg(long, value_enum, value_name = "WHAT", default_value = "saved")]
     by: By,
+    #[command(flatten)]
+    log: LogArgs,
+    /// Show what programs and folders do now, over and over, until Ctrl-C or for the time of
+    /// '--for'
+    #[arg(long, conflicts_with_all = ["log", "command"])]
+    top: bool,
+    /// Time between two views
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "2s", requires = "top")]
+    interval: Duration,
+}
+
+/// Single calls.
+#[derive(Args)]
+struct LogArgs {
+    /// Print each call as it ends, failed ones too: time, program, call, duration, bytes and
+    /// file; until Ctrl-C or for the time of '--for', with the folders behind it
+    #[arg(long)]
+    log: bool,
+    /// Log this program only: its name, or the number of a process; can be repeated
+    #[arg(long = "program", value_name = "NAME", requires = "log")]
+    programs: Vec<String>,
+    /// Log only files whose whole path matches, such as '*.sqlite*'; can be repeated
+    #[arg(long = "path", value_name = "PATTERN", requires = "log")]
+    patterns: Vec<String>,
+    /// Log only these operations, separated by commas
+    #[arg(
+        long = "operation",
+        value_enum,
+        value_name = "WHAT",
+        value_delimiter = ',',
+        requires = "log"
+    )]
+    operations: Vec<OperationArg>,
+}
+
+/// An operation of which single calls are logged.
+#[derive(Clone, Copy, ValueEnum)]
+enum OperationArg {
+    /// Calls that read
+    Read,
+    /// Calls that write
+    Write,
+    /// Calls that make something durable
+    Flush,
+    /// Pages of mappings that are fetched or dirtied
+    Mapped,
 }
 
 #[derive(Subcommand)]
@@ -50,9 +97,9 @@ struct WatchArgs {
     /// Folders to watch, with all below them [default: all there are]
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     paths: Vec<PathBuf>,
-    /// Time to watch
-    #[arg(long = "for", value_name = "TIME", value_parser = time, default_value = "30s")]
-    span: Duration,
+    /// Time to watch [default: 30s, or until Ctrl-C with '--log' and '--top']
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    span: Option<Duration>,
     /// Source of the events [default: ebpf, or fanotify if ebpf is not available]
     #[arg(long, value_enum, value_name = "SOURCE")]
     source: Option<SourceArg>,
@@ -105,11 +152,19 @@ fn watch(args: &HotArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCod
     let watch = args.watch();
     watch.save.begin(screen, "hot")?;
     let is_command = !watch.command.is_empty();
+    refuse_mixed_output(args, output)?;
     if is_command {
         screen.print_start();
     }
-    let watching = Watching { screen, live: screen.live_line() };
-    let seen = hot(&watch.options(), &watching)?;
+    let is_shown_as_it_comes = args.log.log || args.top;
+    let watching = Watching {
+        args,
+        screen,
+        is_json: output.json,
+        live: if is_shown_as_it_comes { None } else { screen.live_line() },
+        has_head: AtomicBool::new(false),
+    };
+    let seen = hot(&args.options(), &watching)?;
     drop(watching);
     let code = match &seen.command {
         Some(command) => command_code(command.ended),
@@ -133,7 +188,28 @@ fn watch(args: &HotArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCod
     Ok(code)
 }
 
+/// Refuses lines of JSON in the midst of what the command prints, whose lines may have no end.
+fn refuse_mixed_output(args: &HotArgs, output: &OutputArgs) -> Result<()> {
+    let is_mixed = args.log.log && output.prints_json() && !args.watch().command.is_empty();
+    if !is_mixed {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: "'--log --json' would write into what the command prints".to_owned(),
+        hint: Some("send the lines elsewhere: '--json-fd 3 3> calls.jsonl'".to_owned()),
+    })
+}
+
 impl HotArgs {
+    fn options(&self) -> HotOptions {
+        let log = self.log.log.then(|| self.log.filter());
+        let interval = self.top.then_some(self.interval);
+        let has_end = log.is_none() && interval.is_none();
+        let options = self.watch().options();
+        let span = self.watch().span.or(options.span.filter(|_| has_end));
+        HotOptions { span, log, interval, ..options }
+    }
+
     fn watch(&self) -> &WatchArgs {
         match &self.command {
             Some(HotCommand::Advise(watch)) => watch,
@@ -152,11 +228,24 @@ fn text(args: &HotArgs, seen: &Hot) -> String {
 impl WatchArgs {
     fn options(&self) -> HotOptions {
         let source = self.source.map(|source| match source {
-            SourceArg::Ebpf => io_trace::TraceSource::Ebpf,
-            SourceArg::Fanotify => io_trace::TraceSource::Fanotify,
+            SourceArg::Ebpf => TraceSource::Ebpf,
+            SourceArg::Fanotify => TraceSource::Fanotify,
         });
-        let (below, span, command) = (self.paths.clone(), self.span, self.command.clone());
-        HotOptions { below, span, command, source, ..HotOptions::default() }
+        let (below, command) = (self.paths.clone(), self.command.clone());
+        HotOptions { below, command, source, ..HotOptions::default() }
+    }
+}
+
+impl LogArgs {
+    fn filter(&self) -> CallFilter {
+        let operations = self.operations.iter().map(|operation| match operation {
+            OperationArg::Read => LoggedOperation::Read,
+            OperationArg::Write => LoggedOperation::Write,
+            OperationArg::Flush => LoggedOperation::Flush,
+            OperationArg::Mapped => LoggedOperation::Mapped,
+        });
+        let (programs, paths) = (self.programs.clone(), self.patterns.clone());
+        CallFilter { programs, paths, operations: operations.collect() }
     }
 }
 
@@ -173,8 +262,48 @@ impl By {
 
 /// The terminal, while it is watched.
 struct Watching<'a> {
+    args: &'a HotArgs,
     screen: &'a Screen,
+    is_json: bool,
     live: Option<Live<'a>>,
+    /// True once the heads of the columns were printed.
+    has_head: AtomicBool,
+}
+
+impl Watching<'_> {
+    /// Prints text of the log, beside what a command prints.
+    fn print_log(&self, text: &str) {
+        if self.args.watch().command.is_empty() {
+            self.screen.print_now(text);
+        } else {
+            self.screen.print_beside(text);
+        }
+    }
+}
+
+impl HotMonitor for Watching<'_> {
+    fn calls(&self, calls: &[LoggedCall]) {
+        if self.screen.wants_result_lines() {
+            self.screen.result_line(&report::call_lines(calls));
+        }
+        if !self.is_json {
+            if !self.has_head.swap(true, Ordering::Relaxed) {
+                self.print_log(report::LOG_HEAD);
+            }
+            self.print_log(&report::call_texts(calls));
+        }
+    }
+
+    fn interval(&self, interval: &Interval) {
+        let by = self.args.by.report();
+        if self.screen.wants_result_lines() {
+            self.screen.result_line(&report::interval_line(interval, by));
+        }
+        if !self.is_json {
+            let rows = self.screen.view_rows();
+            self.screen.draw(&report::top_text(interval, by, rows));
+        }
+    }
 }
 
 impl Monitor for Watching<'_> {
@@ -183,7 +312,9 @@ impl Monitor for Watching<'_> {
     }
 
     fn stop_requested(&self) -> Option<ExitCode> {
-        self.screen.stop_requested()
+        // What goes on until it is ended has no use without a reader.
+        let is_unread = self.screen.has_lost_output() && self.args.watch().span.is_none();
+        self.screen.stop_requested().or(is_unread.then_some(ExitCode::Clean))
     }
 }
 

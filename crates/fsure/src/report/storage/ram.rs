@@ -1,7 +1,7 @@
 //! `ram` in words and as JSON: what was put into RAM, what could be lost now, and
 //! what was brought back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -12,6 +12,7 @@ use fsure_core::json_path_and_bytes;
 use fsure_core::safe;
 use fsure_core::units::size;
 use fsure_core::{ExitCode, shell_command};
+use fsure_ram::Preset;
 use fsure_ram::service::{
     DifferenceLine, FolderState, FolderStatus, LoggedEvent, PlacementPlan, RecoverOutcome,
     SyncReport, UnbindReport,
@@ -76,6 +77,35 @@ pub fn plan_json(plan: &PlacementPlan, max_loss_ms: u64) -> String {
         "max_loss_ms": max_loss_ms,
         "refusals": refusals.collect::<Vec<_>>(),
         "warnings": plan.warnings,
+    }))
+}
+
+/// Says which folders of a preset there are, and what a crash would lose.
+pub fn preset(preset: Preset, folders: &[(PathBuf, bool)], max_loss_ms: u64) -> String {
+    let (name, loss) = (preset.name(), span(max_loss_ms));
+    let mut text = format!("Preset {name}. At risk in a crash, of the last {loss}: ");
+    text += &format!("{}.\n", preset.risk());
+    for (path, is_there) in folders {
+        let there = if *is_there { "there    " } else { "not there" };
+        text += &format!("  {there}  {}\n", shown(path));
+    }
+    text
+}
+
+/// The same as a line of JSON.
+pub fn preset_json(preset: Preset, folders: &[(PathBuf, bool)], max_loss_ms: u64) -> String {
+    let folder = |(path, exists): &(PathBuf, bool)| {
+        let (path, path_bytes) = json_path_and_bytes(&fsure_os::path::bytes(path));
+        let mut folder = json!({"path": path, "exists": exists});
+        merge(&mut folder, &path_bytes.map(|bytes| json!({"path_bytes": bytes})));
+        folder
+    };
+    object(json!({
+        "type": "preset",
+        "preset": preset.name(),
+        "risk": preset.risk(),
+        "max_loss_ms": max_loss_ms,
+        "folders": folders.iter().map(folder).collect::<Vec<_>>(),
     }))
 }
 
@@ -187,7 +217,7 @@ fn when(event: &LoggedEvent) -> String {
 }
 
 /// Status as a line of JSON for each folder and for what was reported, and a summary.
-pub fn status_json(all: &[FolderStatus], reported: &[LoggedEvent]) -> String {
+pub fn status_json(all: &[FolderStatus], reported: &[LoggedEvent], code: ExitCode) -> String {
     let mut lines: Vec<_> = all
         .iter()
         .map(|known| {
@@ -213,7 +243,7 @@ pub fn status_json(all: &[FolderStatus], reported: &[LoggedEvent]) -> String {
         let LoggedEvent { path, words, .. } = event;
         object(json!({"type": "told", "at": when(event), "path": path, "words": words}))
     }));
-    let code = status_code(all).number();
+    let code = code.number();
     lines.push(object(json!({"type": "summary", "folders": all.len(), "exit_code": code})));
     lines.join("\n")
 }

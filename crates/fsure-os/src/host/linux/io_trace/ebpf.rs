@@ -17,10 +17,14 @@ use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader, Pod};
 
 use super::super::foreground::WatchedCommand;
+use super::call_log::{self, CallLog, program_name};
+use super::folder_names::FolderNames;
 use super::path_resolver::{Key, Namer, ResolvedName};
 use super::{Folders, command, syscalls};
 use crate::foreground::StartError;
-use crate::io_trace::{IoCounts, ProcessIo, TraceReport};
+use crate::io_trace::{
+    IoCounts, LoggedCall, LoggedOperation, ProcessIo, TraceInterval, TraceOptions, TraceReport,
+};
 
 /// `struct counts` of `hot.bpf.c`.
 #[repr(C)]
@@ -47,7 +51,7 @@ unsafe impl Pod for InKernel {}
 unsafe impl Pod for InFolder {}
 
 /// `enum lost`.
-const LOST: [&str; 7] = [
+const LOST: [&str; 9] = [
     "operations in folders for which there was no room",
     "operations for which there was no room",
     "processes for which there was no room",
@@ -55,13 +59,15 @@ const LOST: [&str; 7] = [
     "processes that were started and not watched for want of room",
     "flushes for which there was no room",
     "flushes by libaio, of which no time is known",
+    "calls that are not in the log, for want of room: the reader of the log was too slow",
+    "operations of programs for which there was no room",
 ];
 
 /// A loss, too: the program cannot know whether it was asked about a folder without a path.
 const NOWHERE: &str = "folders whose path is too long, or for whose name there was no room";
 
 /// Must be there if one command is watched: without them its children are not.
-const TREE: [(&str, &str); 2] =
+const PROCESS_PROGRAMS: [(&str, &str); 2] =
     [("hot_process_exit", "sched_process_exit"), ("hot_fork", "sched_process_fork")];
 
 /// Must be there; the first to be attached is what ends a call, so that none
@@ -96,16 +102,35 @@ pub(super) struct Scope<'a> {
     /// [`super::command`].
     pub(super) mark: u64,
     /// True if each flush is reported, and files and not folders.
-    pub(super) tells_flushes: bool,
+    pub(super) is_flush_trace: bool,
+    /// Operations of which each call is reported.
+    pub(super) logged: &'a [LoggedOperation],
+    /// True if what a program does is counted by its name, too.
+    pub(super) counts_programs: bool,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn of(options: &TraceOptions<'a>) -> Self {
+        let (logged, counts_programs) = (options.logged, options.has_intervals);
+        Self { below: options.below, logged, counts_programs, ..Self::default() }
+    }
 }
 
 /// Programs in the kernel that count.
 pub(super) struct Kernel {
     programs: Ebpf,
-    ring: RingBuf<MapData>,
-    names: BTreeMap<Key, ResolvedName>,
+    names: FolderNames,
     blind: Vec<String>,
     below: Vec<PathBuf>,
+    log: Option<CallLog>,
+    /// The counts at the end of the last interval.
+    earlier: Earlier,
+}
+
+#[derive(Default)]
+struct Earlier {
+    folders: BTreeMap<Key, IoCounts>,
+    programs: BTreeMap<[u8; 16], IoCounts>,
 }
 
 impl Kernel {
@@ -115,7 +140,7 @@ impl Kernel {
 
     /// With so many entries in maps of these names, and as many as they were made
     /// for in all others.
-    fn with_map_sizes(scope: Scope<'_>, sizes: &[(&str, u32)]) -> io::Result<Self> {
+    pub(super) fn with_map_sizes(scope: Scope<'_>, sizes: &[(&str, u32)]) -> io::Result<Self> {
         if cfg!(not(all(target_endian = "little", target_pointer_width = "64"))) {
             return Err(refused("fsure's eBPF programs need a 64-bit, little-endian kernel"));
         }
@@ -124,20 +149,24 @@ impl Kernel {
         })?;
         let mut programs = load(&types, scope, sizes)?;
         let mut blind = blind_spots(scope);
-        let tree = TREE.iter().filter(|_| scope.mark != 0);
-        for (program, point) in tree.chain(&NEEDED) {
+        let of_processes = PROCESS_PROGRAMS.iter().filter(|_| scope.mark != 0);
+        for (program, point) in of_processes.chain(&NEEDED) {
             attach(&mut programs, program, point, &types).map_err(|error| kernel_error(&error))?;
         }
-        let pages = PAGES.iter().filter(|_| !scope.tells_flushes);
+        let pages = PAGES.iter().filter(|_| !scope.is_flush_trace);
         for (all, point, sees) in RING.iter().chain(pages) {
             let attached = |name: &&str| attach(&mut programs, name, point, &types).is_ok();
             if !all.iter().any(attached) && !blind.iter().any(|known| known == sees) {
                 blind.push((*sees).to_owned());
             }
         }
-        let ring = ring(&mut programs, "names")?;
-        let (names, below) = (BTreeMap::new(), scope.below.to_vec());
-        Ok(Self { programs, ring, names, blind, below })
+        let log = match scope.logged {
+            [] => None,
+            _ => Some(CallLog::new(ring(&mut programs, "logged_calls")?)?),
+        };
+        let names = FolderNames::new(ring(&mut programs, "names")?);
+        let below = scope.below.to_vec();
+        Ok(Self { programs, names, blind, below, log, earlier: Earlier::default() })
     }
 
     pub(super) fn watch(&mut self, time: Duration) -> io::Result<()> {
@@ -157,12 +186,39 @@ impl Kernel {
         ring(&mut self.programs, "flushes")
     }
 
-    pub(super) fn take_names(&mut self) {
-        while let Some(record) = self.ring.next() {
-            if let Some((key, name)) = ResolvedName::parse(&record) {
-                self.names.insert(key, name);
+    /// Takes the calls that were logged; true if there are more.
+    pub(super) fn take_calls(&mut self, to: &mut dyn FnMut(LoggedCall)) -> bool {
+        let Some(log) = &mut self.log else { return false };
+        log.take(&mut self.names, &self.below, to)
+    }
+
+    /// Returns what was done since the last interval, the names of processes left out.
+    pub(super) fn interval(&mut self) -> io::Result<TraceInterval> {
+        let all = counted::<Key>(&self.programs, "folders")?;
+        // Behind the counts: a folder is named before anything is counted in it.
+        self.take_names();
+        let namer = Namer::new()?;
+        let mut folders = Folders::default();
+        for (key, counts) in all {
+            let earlier = self.earlier.folders.insert(key, counts).unwrap_or_default();
+            let (counts, name) = (counts.since(&earlier), self.names.get(&key));
+            if !counts.is_nothing() && namer.was_below(&key, name, &self.below) {
+                folders.add(namer.place(&key, name, &self.below), &counts, []);
             }
         }
+        let mut programs = Vec::new();
+        for (name, counts) in counted::<[u8; 16]>(&self.programs, "programs")? {
+            let earlier = self.earlier.programs.insert(name, counts).unwrap_or_default();
+            let counts = counts.since(&earlier);
+            if !counts.is_nothing() {
+                programs.push((program_name(&name), counts));
+            }
+        }
+        Ok(TraceInterval { folders: folders.all(), programs, lost: self.lost()? })
+    }
+
+    pub(super) fn take_names(&mut self) {
+        self.names.take();
     }
 
     /// Starts a command, of which the programs know the mark.
@@ -213,19 +269,16 @@ impl Kernel {
 
     /// Returns the number of watched processes that live, if a command is watched.
     pub(super) fn processes_alive(&self) -> io::Result<usize> {
-        let tree: KernelMap<_, u32, u32> = map(&self.programs, "tree")?;
-        Ok(tree.keys().count())
+        let watched: KernelMap<_, u32, u32> = map(&self.programs, "watched")?;
+        Ok(watched.keys().count())
     }
 
     pub(super) fn end(mut self) -> io::Result<TraceReport> {
         self.stop();
         let processes = self.processes()?;
-        let counted: KernelMap<_, Key, InKernel> = map(&self.programs, "folders")?;
         let namer = Namer::new()?;
         let (mut folders, mut nowhere) = (Folders::default(), 0);
-        for entry in counted.iter() {
-            let (key, InKernel { counts, .. }) = entry.map_err(|error| kernel_error(&error))?;
-            let counts = counts_of(counts);
+        for (key, counts) in counted::<Key>(&self.programs, "folders")? {
             let name = self.names.get(&key);
             if counts.is_nothing() {
                 continue;
@@ -248,9 +301,7 @@ impl Kernel {
         let mut by_folder: BTreeMap<Key, BTreeSet<ProcessIo>> = BTreeMap::new();
         for entry in all.iter() {
             let (InFolder { folder, id }, name) = entry.map_err(|error| kernel_error(&error))?;
-            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-            let name = String::from_utf8_lossy(name).into_owned();
-            let process = ProcessIo { name, id: id as u32 };
+            let process = ProcessIo { name: program_name(&name), id: id as u32 };
             by_folder.entry(folder).or_default().insert(process);
         }
         Ok(by_folder)
@@ -270,15 +321,18 @@ impl Kernel {
 
 fn blind_spots(scope: Scope<'_>) -> Vec<String> {
     let mut blind = vec!["what programs of 32 bits do".to_owned()];
-    if scope.tells_flushes {
+    if scope.is_flush_trace {
         blind.extend([
             "how long a flush or a synced write by libaio takes".to_owned(),
             "RWF_SYNC and RWF_DSYNC in requests of io_uring".to_owned(),
             "calls that had not ended".to_owned(),
         ]);
     } else {
+        // The log has them, without a folder.
+        let is_logged = !scope.logged.is_empty();
+        let no_folder = "an msync, and a sync of all file systems at once".to_owned();
+        blind.extend((!is_logged).then_some(no_folder));
         blind.extend([
-            "an msync, and a sync of all file systems at once".to_owned(),
             "how long a program waits for a page that it has mapped".to_owned(),
             "how long libaio takes, and the bytes of its vectored requests".to_owned(),
             "misses of threads of the kernel".to_owned(),
@@ -303,14 +357,23 @@ fn load(types: &Btf, scope: Scope<'_>, sizes: &[(&str, u32)]) -> io::Result<Ebpf
     // Before Linux 5.11 maps count as locked memory, of which 64 KiB are free.
     let all = rustix::process::Rlimit { current: None, maximum: None };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Memlock, all);
-    let operations = if scope.tells_flushes { syscalls::flushing() } else { syscalls::counted() };
-    let tells_flushes = u32::from(scope.tells_flushes);
+    let operations = match (scope.is_flush_trace, scope.logged) {
+        (true, _) => syscalls::flushing(),
+        (false, []) => syscalls::counted(),
+        (false, _) => syscalls::logged(),
+    };
+    let is_flush_trace = u32::from(scope.is_flush_trace);
+    let logged_operations = call_log::mask(scope.logged);
+    let counts_programs = u32::from(scope.counts_programs);
     // No program has the number 0.
     let (own, page) = (own_process().unwrap_or(0), rustix::param::page_size() as u32);
     let (direct, data_synced) = (libc::O_DIRECT as u32, libc::O_DSYNC as u32);
     let synced = libc::O_SYNC as u32 & !data_synced;
     let mark_call = command::MARK_CALL as u32;
     let mut loader = EbpfLoader::new();
+    if logged_operations != 0 {
+        loader.map_max_entries("logged_calls", call_log::RING_BYTES);
+    }
     for (map, entries) in sizes {
         loader.map_max_entries(map, *entries);
     }
@@ -324,7 +387,9 @@ fn load(types: &Btf, scope: Scope<'_>, sizes: &[(&str, u32)]) -> io::Result<Ebpf
         .override_global("o_sync", &synced, true)
         .override_global("mark", &scope.mark, true)
         .override_global("mark_call", &mark_call, true)
-        .override_global("tells_flushes", &tells_flushes, true)
+        .override_global("is_flush_trace", &is_flush_trace, true)
+        .override_global("logged_operations", &logged_operations, true)
+        .override_global("counts_programs", &counts_programs, true)
         .load(aya::include_bytes_aligned!("../../../../bpf/hot.bpf.o"))
         .map_err(|error| kernel_error(&error))
 }
@@ -365,6 +430,16 @@ fn map<'a, K: Pod, V: Pod>(
 ) -> io::Result<KernelMap<&'a MapData, K, V>> {
     let map = programs.map(name).ok_or_else(|| io::Error::other("no map"))?;
     map.try_into().map_err(|error: MapError| kernel_error(&error))
+}
+
+/// Returns what is counted in a map, by its key.
+fn counted<K: Pod>(programs: &Ebpf, name: &str) -> io::Result<Vec<(K, IoCounts)>> {
+    let counted: KernelMap<_, K, InKernel> = map(programs, name)?;
+    let entry = |entry: Result<(K, InKernel), MapError>| {
+        let (key, InKernel { counts, .. }) = entry.map_err(|error| kernel_error(&error))?;
+        Ok((key, counts_of(counts)))
+    };
+    counted.iter().map(entry).collect()
 }
 
 fn counts_of(counts: [u64; 12]) -> IoCounts {

@@ -16,8 +16,8 @@ use crate::flush_trace::{FlushCall, FlushKind, FlushTraceReport, TracedFile};
 use crate::foreground::StartError;
 use crate::process_tree::CommandEnd;
 
-/// `OF_RING` of `hot.bpf.c`.
-const OF_RING: u32 = 0x1_0000;
+/// `IO_URING_REQUEST` of `hot.bpf.c`.
+const IO_URING_REQUEST: u32 = 0x1_0000;
 /// Its `SYNCED` and `BY_CALL`.
 const SYNCED: u32 = 4;
 const BY_CALL: u32 = 8;
@@ -35,7 +35,7 @@ pub(crate) struct FlushTracer {
 impl FlushTracer {
     pub(crate) fn begin(command: &[OsString]) -> Result<Self, StartError> {
         let mark = new_mark();
-        let mut kernel = Kernel::begin(Scope { mark, tells_flushes: true, ..Scope::default() })?;
+        let mut kernel = Kernel::begin(Scope { mark, is_flush_trace: true, ..Scope::default() })?;
         let ring = kernel.flushes()?;
         let command = kernel.start(command, mark)?;
         Ok(Self { kernel, ring, command, files: BTreeMap::new() })
@@ -100,12 +100,12 @@ fn parse(record: &[u8]) -> Option<(Option<Key>, FlushCall)> {
 }
 
 fn kind(number: u32, flags: u32) -> FlushKind {
-    const IO_URING_FSYNC: u32 = OF_RING | 3;
-    const IO_URING_SYNC_FILE_RANGE: u32 = OF_RING | 8;
+    const IO_URING_FSYNC: u32 = IO_URING_REQUEST | 3;
+    const IO_URING_SYNC_FILE_RANGE: u32 = IO_URING_REQUEST | 8;
     match number {
         IO_URING_FSYNC => return FlushKind::RingFsync,
         IO_URING_SYNC_FILE_RANGE => return FlushKind::RingSyncFileRange,
-        OF_RING.. => return FlushKind::RingWrite,
+        IO_URING_REQUEST.. => return FlushKind::RingWrite,
         _ => {}
     }
     match libc::c_long::from(number) {
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(kind(write, 2), FlushKind::DataSyncedWrite);
         assert_eq!(kind(write, 2 | SYNCED), FlushKind::SyncedWrite);
         assert_eq!(kind(libc::SYS_pwritev2 as u32, 2 | BY_CALL), FlushKind::FlaggedWrite);
-        assert_eq!(kind(OF_RING | 5, 2), FlushKind::RingWrite);
-        assert_eq!(kind(OF_RING | 3, 0), FlushKind::RingFsync);
+        assert_eq!(kind(IO_URING_REQUEST | 5, 2), FlushKind::RingWrite);
+        assert_eq!(kind(IO_URING_REQUEST | 3, 0), FlushKind::RingFsync);
     }
 }

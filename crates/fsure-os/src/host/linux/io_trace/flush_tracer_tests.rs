@@ -78,7 +78,8 @@ fn every_flush_is_told_and_nothing_else() {
     }
     let [plain, synced, data_synced] = ["plain", "synced", "data-synced"].map(|n| path.join(n));
     let truth = [
-        ((FlushKind::Fsync, None, true), 1),
+        // Of no file, and of one that is no storage.
+        ((FlushKind::Fsync, None, true), 2),
         ((FlushKind::Fsync, Some(&*plain), false), 4),
         ((FlushKind::Fdatasync, Some(&*plain), false), 3),
         ((FlushKind::SyncFileRange, Some(&*plain), false), 1),
@@ -157,6 +158,8 @@ fn the_flushes() {
         assert_eq!(libc::syncfs(plain.as_raw_fd()), 0);
         libc::sync();
         assert_eq!(libc::fsync(-1), -1);
+        let pseudo = std::fs::File::open("/proc/self/status").unwrap();
+        assert_eq!(libc::fsync(pseudo.as_raw_fd()), -1);
     }
     map_and_flush(&plain);
     let synced = options.clone().custom_flags(libc::O_SYNC).open(folder.join("synced")).unwrap();

@@ -1,12 +1,16 @@
 //! Traces the operations of all programs on folders, on Linux: with eBPF, or with fanotify
 //! if eBPF is not available.
 
+mod call_log;
+#[cfg(test)]
+mod call_log_tests;
 mod command;
 mod ebpf;
 mod fanotify_source;
 mod flush_tracer;
 #[cfg(test)]
 mod flush_tracer_tests;
+mod folder_names;
 #[cfg(test)]
 mod lost_event_tests;
 mod path_resolver;
@@ -17,7 +21,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use super::foreground::WatchedCommand;
@@ -28,7 +32,10 @@ use fanotify_source::Notify;
 pub(crate) use flush_tracer::FlushTracer;
 
 use crate::foreground::StartError;
-use crate::io_trace::{FolderIo, IoCounts, ProcessIo, TraceReport, TraceSource, TracedFolder};
+use crate::io_trace::{
+    FolderIo, IoCounts, LoggedCall, ProcessIo, TraceInterval, TraceOptions, TraceReport,
+    TraceSource, TracedFolder,
+};
 use crate::process_tree::CommandEnd;
 
 /// See [`crate::io_trace::Tracer`].
@@ -45,14 +52,15 @@ enum Watching {
 }
 
 impl Tracer {
-    pub(crate) fn begin(below: &[PathBuf], source: Option<TraceSource>) -> io::Result<Self> {
+    pub(crate) fn begin(options: &TraceOptions<'_>) -> io::Result<Self> {
+        let below = options.below;
         let notify = |fell_back| Ok(Self::of(Watching::Notify(Notify::begin(below)?), fell_back));
-        if source == Some(TraceSource::Fanotify) {
+        if options.source == Some(TraceSource::Fanotify) {
             return notify(None);
         }
-        match Kernel::begin(Scope { below, ..Scope::default() }) {
+        match Kernel::begin(Scope::of(options)) {
             Ok(kernel) => Ok(Self::of(Watching::Kernel(Box::new(kernel)), None)),
-            Err(error) if source == Some(TraceSource::Ebpf) => Err(error),
+            Err(error) if options.source == Some(TraceSource::Ebpf) => Err(error),
             Err(error) => notify(Some(error.to_string())),
         }
     }
@@ -62,11 +70,11 @@ impl Tracer {
     }
 
     pub(crate) fn begin_command(
-        below: &[PathBuf],
+        options: &TraceOptions<'_>,
         command: &[OsString],
     ) -> Result<Self, StartError> {
         let mark = new_mark();
-        let kernel = Kernel::begin(Scope { below, mark, ..Scope::default() })?;
+        let kernel = Kernel::begin(Scope { mark, ..Scope::of(options) })?;
         let command = Some(kernel.start(command, mark)?);
         Ok(Self { watching: Watching::Kernel(Box::new(kernel)), command, fell_back: None })
     }
@@ -94,6 +102,26 @@ impl Tracer {
         let ended = command.wait(time.min(RING_POLL_INTERVAL))?;
         self.watch(Duration::ZERO)?;
         Ok(ended)
+    }
+
+    pub(crate) fn take_calls(&mut self, to: &mut dyn FnMut(LoggedCall)) -> bool {
+        match &mut self.watching {
+            Watching::Kernel(kernel) => kernel.take_calls(to),
+            Watching::Notify(_) => false,
+        }
+    }
+
+    pub(crate) fn interval(&mut self) -> io::Result<TraceInterval> {
+        match &mut self.watching {
+            Watching::Kernel(kernel) => kernel.interval(),
+            Watching::Notify(_) => Ok(TraceInterval::default()),
+        }
+    }
+
+    pub(crate) fn stop(&mut self) {
+        if let Watching::Kernel(kernel) = &mut self.watching {
+            kernel.stop();
+        }
     }
 
     pub(crate) fn end(self) -> io::Result<TraceReport> {

@@ -125,6 +125,23 @@ impl Namer {
         (found.or_else(|| self.paths(device, path).next()), is_there)
     }
 
+    /// Returns the path that a folder had when it was first seen, below one of `folders` if
+    /// there are any; `None` if it was not below them, or its file system is not mounted here.
+    pub(super) fn path_when_seen(
+        &self,
+        key: &Key,
+        name: Option<&ResolvedName>,
+        folders: &[PathBuf],
+    ) -> Option<PathBuf> {
+        let path = name.and_then(|name| name.0.as_deref())?;
+        let device = key.device();
+        let found = self.find(device, key.ino, path, folders);
+        let is_asked = |path: &PathBuf| {
+            folders.is_empty() || folders.iter().any(|folder| path.starts_with(folder))
+        };
+        found.into_iter().chain(self.paths(device, path)).find(is_asked)
+    }
+
     fn find(
         &self,
         device: (u32, u32),

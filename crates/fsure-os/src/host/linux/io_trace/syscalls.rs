@@ -52,6 +52,10 @@ const COUNTED: [(c_long, Operation); 22] = [
     (libc::SYS_truncate, Operation::Changes),
 ];
 
+/// Flushes that cannot be counted of a folder.
+const FLUSHES_OF_NO_FOLDER: [(c_long, Operation); 2] =
+    [(libc::SYS_sync, Operation::Flushes), (libc::SYS_msync, Operation::MSyncs)];
+
 /// Those that flush, or write to a file that may be flushed with each write.
 const FLUSHING: [(c_long, Operation); 15] = [
     (libc::SYS_fsync, Operation::Syncs),
@@ -76,6 +80,41 @@ pub(super) fn counted() -> [u8; CALLS] {
     table(&COUNTED)
 }
 
+/// Returns the operation of each call, as [`counted`] does, with the flushes of no folder.
+pub(super) fn logged() -> [u8; CALLS] {
+    let mut table = table(&COUNTED);
+    for (number, operation) in FLUSHES_OF_NO_FOLDER {
+        set(&mut table, number, operation);
+    }
+    table
+}
+
+/// Returns the name of a call that is counted or logged.
+pub(super) fn name(number: u32) -> &'static str {
+    match c_long::from(number) {
+        libc::SYS_read => "read",
+        libc::SYS_pread64 => "pread64",
+        libc::SYS_readv => "readv",
+        libc::SYS_preadv => "preadv",
+        libc::SYS_preadv2 => "preadv2",
+        libc::SYS_write => "write",
+        libc::SYS_pwrite64 => "pwrite64",
+        libc::SYS_writev => "writev",
+        libc::SYS_pwritev => "pwritev",
+        libc::SYS_pwritev2 => "pwritev2",
+        libc::SYS_fsync => "fsync",
+        libc::SYS_fdatasync => "fdatasync",
+        libc::SYS_sync_file_range => "sync_file_range",
+        libc::SYS_syncfs => "syncfs",
+        libc::SYS_sendfile => "sendfile",
+        libc::SYS_copy_file_range => "copy_file_range",
+        libc::SYS_splice => "splice",
+        libc::SYS_sync => "sync",
+        libc::SYS_msync => "msync",
+        _ => "unknown",
+    }
+}
+
 /// Returns the operation of each call, as [`counted`] does, for a trace of flushes.
 pub(super) fn flushing() -> [u8; CALLS] {
     table(&FLUSHING)
@@ -84,11 +123,15 @@ pub(super) fn flushing() -> [u8; CALLS] {
 fn table(calls: &[(c_long, Operation)]) -> [u8; CALLS] {
     let mut table = [0; CALLS];
     for &(number, operation) in calls {
-        if let Some(entry) = usize::try_from(number).ok().and_then(|at| table.get_mut(at)) {
-            *entry = operation as u8;
-        }
+        set(&mut table, number, operation);
     }
     table
+}
+
+fn set(table: &mut [u8; CALLS], number: c_long, operation: Operation) {
+    if let Some(entry) = usize::try_from(number).ok().and_then(|at| table.get_mut(at)) {
+        *entry = operation as u8;
+    }
 }
 
 #[cfg(test)]
@@ -100,5 +143,17 @@ mod tests {
         let known = |table: [u8; CALLS]| table.iter().filter(|entry| **entry > 0).count();
         assert_eq!(known(counted()), COUNTED.len());
         assert_eq!(known(flushing()), FLUSHING.len());
+        assert_eq!(known(logged()), COUNTED.len() + FLUSHES_OF_NO_FOLDER.len());
+    }
+
+    #[test]
+    fn each_call_that_is_logged_has_a_name() {
+        let not_logged = [Operation::Ring, Operation::Aio, Operation::Changes];
+        let not_logged = not_logged.map(|operation| operation as u8);
+        let numbers = (0..).zip(logged()).filter(|(_, operation)| *operation > 0);
+        for (number, operation) in numbers {
+            let is_named = name(number) != "unknown";
+            assert_eq!(is_named, !not_logged.contains(&operation), "{number}");
+        }
     }
 }

@@ -33,7 +33,9 @@ pub(super) fn turn() -> MutexGuard<'static, ()> {
 
 /// Begins to watch, or says loudly that it cannot.
 pub(super) fn begin(test: &str, below: &Path, source: TraceSource) -> Option<Tracer> {
-    match Tracer::begin(&[below.to_owned()], Some(source)) {
+    let below = [below.to_owned()];
+    match Tracer::begin(&TraceOptions { below: &below, source: Some(source), ..Default::default() })
+    {
         Ok(tracer) => Some(tracer),
         Err(error) => {
             did_not_run(test, &error.to_string());
@@ -48,6 +50,15 @@ pub(super) fn start_workload(folder: &Path) -> Child {
     let mut command = Command::new(program);
     command.args(["--exact", name]).env(WORKLOAD, folder).stdout(Stdio::null());
     command.spawn().unwrap()
+}
+
+/// The same as a command.
+pub(super) fn workload_command(folder: &Path) -> Vec<OsString> {
+    let mut variable = OsString::from(format!("{WORKLOAD}="));
+    variable.push(folder);
+    let program = std::env::current_exe().unwrap().into_os_string();
+    let name = "host::linux::io_trace::tests::the_workload";
+    ["env".into(), variable, program, "--exact".into(), name.into()].into()
 }
 
 /// A folder on a disk: of what is in memory, pages are not reported.

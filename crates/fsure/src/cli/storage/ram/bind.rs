@@ -1,21 +1,24 @@
 //! `fsure ram bind`, and the two processes of its daemon.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::report::storage::ram as report;
 use clap::Args;
-use fsure_core::{ExitCode, Result, units};
+use fsure_core::{Error, ExitCode, Result, units};
 use fsure_os::detached_process;
+use fsure_ram::Preset;
 use fsure_ram::service::{
-    Backend, Bind, BindPlan, CallerContext, DaemonEvent, FolderStatus, Registry, SelfExec,
-    SupervisorConfig, WorkerConfig, keep, prepare, status, work,
+    Backend, Bind, BindPlan, CallerContext, DaemonEvent, FolderStatus, PlacementPlan, RamFolders,
+    Registry, SelfExec, SupervisorConfig, WorkerConfig, keep, prepare, refuse_nested, status,
+    withdraw, work,
 };
 
 use super::super::OutputArgs;
 use super::super::screen::Screen;
+use super::preset;
 
 /// Show a folder to all programs from memory, until it is unbound
 ///
@@ -23,9 +26,14 @@ use super::super::screen::Screen;
 /// 'fsure ram unbind' ends it.
 #[derive(Args)]
 pub(super) struct BindArgs {
-    /// The folder
-    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    folder: PathBuf,
+    /// The folders; each is bound for itself, and one that cannot be keeps no other from it
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath,
+          required_unless_present = "preset")]
+    folders: Vec<PathBuf>,
+    /// Bind the folders of a kind that this user has, and say before what is at risk: browser,
+    /// builds, caches or logs; with '-n' to look first
+    #[arg(long, value_name = "NAME", value_parser = preset::named, conflicts_with = "folders")]
+    preset: Option<Preset>,
     /// Maximum age of the oldest change that a crash loses: from 100ms to 1h
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     max_loss: Duration,
@@ -82,24 +90,76 @@ pub(super) fn time(text: &str) -> std::result::Result<Duration, String> {
 
 /// Runs the command.
 pub(super) fn run(args: &BindArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
+    let folders = folders(args, output, screen)?;
+    refuse_nested(&folders)?;
+    if args.foreground && folders.len() > 1 {
+        return Err(Error::Usage {
+            message: "'--foreground' keeps one folder, and several were named".to_owned(),
+            hint: Some("run one for each, as fsure-ram@.service does".to_owned()),
+        });
+    }
+    let (stop, mut planned, mut code) = (super::signals(), RamFolders::default(), ExitCode::Clean);
+    let mut left = vec![];
+    for folder in &folders {
+        if stop.load(Ordering::Relaxed) > 0 {
+            left.push(folder);
+            code = code.worse(ExitCode::Interrupted);
+            continue;
+        }
+        let bind = args.bind(folder, planned);
+        let one = match bind_one(args, &bind, &stop, output, screen) {
+            Ok(Bound::Planned(plan)) => {
+                planned = planned.and(1, plan.need);
+                if plan.refusals.is_empty() { ExitCode::Clean } else { ExitCode::Usage }
+            }
+            Ok(Bound::InRam) => ExitCode::Clean,
+            // The others are not to wait for this one.
+            Err(error) => {
+                left.push(folder);
+                screen.failed(&error)
+            }
+        };
+        code = code.worse(one);
+    }
+    if !left.is_empty() && folders.len() > 1 && !args.plan {
+        let names: Vec<_> = left.iter().map(|folder| folder.display().to_string()).collect();
+        let (count, all, names) = (folders.len() - left.len(), folders.len(), names.join(", "));
+        screen.warn(&format!("{count} of {all} folders are in RAM and stay there; not: {names}"));
+    }
+    Ok(code)
+}
+
+/// The folders that are meant. What is at risk in those of a preset is told before anything is
+/// done.
+fn folders(args: &BindArgs, output: &OutputArgs, screen: &Screen) -> Result<Vec<PathBuf>> {
+    let Some(preset) = args.preset else { return Ok(args.folders.clone()) };
+    let folders = preset::folders(preset)?;
+    let form = if output.json { report::preset_json } else { report::preset };
+    screen.print_now(&form(preset, &folders, args.max_loss_ms()));
+    Ok(folders.into_iter().filter(|(_, is_there)| *is_there).map(|(path, _)| path).collect())
+}
+
+/// A folder that was named.
+enum Bound {
+    /// It was only checked.
+    Planned(PlacementPlan),
+    /// It is in RAM, or was until its keeper ended in the foreground.
+    InRam,
+}
+
+fn bind_one(
+    args: &BindArgs,
+    bind: &Bind,
+    stop: &Arc<AtomicUsize>,
+    output: &OutputArgs,
+    screen: &Screen,
+) -> Result<Bound> {
     let registry = super::registry();
-    let bind = Bind {
-        folder: args.folder.clone(),
-        max_loss: args.max_loss,
-        size: match args.size {
-            Size::Auto => None,
-            Size::Bytes(bytes) => Some(bytes),
-        },
-        backend: args.backend,
-        plan: args.plan,
-    };
-    let max_loss_ms = u64::try_from(args.max_loss.as_millis()).unwrap_or(u64::MAX);
-    let (entry, adopted) = match prepare(&registry, &bind)? {
+    let (entry, adopted) = match prepare(&registry, bind)? {
         BindPlan::New(plan, _) if args.plan => {
             let form = if output.json { report::plan_json } else { report::plan };
-            screen.print(&form(&plan, max_loss_ms));
-            let is_fine = plan.refusals.is_empty();
-            return Ok(if is_fine { ExitCode::Clean } else { ExitCode::Usage });
+            screen.print(&form(&plan, args.max_loss_ms()));
+            return Ok(Bound::Planned(plan));
         }
         BindPlan::New(plan, entry) => {
             plan.warnings.iter().for_each(|warning| screen.warn(warning));
@@ -108,16 +168,38 @@ pub(super) fn run(args: &BindArgs, output: &OutputArgs, screen: &Screen) -> Resu
         BindPlan::Orphan(entry) => (entry, true),
     };
     if args.foreground {
-        return foreground(&registry, &entry.id, output, screen);
+        foreground(&registry, &entry.id, stop, output, screen)?;
+        return Ok(Bound::InRam);
     }
-    let call = CallerContext {
-        stop: &super::signals(),
-        report: &|reported| super::report(screen, reported),
-    };
-    super::program()?.keep(&entry.id, &call)?;
+    let call = CallerContext { stop, report: &|reported| super::report(screen, reported) };
+    let kept = super::program()?.keep(&entry.id, &call);
+    if let Err(Error::Interrupted(_)) = kept {
+        withdraw(&registry, &entry)?;
+    }
+    kept?;
     let known = status(&registry, Some(&entry.path))?;
     show(&known, adopted, output, screen);
-    Ok(ExitCode::Clean)
+    Ok(Bound::InRam)
+}
+
+impl BindArgs {
+    fn bind(&self, folder: &Path, planned: RamFolders) -> Bind {
+        Bind {
+            folder: folder.to_owned(),
+            max_loss: self.max_loss,
+            size: match self.size {
+                Size::Auto => None,
+                Size::Bytes(bytes) => Some(bytes),
+            },
+            backend: self.backend,
+            plan: self.plan,
+            planned,
+        }
+    }
+
+    fn max_loss_ms(&self) -> u64 {
+        u64::try_from(self.max_loss.as_millis()).unwrap_or(u64::MAX)
+    }
 }
 
 fn show(known: &[FolderStatus], adopted: bool, output: &OutputArgs, screen: &Screen) {
@@ -133,10 +215,10 @@ fn show(known: &[FolderStatus], adopted: bool, output: &OutputArgs, screen: &Scr
 fn foreground(
     registry: &Registry,
     id: &str,
+    stop: &Arc<AtomicUsize>,
     output: &OutputArgs,
     screen: &Screen,
-) -> Result<ExitCode> {
-    let stop = super::signals();
+) -> Result<()> {
     let socket = std::env::var_os("NOTIFY_SOCKET");
     let notify = |words: &str| {
         if let Some(socket) = &socket {
@@ -166,12 +248,11 @@ fn foreground(
         registry,
         id,
         program,
-        stop: &stop,
+        stop,
         report: &report,
         beat: &|| notify("WATCHDOG=1\n"),
     };
-    keep(&keep_it)?;
-    Ok(ExitCode::Clean)
+    keep(&keep_it)
 }
 
 /// Runs a keeper that was started by another process.

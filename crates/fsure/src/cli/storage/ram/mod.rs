@@ -5,6 +5,7 @@ mod bind;
 mod disk;
 mod doctor;
 mod pin;
+mod preset;
 mod recover;
 mod run;
 mod status;
@@ -68,11 +69,11 @@ pub(crate) enum RamProcess {
 /// The RAM folders that a command is for.
 #[derive(Args)]
 struct Which {
-    /// The folder
+    /// The folders
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath, required_unless_present = "all")]
-    folder: Option<PathBuf>,
+    folders: Vec<PathBuf>,
     /// Every RAM folder of this machine
-    #[arg(long, conflicts_with = "folder")]
+    #[arg(long, conflicts_with = "folders")]
     all: bool,
 }
 
@@ -159,9 +160,9 @@ fn ask_each(
     let (registry, program) = (registry(), program()?);
     let stop = AtomicUsize::new(0);
     let call = CallerContext { stop: &stop, report: &|reported| report(screen, reported) };
-    let folders = match &which.folder {
-        Some(folder) => vec![folder.clone()],
-        None => registry.entries()?.into_iter().map(|entry| entry.path).collect(),
+    let folders = match &*which.folders {
+        [] => registry.entries()?.into_iter().map(|entry| entry.path).collect(),
+        folders => folders.to_vec(),
     };
     let mut code = ExitCode::Clean;
     for folder in folders {

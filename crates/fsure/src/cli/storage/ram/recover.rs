@@ -13,24 +13,22 @@ use super::super::screen::Screen;
 /// Complete or discard what was under way when a crash came
 #[derive(Args)]
 pub(super) struct RecoverArgs {
-    /// The folder [default: all that were in RAM]
+    /// The folders [default: all that were in RAM]
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    folder: Option<PathBuf>,
+    folders: Vec<PathBuf>,
 }
 
 /// Runs the command.
 pub(super) fn run(args: &RecoverArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     let program = super::program()?;
     // A user may recover a folder of their own; which were in RAM only root sees.
-    let registry = args.folder.as_ref().map_or_else(super::registry, |_| Registry::of_user(None));
+    let is_of_all = args.folders.is_empty();
+    let registry = if is_of_all { super::registry() } else { Registry::of_user(None) };
     let call = CallerContext {
         stop: &super::signals(),
         report: &|reported| super::report(screen, reported),
     };
-    let folders = match &args.folder {
-        Some(folder) => vec![folder.clone()],
-        None => left_over(&registry)?,
-    };
+    let folders = if is_of_all { left_over(&registry)? } else { args.folders.clone() };
     let mut code = ExitCode::Clean;
     for folder in folders {
         match recover_folder(&registry, &program, &folder, &call) {

@@ -34,8 +34,8 @@ struct FolderLine<'a> {
 }
 
 /// A figure is null if the source cannot measure it.
-#[derive(Serialize)]
-struct Figures {
+#[derive(Clone, Copy, Serialize)]
+pub(super) struct Figures {
     waited_ms: Option<f64>,
     fsync_ms: Option<f64>,
     bytes_written: Option<u64>,
@@ -52,7 +52,7 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(counts: &IoCounts, source: TraceSource) -> Self {
+    pub(super) fn of(counts: &IoCounts, source: TraceSource) -> Self {
         let is_reported = source == TraceSource::Ebpf;
         let number = |value| is_reported.then_some(value);
         let ms = |ns: u64| is_reported.then_some(ns as f64 / 1e6);
@@ -178,14 +178,17 @@ struct HotSummaryLine<'a> {
     /// True if one command was watched.
     is_of_command: bool,
     processes_left: usize,
+    /// Number of calls that were logged; `None` without a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logged: Option<u64>,
     ended_early: bool,
     exit_code: u8,
 }
 
 #[derive(Serialize)]
-struct LostLine {
-    what: &'static str,
-    count: u64,
+pub(super) struct LostLine {
+    pub(super) what: &'static str,
+    pub(super) count: u64,
 }
 
 /// The last line: the source, the time it watched, and what it did not see; no line end.
@@ -206,6 +209,7 @@ pub fn summary_line(hot: &Hot, exit_code: ExitCode) -> String {
         lost: hot.lost.iter().map(|(what, count)| LostLine { what, count: *count }).collect(),
         is_of_command: hot.command.is_some(),
         processes_left: hot.processes_left,
+        logged: hot.logged,
         ended_early: hot.ended_by.is_some(),
         exit_code: exit_code.number(),
     })

@@ -2,6 +2,8 @@
 //! do about them.
 
 mod json;
+mod log;
+mod top;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,6 +11,8 @@ use std::path::{Path, PathBuf};
 use fsure_os::io_trace::{FolderIo, IoCounts, TraceSource, TracedFolder};
 
 pub use json::{advice_lines, folder_lines, summary_line};
+pub use log::{LOG_HEAD, call_lines, call_texts};
+pub use top::{interval_line, top_text};
 
 use super::{figure, number, table};
 use fsure_core::escape;
@@ -182,6 +186,9 @@ fn closing(hot: &Hot) -> String {
     text += &format!(" Not seen: {}.", safe(&hot.blind.join("; ")));
     for (what, times) in &hot.lost {
         text += &format!(" LOST: {} {what}.", count(*times));
+    }
+    if let Some(logged) = hot.logged {
+        text += &format!(" Logged: {}.", number(logged, "call", "calls"));
     }
     if hot.ended_by.is_some() {
         text += " The run was ended early.";

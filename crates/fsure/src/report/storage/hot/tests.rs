@@ -44,6 +44,7 @@ fn hot(source: TraceSource) -> Hot {
         lost: vec![("names", 3)],
         command: None,
         processes_left: 0,
+        logged: None,
         ended_by: None,
     }
 }
