@@ -251,13 +251,7 @@ impl Error {
             | Self::FailedPrecondition { hint, .. }
             | Self::Reported { hint, .. } => hint.clone(),
             Self::NoRecord { path, folder } => Some(no_record_hint(path, folder)),
-            Self::NoCatalog { root, catalog } => Some(format!(
-                "if the record is on a disk that is not mounted, mount it; if it was moved, name its \
-                 new place with '--catalog FILE'; to begin a record there: fsure update {} \
-                 --catalog {}",
-                shell_quoted(root),
-                shell_quoted(catalog)
-            )),
+            Self::NoCatalog { root, catalog } => Some(no_catalog_hint(root, catalog)),
             Self::LinkNotRecorded { target: Some(target), .. } => {
                 Some(format!("name the file that it leads to: {}", shell_quoted(target)))
             }
@@ -301,6 +295,9 @@ impl Error {
                 io::ErrorKind::ReadOnlyFilesystem => {
                     Some("it is mounted read-only: choose another place".to_owned())
                 }
+                io::ErrorKind::PermissionDenied if READING.contains(doing) => {
+                    Some(not_readable_hint(path))
+                }
                 io::ErrorKind::PermissionDenied => Some(
                     "choose a place that you may write to, or run it as its owner or as root, \
                          with sudo"
@@ -335,7 +332,9 @@ fn recover_command(catalog: &Path, root: Option<&Path>) -> String {
 /// own, or kept elsewhere.
 pub fn own_record_command(catalog: &Path) -> Option<String> {
     let folder = catalog.parent().filter(|folder| folder.ends_with(".fsure"))?;
-    let is_of_another = !user::is_root() && user::is_of_another_user(catalog);
+    // A folder that is closed to the user hides whose the file in it is.
+    let known = if os_path::exists(catalog) { catalog } else { folder };
+    let is_of_another = !user::is_root() && user::is_of_another_user(known);
     is_of_another.then(|| format!("sudo chown -R \"$(id -un)\" {}", shell_quoted(folder)))
 }
 
@@ -388,15 +387,50 @@ fn no_record_hint(path: &Path, folder: &Path) -> String {
     }
 }
 
+/// Returns advice on a catalog that was named and does not exist.
+fn no_catalog_hint(root: &Path, catalog: &Path) -> String {
+    let elsewhere = "if the record is on a disk that is not mounted, mount it; if it was moved, name \
+                     its new place with '--catalog FILE'";
+    match catalog.parent().filter(|folder| !os_path::exists(folder)) {
+        Some(folder) => format!("there is no folder {}: {elsewhere}", folder.display()),
+        None => format!(
+            "{elsewhere}; to begin a record there: fsure update {} --catalog {}",
+            shell_quoted(root),
+            shell_quoted(catalog)
+        ),
+    }
+}
+
+/// Returns advice on what the user may not read. In fsure's own folder it is a record of another
+/// user.
+fn not_readable_hint(path: &Path) -> String {
+    let own_folder = path.ancestors().find(|folder| folder.ends_with(".fsure"));
+    match own_folder.and_then(|folder| own_record_command(&folder.join("catalog.db"))) {
+        Some(command) => format!(
+            "the record belongs to another user: run it as that user or as root, with sudo, or make \
+             the record yours: {command}"
+        ),
+        None => "run it as a user who may read it, or as root, with sudo".to_owned(),
+    }
+}
+
 /// Returns advice on a record in a place where the user may not write.
 fn not_writable_hint(catalog: &Path) -> String {
     let there = catalog.ancestors().find(|path| path.exists());
     let tried = there.map_or(Ok(()), os_path::require_writable);
+    let has_record = os_path::exists(catalog);
     let cure = match tried.map_err(|error| error.kind()) {
         Err(io::ErrorKind::ReadOnlyFilesystem) => "mount the disk so that it can be written",
+        Err(_) if has_record && !user::is_of_another_user(catalog) => {
+            return format!("it is yours: chmod u+w {}", shell_quoted(catalog));
+        }
         Err(_) => "run it as the owner of that place or as root, with sudo",
         Ok(()) => "nothing can be written there, whoever runs it",
     };
+    // Another record would take for sound what this one knows to be damaged.
+    if has_record {
+        return cure.to_owned();
+    }
     let root = catalog.parent().filter(|folder| folder.ends_with(".fsure")).and_then(Path::parent);
     match root {
         Some(root) => format!(

@@ -104,8 +104,18 @@ pub fn size_option(text: &str, form: &str) -> Result<u64, String> {
 /// A span of time as [`parse_span`] reads it, for an option. The error says what is lacking of a
 /// bare number, or else `form`.
 pub fn span_option(text: &str, form: &str) -> Result<Duration, String> {
-    let unit = || format!("without a unit it could be seconds or minutes: say {}s", text.trim());
-    parse_span(text).ok_or_else(|| if is_bare_number(text) { unit() } else { form.to_owned() })
+    time_option(text, form, "seconds or minutes", "s")
+}
+
+/// An age as [`parse_span`] reads it, for an option. The error says what is lacking of a bare
+/// number, or else `form`. It proposes days: seconds would forget what is gone since yesterday.
+pub fn age_option(text: &str, form: &str) -> Result<Duration, String> {
+    time_option(text, form, "hours or days", "d")
+}
+
+fn time_option(text: &str, form: &str, units: &str, unit: &str) -> Result<Duration, String> {
+    let lacking = || format!("without a unit it could be {units}: say {}{unit}", text.trim());
+    parse_span(text).ok_or_else(|| if is_bare_number(text) { lacking() } else { form.to_owned() })
 }
 
 /// Returns true if a text is a number without a unit.
@@ -182,6 +192,7 @@ mod tests {
         assert_eq!(size_option(" 200", "a size").unwrap_err().matches("200MiB").count(), 1);
         assert_eq!(size_option("fast", "a size").unwrap_err(), "a size");
         assert!(span_option("30", "a time").unwrap_err().ends_with("say 30s"));
+        assert!(age_option("90", "a time").unwrap_err().ends_with("say 90d"));
         assert_eq!(span_option("soon", "a time").unwrap_err(), "a time");
     }
 

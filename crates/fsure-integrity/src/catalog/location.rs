@@ -1,5 +1,6 @@
 //! Finds the catalog of a path: that of the nearest root above it, as git does.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use fsure_os::path as os_path;
@@ -94,6 +95,7 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
     }
     for root in asked.ancestors() {
         let catalog = root.join(OWN_CATALOG);
+        require_searchable(&catalog)?;
         if is_recorded(&catalog) {
             refuse_irregular(&catalog)?;
             let scope = below(root, &asked);
@@ -120,6 +122,16 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
     let catalog = asked.join(OWN_CATALOG);
     refuse_irregular(&catalog)?;
     Ok(RootLocation { root: asked, catalog, scope: RelPath::root(), parts: None })
+}
+
+/// Refuses a folder that the user may not look into: if there is a record cannot be known.
+fn require_searchable(catalog: &Path) -> Result<()> {
+    match os_path::kind(catalog) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(error).context("open", catalog)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A folder whose own record, if it has one, plays no part: what it is held against is a

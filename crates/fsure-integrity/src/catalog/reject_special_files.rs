@@ -97,6 +97,9 @@ fn refusal(path: &Path, found: FileKind, wanted: FileKind, away: &Path) -> Error
     let is_record = path.ends_with(OWN_CATALOG) || path.ends_with(OWN_FOLDER);
     let hint = if found == FileKind::Link && is_record {
         "'--catalog FILE' names a record kept elsewhere".to_owned()
+    } else if path.ends_with(OWN_FOLDER) && wanted == FileKind::File {
+        "that folder holds the record of the folder it is in: without '--catalog', fsure finds it"
+            .to_owned()
     } else if is_named_catalog(path) && wanted == FileKind::File && !is_record {
         // What the user named by mistake stays where it is: it may be /dev/null.
         format!(

@@ -184,16 +184,16 @@ pub(super) fn lost(file: &Path) -> Error {
 
 /// The file is not a catalog, or the first page of one is damaged.
 pub(super) fn foreign(file: &Path) -> Error {
-    let error = untrusted(file, FOREIGN.to_owned());
-    match error {
-        Error::RecordUntrusted { catalog, why, hint, is_recoverable }
-            if !file.ends_with(OWN_CATALOG) =>
-        {
-            let hint = format!("if '--catalog' names the wrong file, name the right one; {hint}");
-            Error::RecordUntrusted { catalog, why, hint, is_recoverable }
-        }
-        other => other,
+    let mut error = untrusted(file, FOREIGN.to_owned());
+    if let Error::RecordUntrusted { hint, .. } = &mut error
+        && !file.ends_with(OWN_CATALOG)
+    {
+        *hint =
+            "nothing was written; if '--catalog' names the wrong file, name the right one; if it \
+                 was a catalog, to restore it from its sound pages and its backup"
+                .to_owned();
     }
+    error
 }
 
 /// The record cannot be written where it is.

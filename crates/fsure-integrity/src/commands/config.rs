@@ -5,15 +5,16 @@
 //! A root's file comes with its tree, perhaps from another user: it may define
 //! what belongs to the tree, and not how the tree is judged or by which key.
 
+use std::io;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fsure_os::root_dir::Root;
 use toml::de::{DeTable, DeValue};
 
 use crate::scan::{DEPTH_MAX, IoOptions, RateLimiter, THREADS_MAX};
-use fsure_core::{Algorithm, AlgorithmSet, Error, Result};
+use fsure_core::{Algorithm, AlgorithmSet, Error, IoContext as _, Result};
 
 const FILE: &str = ".fsure/config.toml";
 const FILE_MAX: usize = 1 << 20;
@@ -69,10 +70,15 @@ pub struct UserConfig {
     pub backup: Vec<PathBuf>,
 }
 
-/// Reads the root's configuration. A missing file counts as an empty one.
-pub(super) fn read(root: &Root) -> Result<Config> {
+/// Reads the configuration of the root at `path`. A missing file counts as an empty one.
+pub(super) fn read(root: &Root, path: &Path) -> Result<Config> {
     let bad = |why: String| Error::Usage { message: format!("{FILE}: {why}"), hint: None };
-    let text = root.read_small(FILE.as_bytes(), FILE_MAX).map_err(|e| bad(e.to_string()))?;
+    let text = match root.read_small(FILE.as_bytes(), FILE_MAX) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(error).context("read", &path.join(FILE))?
+        }
+        read => read.map_err(|error| bad(error.to_string()))?,
+    };
     let digest = text.as_ref().map(|text| *blake3::hash(text).as_bytes());
     let text = String::from_utf8(text.unwrap_or_default());
     let text = text.map_err(|_| bad("it is not UTF-8 text".to_owned()))?;
@@ -191,7 +197,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(".fsure")).unwrap();
         std::fs::write(folder.path().join(FILE), text).unwrap();
-        read(&Root::open(folder.path()).unwrap())
+        read(&Root::open(folder.path()).unwrap(), folder.path())
     }
 
     #[test]

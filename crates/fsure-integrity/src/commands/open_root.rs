@@ -22,7 +22,7 @@ use crate::parity;
 use crate::scan::{ContentSource, Purpose, ScanPlan};
 use crate::tree::{LISTERS, Patterns, WalkBounds, WalkOptions};
 use crate::trust::Trusted;
-use fsure_core::{Error, IoContext as _, RelPath, Result};
+use fsure_core::{Error, IoContext as _, RelPath, Result, shell_quoted};
 
 /// A root folder as it is now.
 pub(super) struct OpenRoot {
@@ -38,7 +38,7 @@ pub(super) fn open_root(place: &RootLocation) -> Result<OpenRoot> {
     let root = Root::open(path).context("open", path)?;
     let volume = filesystem_id::of(&root, b"").context("ask for the file system of", path)?;
     let inode = root.stat(b"").context("access", path)?.inode;
-    let config = config::read(&root)?;
+    let config = config::read(&root, path)?;
     Ok(OpenRoot { root: Arc::new(root), volume, inode, config })
 }
 
@@ -259,6 +259,7 @@ pub(super) fn detect_offline(
     catalog: &Catalog,
     allowed: Allowed,
 ) -> Result<Option<Offline>> {
+    refuse_inner_folder(place, open, catalog)?;
     let is_another = !is_recorded_root(open, catalog) && !place.is_inside() && !catalog.is_empty();
     if is_another && !allowed.other_disk {
         let (recorded, _) = catalog.root_identity();
@@ -267,6 +268,40 @@ pub(super) fn detect_offline(
     }
     let is_emptied = !allowed.empty && catalog.files() > 0 && is_empty(place, open)?;
     Ok(is_emptied.then_some(Offline::Empty))
+}
+
+/// Refuses a folder within the recorded root. A catalog that is kept elsewhere is held against the
+/// folder that is named: most of its files would count as gone, and the rest as moved.
+fn refuse_inner_folder(place: &RootLocation, open: &OpenRoot, catalog: &Catalog) -> Result<()> {
+    let (recorded, Some(inode)) = catalog.root_identity() else { return Ok(()) };
+    if place.is_inside() || catalog.is_empty() || inode == open.inode {
+        return Ok(());
+    }
+    let is_recorded = |folder: &Path| {
+        let Ok(outer) = Root::open(folder) else { return false };
+        let is_same = outer.stat(b"").is_ok_and(|stat| stat.inode == inode);
+        let volume = &recorded.volume;
+        is_same
+            && filesystem_id::of(&outer, b"").is_ok_and(|found| {
+                found.kind == volume.kind && found.uuid == volume.uuid && found == open.volume
+            })
+    };
+    match place.root.ancestors().skip(1).find(|folder| is_recorded(folder)) {
+        None => Ok(()),
+        Some(outer) => Err(Error::Usage {
+            message: format!(
+                "{} is in the folder that is recorded in {}, and with '--catalog FILE', PATH must \
+                 be that folder",
+                place.root.display(),
+                place.catalog.display()
+            ),
+            hint: Some(format!(
+                "name the recorded folder: fsure verify {} --catalog {}",
+                shell_quoted(outer),
+                shell_quoted(&place.catalog)
+            )),
+        }),
+    }
 }
 
 /// Returns true if the root contains nothing but fsure's own files.

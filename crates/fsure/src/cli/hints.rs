@@ -173,6 +173,10 @@ fn top_level_advice(
         tips.extend(is_there.then(|| path_tips(typed)).into_iter().flatten());
         return (sentences, tips);
     }
+    // Typed in capitals.
+    if typed.above.find_subcommand(word).is_some() && !is_there {
+        return (vec![], vec![typed.tip("did you mean", word)]);
+    }
     let below = typed.above.get_subcommands().find(|sub| sub.find_subcommand(word).is_some());
     if let Some(sub) = below.filter(|_| !is_there) {
         let words = format!("{} {word}", sub.get_name());

@@ -70,7 +70,7 @@ fn budget(text: &str) -> Result<Budget, String> {
 }
 
 fn age(text: &str) -> Result<Duration, String> {
-    units::span_option(text, "a time such as 12h or 90d")
+    units::age_option(text, "a time such as 12h or 90d")
 }
 
 const HIDDEN: &[Verdict] = &[Verdict::Ignored];

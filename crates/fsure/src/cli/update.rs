@@ -73,7 +73,7 @@ pub(crate) struct UpdateArgs {
 fn age(text: &str) -> std::result::Result<Duration, String> {
     match text {
         "0" => Ok(Duration::ZERO),
-        _ => units::span_option(text, "a time such as 12h or 90d, or 0"),
+        _ => units::age_option(text, "a time such as 12h or 90d, or 0"),
     }
 }
 

@@ -319,15 +319,94 @@ fn a_dry_run_that_another_user_may_not_write_says_that_it_is_one() {
     let tree = photos();
     let test = "a_dry_run_that_another_user_may_not_write_says_that_it_is_one";
     typed(tree.root(), "fsure update photos; chmod -R a+rX .");
-    let user = "setpriv --reuid 1000 --regid 1000 --clear-groups";
-    let can = typed(tree.root(), &format!("{user} fsure --version"));
-    let can = (can.code == 0).then_some(()).ok_or(can.stderr);
-    let Some(()) = or_skip(test, can) else { return };
+    let Some(user) = or_skip(test, another_user(&tree)) else { return };
     let run = typed(tree.root(), &format!("{user} fsure update -n photos"));
     assert_eq!(run.code, 5, "{run:?}");
     assert!(run.stderr.starts_with("fsure: this is a dry run, and without -n"), "{run:?}");
     let run = typed(tree.root(), "fsure update -n photos");
     assert!(run.stdout.ends_with("Without -n, no file would be recorded anew.\n"), "{run:?}");
+}
+
+/// Returns the words that run a command as a user without rights, if that can be done here.
+fn another_user(tree: &Tree) -> Result<&'static str, String> {
+    let user = "setpriv --reuid 1000 --regid 1000 --clear-groups";
+    let can = typed(tree.root(), &format!("{user} fsure --version"));
+    if can.code == 0 { Ok(user) } else { Err(can.stderr) }
+}
+
+#[test]
+fn a_record_that_is_closed_to_the_user_is_not_taken_for_none() {
+    let tree = photos();
+    let test = "a_record_that_is_closed_to_the_user_is_not_taken_for_none";
+    typed(tree.root(), "fsure update photos; chmod -R a+rX .; chmod 700 photos/.fsure");
+    typed(tree.root(), "mkdir -p priv; chmod 700 priv; cp -r photos photos2");
+    let Some(user) = or_skip(test, another_user(&tree)) else { return };
+    let others = ["export --format b3sum", "heal --from photos2"];
+    for command in ["verify", "status", "update", "scrub", "log"].into_iter().chain(others) {
+        let run = typed(tree.root(), &format!("{user} fsure {command} photos"));
+        assert_eq!(run.code, 5, "{command}: {run:?}");
+        assert!(!run.stderr.contains("no record"), "{command}: {run:?}");
+        assert!(run.stderr.contains("the record belongs to another user"), "{command}: {run:?}");
+        assert!(run.stderr.contains("sudo chown -R \"$(id -un)\" "), "{command}: {run:?}");
+    }
+    for path in ["priv", "priv/file"] {
+        let run = typed(tree.root(), &format!("{user} fsure status {path}"));
+        assert!(run.stderr.contains("run it as a user who may read it"), "{run:?}");
+    }
+}
+
+#[test]
+fn a_folder_below_the_recorded_one_is_not_held_against_its_record() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos --catalog c.db");
+    for command in ["verify", "update", "status", "scrub"] {
+        let run = typed(tree.root(), &format!("fsure {command} photos/2026 --catalog c.db"));
+        assert_eq!(run.code, 2, "{command}: {run:?}");
+        assert!(run.stderr.contains("PATH must be that folder"), "{command}: {run:?}");
+        assert_eq!(type_it(&tree, &run).code, 0);
+    }
+}
+
+#[test]
+fn the_folder_of_a_record_is_not_moved_away_for_a_catalog() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos");
+    let run = typed(tree.root(), "fsure update photos --catalog photos/.fsure");
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(run.stderr.contains("without '--catalog', fsure finds it"), "{run:?}");
+    assert!(!run.stderr.contains("mv "), "{run:?}");
+}
+
+#[test]
+fn no_second_record_is_advised_where_there_is_one() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos");
+    let at = tree.path("ro");
+    fs::create_dir(&at).expect("make");
+    let test = "no_second_record_is_advised_where_there_is_one";
+    let Some(_bound) = or_skip(test, Mounted::bind(&tree.path("photos"), &at)) else { return };
+    let remounted = typed(tree.root(), "mount -o remount,bind,ro ro");
+    let remounted = (remounted.code == 0).then_some(()).ok_or(remounted.stderr);
+    let Some(()) = or_skip(test, remounted) else { return };
+    for command in ["update ro", "heal ro --from photos --yes", "protect ro"] {
+        let run = typed(tree.root(), &format!("fsure {command}"));
+        assert!(run.stderr.contains("mount the disk so that it can be written"), "{run:?}");
+        assert!(commands(&run).is_empty(), "what is damaged would be recorded: {run:?}");
+    }
+}
+
+#[test]
+fn other_slips_get_the_command_that_was_meant() {
+    let tree = photos();
+    let missing = typed(tree.root(), "fsure verify photos --catalog none/c.db");
+    assert!(missing.stderr.contains("there is no folder "), "{missing:?}");
+    assert!(commands(&missing).is_empty(), "{missing:?}");
+    let capitals = typed(tree.root(), "fsure Verify photos");
+    assert!(capitals.stderr.contains("did you mean: fsure verify photos"), "{capitals:?}");
+    let folder = typed(tree.root(), "fsure report photos -o x.html");
+    assert!(folder.stderr.contains("fsure verify photos --json > v.json"), "{folder:?}");
+    let age = typed(tree.root(), "fsure update photos --forget 90");
+    assert!(age.stderr.contains("say 90d"), "{age:?}");
 }
 
 /// Runs a command on a terminal of 40 columns.

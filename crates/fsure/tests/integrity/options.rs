@@ -87,8 +87,8 @@ fn a_number_without_its_unit_is_not_guessed_at() {
         (&["verify", NOWHERE, "--rate", "200"][..], "200MiB/s"),
         (&["verify", NOWHERE, "--bwlimit", "1.5"], "1.5MiB/s"),
         (&["verify", NOWHERE, "--timeout", "30"], "say 30s"),
-        (&["scrub", NOWHERE, "--max-age", "90"], "say 90s"),
-        (&["update", NOWHERE, "--forget", "90"], "say 90s"),
+        (&["scrub", NOWHERE, "--max-age", "90"], "say 90d"),
+        (&["update", NOWHERE, "--forget", "90"], "say 90d"),
         #[cfg(feature = "storage")]
         (&["speed", NOWHERE, "--size", "4194304"], "4194304MiB"),
         #[cfg(feature = "storage")]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fsure_core::{Error, ExitCode, IoContext as _, Result};
-use fsure_core::{json_path_and_bytes, may_replace, safe, units, unless_reader_left, write_output};
+use fsure_core::{json_path_and_bytes, may_replace, safe, shell_quoted, units};
+use fsure_core::{unless_reader_left, write_output};
 use fsure_os::output::{Destination, STANDARD_OUTPUT};
 use fsure_os::{input, path, user_file};
 use fsure_report::chart::MADE_HERE;
@@ -119,6 +120,16 @@ impl ReportArgs {
 
 /// Opens a file of results. A stream is read to its end first, until the user stops it.
 fn open(path: &Path, screen: &Screen) -> Result<Box<dyn BufRead>> {
+    if path::is_folder(path) {
+        return Err(Error::Usage {
+            message: format!("{} is a folder, and a result is a file", path.display()),
+            hint: Some(format!(
+                "to verify it and make a page of that: fsure verify {} --json > v.json; fsure \
+                 report v.json -o v.html",
+                shell_quoted(path)
+            )),
+        });
+    }
     if !input::is_stream(path) {
         return Ok(Box::new(BufReader::new(user_file::open(path).context("read", path)?)));
     }
