@@ -2,19 +2,30 @@
 
 import os
 import pathlib
+import sys
 
 # Older systems than that are not supported by Rust either.
 MACOS_MIN = "11.0"
+
+
+def names_of_folders(project, tools):
+    """Returns the folders of this machine, and the name that stands for each in what is built. One
+    may be within another: to the compilers, the last one that fits counts."""
+    home = pathlib.Path(os.environ.get("CARGO_HOME", pathlib.Path.home() / ".cargo"))
+    return {
+        project.root: "/fsure",
+        home: "/cargo",
+        project.target / "dist": "/target",
+        tools.folder: "/tools",
+    }
 
 
 def binary(project, tools, target):
     """Compiles fsure for a target and returns the binary, with its debug data."""
     python = tools.python_folder
     sysroot = tools.standard_library(target.triple)
-    home = pathlib.Path(os.environ.get("CARGO_HOME", pathlib.Path.home() / ".cargo"))
     build = project.target / "dist"
-    # Names that stand for the folders of this machine.
-    folders = {build: "/target", project.root: "/fsure", home: "/cargo"}
+    folders = names_of_folders(project, tools)
     if sysroot:
         folders[sysroot.parent] = "/std"
     flags = [f"--remap-path-prefix={folder}={name}" for folder, name in folders.items()]
@@ -35,12 +46,18 @@ def binary(project, tools, target):
             "CARGO_INCREMENTAL": "0",
             f"CARGO_TARGET_{name.upper()}_RUSTFLAGS": " ".join(flags),
             f"CFLAGS_{name}": " ".join(c_flags),
+            # The C library, which zig compiles by its own clang, has debug data as well.
+            "CCC_OVERRIDE_OPTIONS": " ".join(["#", *(f"+{flag}" for flag in c_flags)]),
             "FSURE_COMMIT": project.commit,
             "MACOSX_DEPLOYMENT_TARGET": MACOS_MIN,
             "XDG_CACHE_HOME": str(tools.folder / "cache"),
         },
     )  # fmt: skip
-    return build / target.triple / "dist" / target.program
+    built = build / target.triple / "dist" / target.program
+    # Its debug data are published, too, and the number of the build is a digest of both.
+    if target.is_linux:
+        refuse_folders(project, tools, built)
+    return built
 
 
 def stripped(project, tools, target, built, out):
@@ -57,3 +74,14 @@ def stripped(project, tools, target, built, out):
                 env=environment)  # fmt: skip
     debug.chmod(0o644)
     return small
+
+
+def refuse_folders(project, tools, built):
+    """Ends the build if the name of a folder of this machine is in what it made: the same commit
+    would give other bytes in another folder."""
+    content = built.read_bytes()
+    found = [str(folder) for folder in names_of_folders(project, tools)
+             if os.fsencode(folder) in content]  # fmt: skip
+    if found:
+        sys.exit(f"{built} has in it the names of folders of this machine: {', '.join(found)}. An "
+                 f"older fsure may have left parts of it: remove {tools.folder / 'cache'}")

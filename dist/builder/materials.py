@@ -34,5 +34,7 @@ def bill(project, tools, out):
     # It writes one beside the manifest of each crate of the workspace.
     for written in project.root.glob(f"crates/*/{name}.json"):
         if written.parent.name == "fsure":
-            (out / written.name).write_bytes(written.read_bytes())
+            # Not the folder of this machine.
+            text = written.read_text().replace(project.root.as_uri(), "file:///fsure")
+            (out / written.name).write_text(text)
         written.unlink()
