@@ -425,7 +425,7 @@ fn not_writable_hint(catalog: &Path) -> String {
             return format!("it is yours: chmod u+w {}", shell_quoted(catalog));
         }
         Err(_) => "run it as the owner of that place or as root, with sudo",
-        Ok(()) => "nothing can be written there, whoever runs it",
+        Ok(()) => "no user can write there",
     };
     // Another record would take for sound what this one knows to be damaged.
     if has_record {
