@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fsure_os::path as os_path;
-use fsure_os::user;
+use fsure_os::{user, user_file};
 
 use super::similar::similar_path;
 use super::{ExitCode, shell_command, shell_quoted};
@@ -378,7 +378,11 @@ fn no_record_hint(path: &Path, folder: &Path) -> String {
             catalog_at_home(folder)
         );
     }
+    let is_empty = user_file::names(folder).is_ok_and(|names| names.is_empty());
     match path == folder {
+        true if is_empty => {
+            format!("it is empty: if a disk should be mounted there, mount it; {elsewhere}")
+        }
         true => format!(
             "if a disk should be mounted there, mount it; {elsewhere}; to record the folder as it \
              is now: {update}"

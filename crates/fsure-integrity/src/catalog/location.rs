@@ -41,7 +41,8 @@ impl RootLocation {
 
     /// `fsure NAME` for what was asked for, as it works in any folder.
     pub fn command(&self, name: &str) -> String {
-        if !self.is_inside() {
+        // A folder that is held against a list has no catalog.
+        if !self.is_inside() && !self.catalog.as_os_str().is_empty() {
             let (root, catalog) = (shell_quoted(&self.root), shell_quoted(&self.catalog));
             return format!("fsure {name} {root} --catalog {catalog}");
         }
@@ -128,7 +129,13 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
 fn require_searchable(catalog: &Path) -> Result<()> {
     match os_path::kind(catalog) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            Err(error).context("open", catalog)
+            let own_folder = catalog.parent().unwrap_or(catalog);
+            // The root itself is closed if even its folder of fsure cannot be looked at.
+            let closed = match os_path::kind(own_folder) {
+                Ok(_) => own_folder,
+                Err(_) => own_folder.parent().unwrap_or(own_folder),
+            };
+            Err(error).context("open", closed)
         }
         _ => Ok(()),
     }

@@ -14,7 +14,7 @@ use crate::catalog::{Catalog, PageStart, RootLocation};
 use crate::manifest::{ManifestFormat, ManifestSource};
 use crate::model::{Allowed, Outcome, ScanMonitor, Scopes, Verdict};
 use crate::scan::{Purpose, scan};
-use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, RelPath, Result, count, shell_quoted};
+use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, RelPath, Result, count};
 
 /// Reads and judges every file of a list. `place` is a folder without a catalog.
 pub fn verify_against(
@@ -88,9 +88,9 @@ fn other_algorithm(
     is_wrong.then(|| {
         format!(
             "not one file is as listed. The digests were taken for {read_as}, which may be wrong: \
-             if they are {other}, run '{} --against {} --format {}'",
+             if they are {other}, run: {} --against {} --format {}",
             place.command("verify"),
-            shell_quoted(source.label()),
+            source.argument(),
             option.name()
         )
     })

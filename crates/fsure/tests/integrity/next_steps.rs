@@ -405,6 +405,9 @@ fn other_slips_get_the_command_that_was_meant() {
     assert!(capitals.stderr.contains("did you mean: fsure verify photos"), "{capitals:?}");
     let folder = typed(tree.root(), "fsure report photos -o x.html");
     assert!(folder.stderr.contains("fsure verify photos --json > v.json"), "{folder:?}");
+    // The mount point of a disk that is not mounted.
+    let empty = typed(tree.root(), "mkdir mnt; fsure verify mnt");
+    assert!(empty.stderr.contains("mount it") && commands(&empty).is_empty(), "{empty:?}");
     let age = typed(tree.root(), "fsure update photos --forget 90");
     assert!(age.stderr.contains("say 90d"), "{age:?}");
 }
