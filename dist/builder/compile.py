@@ -1,8 +1,13 @@
 """The binary of a target, the same byte for byte from every folder and machine."""
 
+import hashlib
 import os
 import pathlib
+import struct
 import sys
+
+# Header of the note with a build ID of 20 bytes: two lengths, the type, the name of the owner.
+BUILD_ID_NOTE = struct.pack("<III4s", 4, 20, 3, b"GNU")
 
 # Older systems than that are not supported by Rust either.
 MACOS_MIN = "11.0"
@@ -54,10 +59,32 @@ def binary(project, tools, target):
         },
     )  # fmt: skip
     built = build / target.triple / "dist" / target.program
-    # Its debug data are published, too, and the number of the build is a digest of both.
     if target.is_linux:
-        refuse_folders(project, tools, built)
+        set_build_id(project, tools, built)
     return built
+
+
+def set_build_id(project, tools, built):
+    """Makes the build ID of a binary a digest of the binary without its debug data: those of zig's
+    own runtime name the folder that zig is in."""
+    objcopy, environment = tools.objcopy
+    small = built.with_name("stripped-for-its-id")
+    project.run([objcopy, "--strip-all", built, small], env=environment)
+    content = bytearray(small.read_bytes())
+    write_build_id(content, bytes(20))
+    build_id = hashlib.sha1(content).digest()
+    content = bytearray(built.read_bytes())
+    write_build_id(content, build_id)
+    built.write_bytes(content)
+    small.unlink()
+
+
+def write_build_id(content, build_id):
+    """Puts a build ID of 20 bytes into the note for it, of which there must be one."""
+    if content.count(BUILD_ID_NOTE) != 1:
+        sys.exit("the linker has made no note with a build ID, or several")
+    at = content.index(BUILD_ID_NOTE) + len(BUILD_ID_NOTE)
+    content[at : at + 20] = build_id
 
 
 def stripped(project, tools, target, built, out):
@@ -70,8 +97,8 @@ def stripped(project, tools, target, built, out):
     debug = out / f"fsure-{project.version}-{target.triple}.debug"
     project.run([objcopy, "--only-keep-debug", "--compress-debug-sections", built, debug],
                 env=environment)  # fmt: skip
-    project.run([objcopy, "--strip-all", f"--add-gnu-debuglink={debug}", built, small],
-                env=environment)  # fmt: skip
+    # A link would have a checksum of the debug data, which name the folder of zig.
+    project.run([objcopy, "--strip-all", built, small], env=environment)
     debug.chmod(0o644)
     return small
 

@@ -167,6 +167,11 @@ pub fn bystander(past: &TreeWay, through: &TreeWay) -> Option<String> {
     ))
 }
 
+/// A loss in percent, as text; that of a way which is faster is none.
+pub fn loss_or_none(loss_percent: f64) -> String {
+    if loss_percent < 0.0 { "none".to_owned() } else { format!("{loss_percent:.0} %") }
+}
+
 /// The loss of a way against the one past the page cache, in percent: the median of all rounds.
 /// `None` for that itself.
 pub fn loss_percent(way: &TreeWay, past: &TreeWay) -> Option<f64> {

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod experiments;
 mod json_schema;
 mod json_schema_files;
 mod json_schema_memory;

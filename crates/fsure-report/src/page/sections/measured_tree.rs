@@ -4,8 +4,8 @@ use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Table};
 use super::Draft;
 use crate::cache_words::{
-    PAST, THROUGH, answer, bystander, costs, decisive, load_words, loss_percent, memory, of_load,
-    past_of, ways,
+    PAST, THROUGH, answer, bystander, costs, decisive, load_words, loss_or_none, loss_percent,
+    memory, of_load, past_of, ways,
 };
 use crate::chart::{
     CacheCourse, RateBar, RatePair, cache_course, figure, microseconds, potential_and_actual,
@@ -148,7 +148,7 @@ fn table(ways: &[&TreeWay]) -> Table {
             Cell::head(format!("{}{}", way.name, of_sweep(way, ways))).with_small(&way.measured),
             Cell::number(figure(way.median)),
             Cell::number(format!("{} – {}", figure(way.low), figure(way.high))),
-            Cell::number(loss.map_or(NO_FIGURE.to_owned(), |loss| format!("{loss:.0} %"))),
+            Cell::number(loss.map_or(NO_FIGURE.to_owned(), loss_or_none)),
             Cell::number(optional(way.user_s_per_gib)),
             Cell::number(optional(way.system_s_per_gib)),
             Cell::number(wait(|one| one.p99_us)),

@@ -9,7 +9,7 @@ use fsure_core::safe;
 use fsure_core::units::{self, microseconds};
 use fsure_measure::results::{ResultLine, TreeWay};
 use fsure_report::cache_words::{
-    THROUGH, answer, bystander, costs, loss_percent, memory, of_load, past_of, ways,
+    THROUGH, answer, bystander, costs, loss_or_none, loss_percent, memory, of_load, past_of, ways,
 };
 
 const HEAD: [&str; 8] =
@@ -120,7 +120,7 @@ fn row(way: &TreeWay, all: &[&TreeWay]) -> Vec<String> {
         way.name.clone(),
         figure(way.median),
         format!("{} - {}", figure(way.low), figure(way.high)),
-        loss.map_or_else(unknown, |loss| format!("{loss:.0} %")),
+        loss.map_or_else(unknown, loss_or_none),
         seconds(way.user_s_per_gib),
         seconds(way.system_s_per_gib),
         bystander.map_or_else(unknown, |one| microseconds(one.p99_us)),
