@@ -69,7 +69,7 @@ pub fn potential_and_actual(title: &str, pairs: &[RatePair]) -> Chart {
     let rows = rows.collect::<Vec<_>>().join("; ");
     Chart {
         title: title.to_owned(),
-        description: format!("Medians with their 95 % intervals: {rows}."),
+        description: format!("Medians with their intervals: {rows}."),
         width: WIDTH,
         height: bottom + 44.0,
         body: canvas.body,

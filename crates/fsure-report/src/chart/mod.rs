@@ -31,7 +31,7 @@ pub use requests::requests;
 pub use timeline::{Moment, timeline};
 pub use treemap::{TreemapClass, TreemapItem, treemap};
 
-use svg::escaped;
+use svg::{CHARACTER, Canvas, clipped, escaped};
 
 /// Colours as variables, for light and dark.
 pub const COLORS: &str = include_str!("colors.css");
@@ -42,6 +42,9 @@ pub const STYLE: &str = include_str!("chart.css");
 /// Text at the beginning of every file that is written for a report, so that the next
 /// report can replace the file.
 pub const MADE_HERE: &str = "<!-- made by fsure report -->";
+
+/// Room for the title above a chart in a file of its own, in pixels.
+const TITLE_HEIGHT: f64 = 26.0;
 
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,26 +65,35 @@ impl Chart {
         format!(
             "<svg class=\"chart\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" {}>\
              <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>{}</svg>",
-            self.size(),
+            self.size(0.0),
             self.body
         )
     }
 
-    /// As a file.
+    /// As a file, with its title above it: on a page the heading says it.
     pub fn alone(&self) -> String {
         let (title, description) = (escaped(&self.title), escaped(&self.description));
+        let (size, body) = match self.body.contains(&format!(">{title}</text>")) {
+            true => (self.size(0.0), self.body.clone()),
+            false => {
+                let mut canvas = Canvas::default();
+                let characters = (self.width / CHARACTER) as usize;
+                canvas.text(4.0, 16.0, "strong", &clipped(&self.title, characters));
+                let shifted = format!("<g transform=\"translate(0 {TITLE_HEIGHT})\">\n");
+                (self.size(TITLE_HEIGHT), format!("{}{shifted}{}</g>\n", canvas.body, self.body))
+            }
+        };
         format!(
             "{MADE_HERE}\n<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" \
-             aria-labelledby=\"t d\" {}>\n<title id=\"t\">{title}</title>\n\
+             aria-labelledby=\"t d\" {size}>\n<title id=\"t\">{title}</title>\n\
              <desc id=\"d\">{description}</desc>\n<style>\n{COLORS}{STYLE}\
-             svg {{ background: var(--paper); }}\n</style>\n{}</svg>\n",
-            self.size(),
-            self.body
+             svg {{ background: var(--paper); }}\n</style>\n{body}</svg>\n"
         )
     }
 
-    fn size(&self) -> String {
-        let (width, height) = (self.width, self.height);
+    /// The size of the paper, with so much room above the chart.
+    fn size(&self, above: f64) -> String {
+        let (width, height) = (self.width, self.height + above);
         format!(
             "viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\""
         )

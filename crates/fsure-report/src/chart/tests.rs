@@ -204,7 +204,7 @@ fn text_of(svg: &str) -> String {
             _ => {}
         }
     }
-    let known = ["svg", "title", "desc", "style", "text", "line", "rect", "path", "circle"];
+    let known = ["svg", "title", "desc", "style", "text", "line", "rect", "path", "circle", "g"];
     assert!(names.iter().all(|name| known.contains(&name.as_str())), "{names:?}");
     text
 }

@@ -408,6 +408,12 @@ fn other_slips_get_the_command_that_was_meant() {
     // The mount point of a disk that is not mounted.
     let empty = typed(tree.root(), "mkdir mnt; fsure verify mnt");
     assert!(empty.stderr.contains("mount it") && commands(&empty).is_empty(), "{empty:?}");
+    if typed(tree.root(), "command -v b3sum && cd photos && b3sum a.raw > ../list").code == 0 {
+        let taken = typed(tree.root(), "fsure verify photos --against list");
+        assert!(taken.stderr.contains("which may be wrong"), "{taken:?}");
+        let again = type_it_first(&tree, &taken);
+        assert!(again.code == 1 && again.stdout.contains("ok           1 file"), "{again:?}");
+    }
     let age = typed(tree.root(), "fsure update photos --forget 90");
     assert!(age.stderr.contains("say 90d"), "{age:?}");
 }

@@ -90,7 +90,7 @@ fn memory_is_not_measured_and_the_reason_is_reported() {
     let is_of_the_run = |line: &&str| !company.iter().any(|words| line.contains(words));
     let reported = run.stderr.lines().filter(is_of_the_run);
     assert_eq!(reported.collect::<Vec<_>>(), [""; 0]);
-    let start = format!("{}\n  NOT_MEASURED (not measured): ", text(folder.path()));
+    let start = format!("{}\n  NOT_MEASURED: ", text(folder.path()));
     assert!(run.stdout.starts_with(&start), "a file stands for its folder: {}", run.stdout);
     let run = flush(&[text(folder.path())]);
     assert_eq!(run.code, 5);
