@@ -18,8 +18,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 const READING: [&str; 3] = ["open", "read", "find"];
 
 /// Advice for a record whose disk or quota is full.
-pub const ROOM_HINT: &str =
-    "make room there, or keep the record on another disk with '--catalog FILE'";
+pub const ROOM_HINT: &str = "make room there, and run the same command again";
 
 /// An error that ends a run.
 #[derive(Debug, thiserror::Error)]

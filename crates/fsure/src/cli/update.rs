@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use fsure_core::{Algorithm, AlgorithmSet, Error, ExitCode, RelPath, Result, units};
-use fsure_integrity::catalog::RootLocation;
+use fsure_integrity::catalog::{RootLocation, locate};
 use fsure_integrity::model::{MetadataField, MetadataFields, ScanMonitor, SidecarKind, Verdict};
 use fsure_integrity::scan::Accept;
 use fsure_integrity::{UpdateOptions, update};
@@ -113,6 +113,9 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
             accept: args.accepted(place),
             forget: args.forget,
         };
+        if let Some(warning) = second_record(place) {
+            monitor.warn(&warning);
+        }
         update(place, &options, monitor)
     };
     let run = RootRunner {
@@ -126,6 +129,21 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
     run.run(&|places| {
         args.check_accepted(places)?;
         args.check_new(places)
+    })
+}
+
+/// Returns a warning if a record is begun elsewhere of a root that has one: it knows nothing of
+/// before, and takes what is damaged by now for sound.
+fn second_record(place: &RootLocation) -> Option<String> {
+    let own = locate(&place.root, None).ok().filter(RootLocation::is_recorded)?;
+    (!place.is_inside() && !place.is_recorded()).then(|| {
+        format!(
+            "a second record is begun in {}, which takes what is there now for sound; the one in {} \
+             knows what was there before: {}",
+            place.catalog.display(),
+            own.root.display(),
+            own.command("verify")
+        )
     })
 }
 

@@ -405,6 +405,12 @@ fn other_slips_get_the_command_that_was_meant() {
     assert!(capitals.stderr.contains("did you mean: fsure verify photos"), "{capitals:?}");
     let folder = typed(tree.root(), "fsure report photos -o x.html");
     assert!(folder.stderr.contains("fsure verify photos --json > v.json"), "{folder:?}");
+    let second = typed(tree.root(), "fsure update photos && fsure update photos --catalog c.db");
+    assert!(second.stderr.contains("a second record is begun"), "{second:?}");
+    assert_eq!(type_it(&tree, &second).code, 0);
+    let known = typed(tree.root(), "fsure update photos --catalog c.db");
+    assert!(known.stderr.is_empty(), "{known:?}");
+    typed(tree.root(), "rm -r photos/.fsure c.db*");
     // The mount point of a disk that is not mounted.
     let empty = typed(tree.root(), "mkdir mnt; fsure verify mnt");
     assert!(empty.stderr.contains("mount it") && commands(&empty).is_empty(), "{empty:?}");
