@@ -10,6 +10,7 @@ mod flush;
 pub mod flush_verdict;
 pub mod results;
 mod speed;
+mod speed_run;
 pub mod stats;
 mod tree;
 

@@ -24,17 +24,14 @@ mod workspace;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fsure_os::scratch_dir::Scratch;
 use fsure_os::storage_stack::Stack;
 use fsure_os::{machine, path as os_path};
 
-use super::environment::{self, NoiseMeter};
-use crate::results::{
-    Measurement, MeasurementMonitor, ResultHeader, ResultLine, ResultSummary, ResultTarget,
-    Rung as RungLine, VERSION,
-};
+use crate::results::{MeasurementMonitor, ResultLine, Rung as RungLine};
+use crate::speed_run::{SpeedRun, resolved_targets, warn};
 use fsure_core::{
     Clock, Error, ExitCode, IoContext as _, Monitor, Result, Step, StepMonitor, units,
 };
@@ -128,27 +125,26 @@ pub fn speed(
     listener: &dyn MeasurementMonitor,
 ) -> Result<ExitCode> {
     check(options)?;
-    let began = Instant::now();
-    let company = NoiseMeter::begin();
+    let mut run = SpeedRun::begin(listener);
     let collector = RungCollector { listener, rungs: Mutex::default() };
     let pool = Arc::new(DataPool::new(options.data).context("have memory for", "data".as_ref())?);
     let sites = sites(options, &pool)?;
     let every = ladder(options, verifier, &pool, &sites);
     let (rungs, choice) = rung_choice::chosen(every, &options.rungs)?;
-    let machine = environment::machine();
-    let cores = machine.cores;
-    collector.measured(&ResultLine::Result(header(options, machine, &sites, choice)));
+    let targets: Vec<_> = sites.iter().map(|site| &*site.folder).collect();
+    let setup = setup(options, &sites, choice);
+    run.report_header((&options.program, &options.clock), &targets, setup);
     for site in &sites {
         // What it lies on names the drive; without it, the figures are what they are.
-        let stack = Stack::of(&site.folder).into_iter();
-        let layers = stack.flat_map(|stack| environment::layers(&site.target, &stack));
-        layers.for_each(|layer| collector.measured(&ResultLine::Layer(layer)));
+        if let Ok(stack) = Stack::of(&site.folder) {
+            run.report_layers(&site.target, &stack);
+        }
     }
     for words in sites.iter().filter_map(|site| site.bounded.clone()) {
         warn(&collector, words);
     }
     let stop = || listener.stop_requested();
-    let go = RunContext { now: &|| began.elapsed(), end: options.budget, stop: &stop };
+    let go = RunContext { now: &|| run.elapsed(), end: options.budget, stop: &stop };
     let caching = sites.iter().zip(options.cache.iter().cycle());
     let left_out: u64 =
         caching.map(|(site, cache)| cache_experiment::measure(site, *cache, &go, &collector)).sum();
@@ -163,23 +159,7 @@ pub fn speed(
     if !climbed.cut_short.is_empty() && listener.stop_requested().is_none() {
         warn(&collector, cut_short(&climbed.cut_short, options));
     }
-    let noise = company.end();
-    for words in environment::advice(&noise, cores) {
-        warn(&collector, words);
-    }
-    let code = match listener.stop_requested() {
-        Some(code) => code,
-        None if climbed.measured == 0 => ExitCode::Incomplete,
-        None => ExitCode::Clean,
-    };
-    collector.measured(&ResultLine::Summary(ResultSummary {
-        seconds: began.elapsed().as_secs_f64(),
-        noise,
-        measured: climbed.measured,
-        not_run: climbed.not_run,
-        exit_code: code.number(),
-    }));
-    Ok(code)
+    Ok(run.end((climbed.measured, climbed.not_run), None))
 }
 
 /// A listener that passes on all lines, and keeps the rungs for the lines that follow
@@ -212,10 +192,6 @@ impl MeasurementMonitor for RungCollector<'_> {
         }
         self.listener.measured(line);
     }
-}
-
-fn warn(listener: &dyn MeasurementMonitor, words: String) {
-    listener.measured(&ResultLine::Warning { words });
 }
 
 fn cut_short(names: &[String], options: &SpeedOptions) -> String {
@@ -252,24 +228,9 @@ fn check(options: &SpeedOptions) -> Result<()> {
     Ok(())
 }
 
-/// The paths that were named, without links in them. Refuses one that is named twice.
-fn resolved(targets: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let resolved = |folder: &PathBuf| os_path::resolve(folder).context("find", folder);
-    let folders = targets.iter().map(resolved).collect::<Result<Vec<_>>>()?;
-    // A line names its folder by text, so that two of one name are one.
-    let twin = |place: usize| folders[..place].iter().any(|f| text(f) == text(&folders[place]));
-    match (1..folders.len()).find(|place| twin(*place)) {
-        None => Ok(folders),
-        Some(place) => Err(Error::Usage {
-            message: format!("{} is given twice", folders[place].display()),
-            hint: Some("name each folder once; '--runs' measures it several times".to_owned()),
-        }),
-    }
-}
-
 /// The folders, ready to be measured.
 fn sites(options: &SpeedOptions, pool: &Arc<DataPool>) -> Result<Vec<Arc<SpeedWorkspace>>> {
-    let folders = resolved(&options.targets)?;
+    let folders = resolved_targets(&options.targets)?;
     let one = |folder: PathBuf| {
         if !os_path::is_folder(&folder) {
             let message = format!("{} is not a folder", folder.display());
@@ -282,11 +243,6 @@ fn sites(options: &SpeedOptions, pool: &Arc<DataPool>) -> Result<Vec<Arc<SpeedWo
         SpeedWorkspace::new(folder, scratch, (options.size, memory), slice, pool).map(Arc::new)
     };
     folders.iter().cloned().map(one).collect()
-}
-
-/// A folder as the lines of the result name it.
-fn text(folder: &Path) -> String {
-    folder.to_string_lossy().into_owned()
 }
 
 /// All rungs that there are, in the order of the ladder.
@@ -317,12 +273,12 @@ fn ladder(
     rungs
 }
 
-fn header(
+/// The settings, as the first line of the result has them.
+fn setup(
     options: &SpeedOptions,
-    machine: crate::results::Machine,
     sites: &[Arc<SpeedWorkspace>],
     choice: String,
-) -> ResultHeader {
+) -> Vec<(String, String)> {
     let runs = options.runs.map_or_else(
         || format!("until sure to {:.0} %", schedule::NARROW * 100.0),
         |runs| runs.to_string(),
@@ -338,13 +294,5 @@ fn header(
         setup.push((format!("file system of {}", site.target), site.kind.clone()));
         setup.push((format!("stream in {}", site.target), units::size(site.size)));
     }
-    ResultHeader {
-        kind: Measurement::Speed,
-        version: VERSION,
-        program: options.program.clone(),
-        started: environment::timestamp(&options.clock),
-        machine,
-        targets: sites.iter().map(|site| ResultTarget::of(&site.folder)).collect(),
-        setup,
-    }
+    setup
 }

@@ -18,6 +18,7 @@ use fsure_os::{filesystem_id, path as os_path};
 
 use super::data_pool::DataPool;
 use super::rung::{RunContext, RunResult, Spec};
+use crate::speed_run::target_text;
 use fsure_core::{DeviceReaders, IoContext as _, Result, units};
 
 /// Direct requests: what saturates a fast disk from huge pages
@@ -91,7 +92,7 @@ impl SpeedWorkspace {
         let meter = DeviceCounters::of(&path).ok().flatten();
         let (share, small) = (free_bytes / SPACE_SHARE, free_bytes / SPACE_SHARE / SMALL_SHARE);
         let mut site = Self {
-            target: super::text(&folder),
+            target: target_text(&folder),
             folder,
             scratch: Arc::new(scratch),
             kind,

@@ -6,4 +6,5 @@ mod latency;
 mod statistics;
 
 pub use latency::Latency;
+pub(crate) use statistics::median;
 pub use statistics::{Difference, SURE_RUNS, Spread, difference};

@@ -41,7 +41,7 @@ impl Spread {
         }
         let mut sorted = runs.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let median = median(&sorted);
+        let median = median_of_sorted(&sorted);
         let skip = ranks_outside(runs.len());
         let (low, high) = (sorted[skip], sorted[runs.len() - 1 - skip]);
         Some(Self { median, low, high, outliers: outliers(runs, median) })
@@ -59,8 +59,15 @@ impl Spread {
     }
 }
 
-/// Returns the median of sorted values.
-fn median(sorted: &[f64]) -> f64 {
+/// Returns the median of values in any order; 0 without values.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    if sorted.is_empty() { 0.0 } else { median_of_sorted(&sorted) }
+}
+
+/// Returns the median of sorted values, of which there is one at least.
+fn median_of_sorted(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len().is_multiple_of(2) {
         f64::midpoint(sorted[middle - 1], sorted[middle])
@@ -86,8 +93,7 @@ fn ranks_outside(n: usize) -> usize {
 }
 
 fn outliers(runs: &[f64], median: f64) -> Vec<usize> {
-    let mut distances: Vec<_> = runs.iter().map(|run| (run - median).abs()).collect();
-    distances.sort_by(f64::total_cmp);
+    let distances: Vec<_> = runs.iter().map(|run| (run - median).abs()).collect();
     let spread = self::median(&distances);
     if runs.len() < OUTLIER_RUNS || spread == 0.0 {
         return Vec::new();

@@ -19,7 +19,7 @@ use crate::stats::Latency;
 
 /// Bytes of its files.
 const HOT_BYTES: u64 = 32 << 20;
-/// Of little memory they take no more than one part in this many.
+/// The share of a small memory that they take at most: one part in this many.
 const MEMORY_SHARE: u64 = 8;
 /// Bytes of one read.
 pub(super) const READ_BYTES: u64 = 64 << 10;

@@ -15,7 +15,7 @@ mod way_line;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fsure_core::{Clock, Error, ExitCode, IoContext as _, NullMonitor, Result, units};
 use fsure_os::block_stats::DeviceCounters;
@@ -27,10 +27,8 @@ use fsure_os::scratch_dir::Scratch;
 use fsure_os::storage_stack::Stack;
 use fsure_os::{machine, page_cache, path as os_path};
 
-use crate::environment::{self, NoiseMeter};
-use crate::results::{
-    Measurement, MeasurementMonitor, ResultHeader, ResultLine, ResultSummary, ResultTarget, VERSION,
-};
+use crate::results::MeasurementMonitor;
+use crate::speed_run::{SpeedRun, resolved_targets, target_text, warn};
 
 use bystander::Bystander;
 pub use cost::{TREE_ROUNDS_MIN, TREE_RUN_SECONDS_MIN};
@@ -75,8 +73,7 @@ pub fn tree(
     reader: &dyn TreeReader,
     listener: &dyn MeasurementMonitor,
 ) -> Result<ExitCode> {
-    let began = Instant::now();
-    let noise = NoiseMeter::begin();
+    let mut run = SpeedRun::begin(listener);
     let volumes = open(options, reader, listener)?;
     if options.purges {
         page_cache::purge().map_err(|error| cannot_purge(&error))?;
@@ -84,37 +81,23 @@ pub fn tree(
     let scratch = scratch(options, &volumes);
     let _group = limited(options, scratch.as_ref())?;
     let gauge = CacheGauge::new();
-    let machine = environment::machine();
-    let cores = machine.cores;
-    listener.measured(&ResultLine::Result(header(options, machine, &volumes)));
+    let paths: Vec<_> = volumes.iter().map(|volume| &*volume.path).collect();
+    run.report_header((&options.program, &options.clock), &paths, setup(options, &volumes));
     for volume in &volumes {
-        let stack = Stack::of(&volume.path).into_iter();
-        let layers = stack.flat_map(|stack| environment::layers(&volume.target, &stack));
-        layers.for_each(|layer| listener.measured(&ResultLine::Layer(layer)));
+        if let Ok(stack) = Stack::of(&volume.path) {
+            run.report_layers(&volume.target, &stack);
+        }
     }
     let bystander = bystander(options, scratch.as_ref(), &volumes, listener);
     let rounds = Rounds {
         runs: options.runs,
-        budget: options.budget.saturating_sub(began.elapsed()),
+        budget: options.budget.saturating_sub(run.elapsed()),
         purges: options.purges,
         loads: loads(options),
     };
     let (measured, not_run) = TreeRunner::new(&rounds, &volumes, &gauge, bystander, listener).all();
     clear(options, &volumes);
-    let noise = noise.end();
-    for words in environment::advice(&noise, cores) {
-        listener.measured(&ResultLine::Warning { words });
-    }
-    let code = match listener.stop_requested() {
-        Some(code) => code,
-        None if measured == 0 => ExitCode::Incomplete,
-        None => ExitCode::Clean,
-    };
-    let seconds = began.elapsed().as_secs_f64();
-    let exit_code = code.number();
-    let summary = ResultSummary { seconds, noise, measured, not_run, exit_code };
-    listener.measured(&ResultLine::Summary(summary));
-    Ok(code)
+    Ok(run.end((measured, not_run), None))
 }
 
 /// The volumes, ready to be read.
@@ -124,22 +107,14 @@ fn open(
     listener: &dyn MeasurementMonitor,
 ) -> Result<Vec<Volume>> {
     let (mut volumes, mut devices): (Vec<Volume>, Vec<StorageDevice>) = Default::default();
-    for folder in &options.volumes {
-        let path = os_path::resolve(folder).context("find", folder)?;
+    for path in resolved_targets(&options.volumes)? {
         if !os_path::is_folder(&path) {
             return Err(Error::Usage {
                 message: format!("{} is not a folder", path.display()),
                 hint: Some("name a folder with files to read".to_owned()),
             });
         }
-        let target = path.to_string_lossy().into_owned();
-        // A line names its volume by text, so that two of one name are one.
-        if volumes.iter().any(|volume| volume.target == target) {
-            return Err(Error::Usage {
-                message: format!("{target} is given twice"),
-                hint: Some("name each volume once; '--runs' reads it several times".to_owned()),
-            });
-        }
+        let target = target_text(&path);
         let tree = reader.open(&path, listener)?;
         // One file tells that there is something to read, or nothing.
         if tree.look(1, listener)?.files == 0 {
@@ -243,7 +218,7 @@ fn bystander(
         },
     };
     let words = format!("the delays of a program beside the reading are not measured: {why}");
-    listener.measured(&ResultLine::Warning { words });
+    warn(listener, words);
     None
 }
 
@@ -269,11 +244,8 @@ fn loads(options: &TreeOptions) -> Vec<Load> {
     options.bytes.iter().flat_map(each).collect()
 }
 
-fn header(
-    options: &TreeOptions,
-    machine: crate::results::Machine,
-    volumes: &[Volume],
-) -> ResultHeader {
+/// The settings, as the first line of the result has them.
+fn setup(options: &TreeOptions, volumes: &[Volume]) -> Vec<(String, String)> {
     let list = |words: Vec<String>| words.join(", ");
     let mut setup = vec![
         ("bytes".to_owned(), list(options.bytes.iter().copied().map(units::size).collect())),
@@ -288,13 +260,5 @@ fn header(
         let files = if volume.tree.is_recorded() { "its record" } else { "a walk" };
         setup.push((format!("files of {}", volume.target), format!("by {files}")));
     }
-    ResultHeader {
-        kind: Measurement::Speed,
-        version: VERSION,
-        program: options.program.clone(),
-        started: environment::timestamp(&options.clock),
-        machine,
-        targets: volumes.iter().map(|volume| ResultTarget::of(&volume.path)).collect(),
-        setup,
-    }
+    setup
 }

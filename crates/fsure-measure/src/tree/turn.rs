@@ -18,7 +18,8 @@ use super::reader::{ReadableTree, TreePart, TreeRead, TreeRequest};
 use super::sampler::{Samples, sample};
 use super::way::Way;
 
-/// Of the memory that can cache files, those that are to stay there take one part in this many.
+/// The share of the memory for caching files that those take which are to stay there: one part in
+/// this many.
 const RESIDENT_SHARE: u64 = 2;
 /// Files of which this share is in memory are read from there, in percent.
 const RESIDENT_MIN_PERCENT: u64 = 98;

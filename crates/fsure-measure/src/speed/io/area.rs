@@ -12,11 +12,12 @@ use fsure_os::request_queue::{Access, DIRECT_GRAIN, DirectFile, Engine, QueueSha
 use fsure_os::storage_stack::Stack;
 use fsure_os::user;
 
-use super::fast_cache::median;
 use super::{Experiment, Outcome, proof};
 use crate::results::{AreaLine, AreaPoint, ResultLine};
 use crate::speed::rung::{RunResult, RungUnavailable, Stopwatch};
 use crate::speed::schedule::shuffled;
+use crate::speed_run::{target_text, warn};
+use crate::stats::median;
 use fsure_core::{Step, units};
 
 /// The name of the result.
@@ -63,14 +64,14 @@ pub(super) fn measure(experiment: &Experiment<'_>) -> RunResult<Outcome> {
         None => experiment.go.check().err().unwrap_or(RungUnavailable::NoTime),
     })?;
     if let Some(error) = &passes.failure {
-        let unread = super::super::text(&device);
+        let unread = target_text(&device);
         let words = format!("{unread}: {} places could not be read: {error}", line.unreadable);
-        super::warn(*listener, words);
+        warn(*listener, words);
     }
     let read = passes.bytes;
     let line = AreaLine {
         target: target.text.clone(),
-        device: super::super::text(&device),
+        device: target_text(&device),
         device_read_bytes: run.device.map(|device| device.read_bytes),
         measured: format!(
             "{} at each of {} places, {} at a time past the page cache (direct, {}), {} passes in \

@@ -1,6 +1,8 @@
 //! Finds the moment at which a drive's fast cache was used up, in its rate over time. A pure
 //! function of the points, so that it can be tested with the curves of drives.
 
+use crate::stats::median;
+
 /// Points before a drop, at least: fewer are the beginning of a file.
 const BEFORE_MIN: usize = 4;
 /// Points behind a drop, and seconds: a pause for the drive's own work is over by then.
@@ -60,18 +62,6 @@ fn split(points: &[(f64, f64)]) -> Option<usize> {
         }
     }
     best.map(|(_, before)| before)
-}
-
-/// The median; 0 without values.
-pub(super) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => 0.0,
-        count if count.is_multiple_of(2) => f64::midpoint(sorted[middle - 1], sorted[middle]),
-        _ => sorted[middle],
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod sustained;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fsure_os::block_stats::Counters;
 use fsure_os::path as os_path;
@@ -19,12 +19,9 @@ use fsure_os::storage_stack::{Stack, StorageLayer};
 use super::data_pool::DataPool;
 use super::rung::{RunContext, RungUnavailable};
 use super::workspace::SpeedWorkspace;
-use super::{Data, SLICES, resolved, warn};
-use crate::environment::{self, NoiseMeter};
-use crate::results::{
-    Measurement, MeasurementMonitor, NotRun, ResultHeader, ResultLine, ResultSummary, ResultTarget,
-    VERSION,
-};
+use super::{Data, SLICES};
+use crate::results::{MeasurementMonitor, NotRun, ResultLine};
+use crate::speed_run::{SpeedRun, resolved_targets, target_text, warn};
 use fsure_core::{Clock, Error, ExitCode, IoContext as _, Result, units};
 use fsure_os::machine;
 
@@ -124,19 +121,17 @@ struct Outcome {
 /// the exit code.
 pub fn speed_io(options: &IoOptions, listener: &dyn MeasurementMonitor) -> Result<ExitCode> {
     let targets = targets(options)?;
-    let began = Instant::now();
-    let noise = NoiseMeter::begin();
-    let machine = environment::machine();
-    let cores = machine.cores;
-    listener.measured(&ResultLine::Result(header(options, machine, &targets)));
+    let mut run = SpeedRun::begin(listener);
+    let paths: Vec<_> = targets.iter().map(|target| &*target.path).collect();
+    let setup = setup(options, &targets);
+    run.report_header((&options.program, &options.clock), &paths, setup);
     for target in &targets {
         let stack = match target.is_folder {
             true => Stack::of(&target.path),
             false => Stack::of_device(&target.path),
         };
         let Ok(stack) = stack else { continue };
-        let layers = environment::layers(&target.text, &stack);
-        layers.into_iter().for_each(|layer| listener.measured(&ResultLine::Layer(layer)));
+        run.report_layers(&target.text, &stack);
         if has_cached_loop(&stack) {
             let target = &target.text;
             warn(
@@ -152,13 +147,13 @@ pub fn speed_io(options: &IoOptions, listener: &dyn MeasurementMonitor) -> Resul
         .iter()
         .flat_map(|target| options.experiments.iter().map(move |what| (target, *what)))
         .collect();
-    let (now, stop) = (|| began.elapsed(), || listener.stop_requested());
+    let (now, stop) = (|| run.elapsed(), || listener.stop_requested());
     let mut sum = Outcome::default();
     for (place, (target, what)) in all.iter().enumerate() {
         // Time that the experiments before did not need is that of those to come.
-        let left = options.budget.saturating_sub(began.elapsed());
+        let left = options.budget.saturating_sub(run.elapsed());
         let share = left / u32::try_from(all.len() - place).unwrap_or(u32::MAX);
-        let go = RunContext { now: &now, end: began.elapsed() + share, stop: &stop };
+        let go = RunContext { now: &now, end: run.elapsed() + share, stop: &stop };
         let outcome = Experiment { options, target, share, go: &go, listener }.run(*what);
         let outcome = outcome.unwrap_or_else(|why| {
             listener.measured(&ResultLine::NotRun(NotRun {
@@ -173,24 +168,9 @@ pub fn speed_io(options: &IoOptions, listener: &dyn MeasurementMonitor) -> Resul
         sum.unreadable += outcome.unreadable;
         sum.cut_short += outcome.cut_short;
     }
-    let noise = noise.end();
-    for words in environment::advice(&noise, cores) {
-        warn(listener, words);
-    }
-    let code = match listener.stop_requested() {
-        Some(code) => code,
-        None if sum.unreadable > 0 => ExitCode::Unread,
-        None if sum.measured == 0 || sum.cut_short > 0 => ExitCode::Incomplete,
-        None => ExitCode::Clean,
-    };
-    listener.measured(&ResultLine::Summary(ResultSummary {
-        seconds: began.elapsed().as_secs_f64(),
-        noise,
-        measured: sum.measured,
-        not_run: sum.not_run,
-        exit_code: code.number(),
-    }));
-    Ok(code)
+    let unread = (sum.unreadable > 0).then_some(ExitCode::Unread);
+    let found = unread.or((sum.cut_short > 0).then_some(ExitCode::Incomplete));
+    Ok(run.end((sum.measured, sum.not_run), found))
 }
 
 /// Returns true if a loop device is among the layers whose file is not opened for direct
@@ -273,14 +253,14 @@ fn proof(device: Option<Counters>, access: fsure_os::request_queue::Access, byte
 /// The folders and devices, as they were named.
 fn targets(options: &IoOptions) -> Result<Vec<IoTarget>> {
     let one = |path: PathBuf| {
-        let text = super::text(&path);
+        let text = target_text(&path);
         let is_folder = os_path::is_folder(&path);
         if !is_folder {
             check_device(&path, &options.experiments)?;
         }
         Ok(IoTarget { path, text, is_folder })
     };
-    resolved(&options.targets)?.into_iter().map(one).collect()
+    resolved_targets(&options.targets)?.into_iter().map(one).collect()
 }
 
 /// Refuses what is not a block device, or is to be written.
@@ -309,11 +289,8 @@ fn check_device(path: &Path, experiments: &[IoExperiment]) -> Result<()> {
     }
 }
 
-fn header(
-    options: &IoOptions,
-    machine: crate::results::Machine,
-    targets: &[IoTarget],
-) -> ResultHeader {
+/// The settings, as the first line of the result has them.
+fn setup(options: &IoOptions, targets: &[IoTarget]) -> Vec<(String, String)> {
     let names: Vec<_> = options.experiments.iter().map(|experiment| experiment.name()).collect();
     let is_wanted = |experiment| options.experiments.contains(&experiment);
     let writes = targets.iter().filter_map(|target| {
@@ -332,13 +309,5 @@ fn header(
     let budget = ("budget", format!("{} s", options.budget.as_secs_f64()));
     let setup = [("io", names.join(", ")), budget].into_iter().chain(random).chain(data);
     let setup = setup.map(|(name, value)| (name.to_owned(), value));
-    ResultHeader {
-        kind: Measurement::Speed,
-        version: VERSION,
-        program: options.program.clone(),
-        started: environment::timestamp(&options.clock),
-        machine,
-        targets: targets.iter().map(|target| ResultTarget::of(&target.path)).collect(),
-        setup: setup.chain(writes).collect(),
-    }
+    setup.chain(writes).collect()
 }

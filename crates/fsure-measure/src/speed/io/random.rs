@@ -15,6 +15,7 @@ use crate::speed::data_pool;
 use crate::speed::rung::{RunContext, RunResult, RungUnavailable, Stopwatch};
 use crate::speed::schedule::shuffled;
 use crate::speed::workspace::SpeedWorkspace;
+use crate::speed_run::warn;
 use crate::stats::{Latency, Spread};
 use fsure_core::{Step, units};
 
@@ -112,7 +113,7 @@ fn report(
     }
     if outcome.not_run == 0 && !why.is_empty() && listener.stop_requested().is_none() {
         let words = format!("{}: random requests ended early: {why}", target.text);
-        super::warn(*listener, words);
+        warn(*listener, words);
     }
     Ok(outcome)
 }

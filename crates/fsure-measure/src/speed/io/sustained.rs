@@ -13,11 +13,13 @@ use fsure_os::request_queue::{Access, DirectFile, Engine, QueueShape, Requests};
 use fsure_os::root_dir::Root;
 use fsure_os::scratch_dir::Scratch;
 
-use super::fast_cache::{Drop, find_drop, median};
+use super::fast_cache::{Drop, find_drop};
 use super::{Experiment, Outcome, proof};
 use crate::results::{ResultLine, SustainedEnd, SustainedLine};
 use crate::speed::data_pool;
 use crate::speed::rung::{RunResult, RungUnavailable, Stopwatch};
+use crate::speed_run::warn;
+use crate::stats::median;
 use fsure_core::{Step, units};
 
 /// The name of the result.
@@ -77,7 +79,7 @@ pub(super) fn measure(experiment: &Experiment<'_>, scratch: &Scratch) -> RunResu
         }
         let done = units::size(progress.done);
         let target = &target.text;
-        super::warn(*listener, format!("{target}: a write failed after {done}: {error}"));
+        warn(*listener, format!("{target}: a write failed after {done}: {error}"));
     }
     if progress.points.is_empty() {
         go.check()?;
@@ -116,11 +118,11 @@ fn advise(experiment: &Experiment<'_>, end: SustainedEnd, free: u64) {
     let longer = options.budget.as_secs() * 3;
     let target = &target.text;
     match end {
-        SustainedEnd::Space if !options.may_fill && has_more => super::warn(
+        SustainedEnd::Space if !options.may_fill && has_more => warn(
             *listener,
             format!("{target}: a quarter of the free space was written; '-y' writes up to {most}"),
         ),
-        SustainedEnd::Budget => super::warn(
+        SustainedEnd::Budget => warn(
             *listener,
             format!(
                 "{target}: the budget was spent before the drive became slower; '--budget \

@@ -30,7 +30,7 @@ impl DeviceCounters {
         Self::of_folders(vec![block_folder_of(path)?])
     }
 
-    /// Of devices by their folders in sysfs.
+    /// Returns the counters of devices, by their folders in sysfs; `None` if one counts nothing.
     fn of_folders(folders: Vec<PathBuf>) -> io::Result<Option<Self>> {
         let folders = folders.into_iter().map(std::fs::canonicalize);
         let folders: Vec<_> = folders.collect::<io::Result<_>>()?;
