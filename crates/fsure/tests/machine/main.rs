@@ -21,6 +21,7 @@ mod speed;
 mod speed_compare;
 mod speed_io;
 mod speed_mounted;
+mod speed_stopped;
 mod speed_tree;
 mod syscall_count;
 mod uncached;

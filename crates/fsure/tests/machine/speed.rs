@@ -4,13 +4,11 @@
 
 use crate::support;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Child, Stdio};
 
+use super::speed_stopped::{self, names};
 use crate::support::noise::undisturbed;
 use crate::support::{BTRFS, EXT4, Format, Image, Mounted, Report, XFS, fsure_json, or_skip};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -36,11 +34,6 @@ fn measure(folder: &Path, rung: &str, more: &[&str]) -> (Value, Report) {
 /// A line's number per counted run.
 fn per_run(line: &Value, field: &str) -> u64 {
     line[field].as_u64().unwrap_or_else(|| panic!("no {field}: {line}")) / RUNS
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let names = std::fs::read_dir(folder).expect("list");
-    names.map(|entry| entry.expect("list").file_name().into_string().expect("UTF-8")).collect()
 }
 
 /// Every rung on a file system of its own: the device does what the rung says,
@@ -192,25 +185,10 @@ fn an_overlay_is_no_device() {
     assert!(line["measured"].as_str().unwrap().contains("no device has a counter"), "{line}");
 }
 
-/// A run that goes on until it is told to stop.
+/// A run that goes on until it is stopped.
 fn start(folder: &Path, output: Stdio) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
-    command.arg("speed").arg(folder);
-    command.args(["--json", "--rungs", "disk", "--size", "4M", "--runs", "1000", "--budget", "1h"]);
-    let child = command.stdin(Stdio::null()).stdout(output).spawn().expect("start fsure");
-    wait_until("a stream is being read", || {
-        let scratch = names(folder).into_iter().find(|name| name.starts_with(".fsure-scratch-"));
-        scratch.is_some_and(|name| folder.join(name).join("tree/stream").exists())
-    });
-    child
-}
-
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(120), "waited in vain until {what}");
-        sleep(Duration::from_millis(5));
-    }
+    let args = ["--rungs", "disk", "--size", "4M", "--runs", "1000", "--budget", "1h"];
+    speed_stopped::start(folder, &args, "tree/stream", output)
 }
 
 fn folder_on_disk() -> tempfile::TempDir {
@@ -222,14 +200,7 @@ fn an_interrupted_run_keeps_what_it_measured_and_leaves_nothing() {
     let _alone = crate::support::serial::alone();
     let folder = folder_on_disk();
     let child = start(folder.path(), Stdio::piped());
-    kill_process(Pid::from_child(&child), Signal::INT).expect("interrupt");
-    let output = child.wait_with_output().expect("wait");
-    assert_eq!(output.status.code(), Some(130));
-    let text = String::from_utf8(output.stdout).expect("text");
-    let last: Value = serde_json::from_str(text.lines().last().expect("lines")).expect("JSON");
-    assert_eq!((&last["type"], &last["exit_code"]), (&"summary".into(), &130.into()));
-    let reported = last["measured"].as_u64().unwrap() + last["not_run"].as_u64().unwrap();
-    assert_eq!(reported, 5, "{text}");
+    assert_eq!(speed_stopped::interrupt(child), 5, "rows");
     assert_eq!(names(folder.path()), [""; 0]);
 }
 
@@ -239,10 +210,8 @@ fn a_killed_run_leaves_nothing_but_the_lines_it_had() {
     let folder = folder_on_disk();
     let printed = tempfile::NamedTempFile::new().expect("a file");
     let output = printed.reopen().expect("open it once more");
-    let mut child = start(folder.path(), output.into());
-    child.kill().expect("kill");
-    child.wait().expect("wait");
-    wait_until("the guard has cleaned up", || names(folder.path()).is_empty());
+    let child = start(folder.path(), output.into());
+    speed_stopped::kill(child, folder.path(), &[]);
     let text = std::fs::read_to_string(printed.path()).expect("what was printed");
     assert!(text.starts_with(r#"{"type":"result","#) && text.ends_with('\n'), "{text}");
 }

@@ -6,17 +6,17 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fsure_os::fuse_disk::VirtualDisk;
 use fsure_os::loop_mount::{FileSystem, LoopMount, format};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::crash_loop_mount::{run, site};
+use super::speed_stopped::{self, names};
 use crate::support::noise::undisturbed;
 use crate::support::{BTRFS, EXT4, Format, Image, Report, XFS, fsure_json, or_skip};
 
@@ -29,11 +29,6 @@ fn of_type<'a>(lines: &'a [Value], kind: &'a str) -> Vec<&'a Value> {
 
 fn number(line: &Value, field: &str) -> f64 {
     line[field].as_f64().unwrap_or_else(|| panic!("no {field}: {line}"))
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let names = std::fs::read_dir(folder).expect("list");
-    names.map(|entry| entry.expect("list").file_name().into_string().expect("UTF-8")).collect()
 }
 
 fn measure(folder: &Path, more: &[&str]) -> Report {
@@ -291,43 +286,14 @@ fn the_area_of_a_device_is_read_and_what_cannot_be_is_named() {
     assert_eq!(warnings.iter().filter(is_named).count(), 1, "{warnings:?}");
 }
 
-/// A sustained write that goes on until it is told to stop.
-fn start(folder: &Path) -> Child {
-    let mut command = Command::new(PROGRAM);
-    command.arg("speed").arg(folder);
-    // Slow enough that it is under way when it is stopped, whatever the disk.
-    command.args(["--json", "--io", "random,sustained", "--size", "64M", "--budget", "1h"]);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("start fsure");
-    wait_until("the file is being used", || {
-        let scratch = names(folder).into_iter().find(|name| name.starts_with(".fsure-scratch-"));
-        scratch.is_some_and(|name| folder.join(name).join("tree/stream").exists())
-    });
-    child
-}
-
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(120), "waited in vain until {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[test]
 fn an_interrupted_or_killed_run_leaves_nothing() {
     let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("make a folder");
-    let child = start(folder.path());
-    kill_process(Pid::from_child(&child), Signal::INT).expect("interrupt");
-    let output = child.wait_with_output().expect("wait");
-    assert_eq!(output.status.code(), Some(130));
-    let text = String::from_utf8(output.stdout).expect("text");
-    let last: Value = serde_json::from_str(text.lines().last().expect("lines")).expect("JSON");
-    assert_eq!((&last["type"], &last["exit_code"]), (&"summary".into(), &130.into()));
+    // Slow enough that it is under way when it is stopped, whatever the disk.
+    let args = ["--io", "random,sustained", "--size", "64M", "--budget", "1h"];
+    let start = || speed_stopped::start(folder.path(), &args, "tree/stream", Stdio::piped());
+    speed_stopped::interrupt(start());
     assert_eq!(names(folder.path()), [""; 0]);
-
-    let mut child = start(folder.path());
-    child.kill().expect("kill");
-    child.wait().expect("wait");
-    wait_until("the guard has cleaned up", || names(folder.path()).is_empty());
+    speed_stopped::kill(start(), folder.path(), &[]);
 }

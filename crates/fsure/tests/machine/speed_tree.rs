@@ -4,14 +4,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
+use std::process::{Child, Stdio};
 
+use super::speed_stopped::{self, names};
 use crate::support::cache::{pages, warm};
 use crate::support::noise::undisturbed;
 use crate::support::{EXT4, Image, Report, fsure, fsure_json, or_skip, skip};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -47,16 +45,6 @@ fn way<'a>(report: &'a Report, name: &str) -> &'a Value {
 
 fn number(line: &Value, field: &str) -> u64 {
     line[field].as_u64().unwrap_or_else(|| panic!("no {field}: {line}"))
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let names = fs::read_dir(folder).expect("list");
-    let mut names: Vec<_> = names
-        .map(|entry| entry.expect("list").file_name().into_string().expect("UTF-8"))
-        .filter(|name| name != "lost+found")
-        .collect();
-    names.sort();
-    names
 }
 
 #[test]
@@ -169,23 +157,10 @@ fn files_that_lie_in_memory_have_no_price_to_be_told() {
     assert!(report.lines.iter().any(is_told), "{report:?}");
 }
 
-/// A run that goes on until it is told to stop.
+/// A run that goes on until it is stopped.
 fn start(folder: &Path) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
-    command.args(["speed", "--tree", "--json", "--runs", "1000", "--budget", "1h"]).arg(folder);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-    let child = child.expect("start fsure");
-    let is_there = |name: &String| {
-        name.starts_with(".fsure-scratch-") && folder.join(name).join("hot").exists()
-    };
-    wait_until(|| names(folder).iter().any(is_there));
-    child
-}
-
-fn wait_until(mut done: impl FnMut() -> bool) {
-    while !done() {
-        sleep(Duration::from_millis(5));
-    }
+    let args = ["--tree", "--runs", "1000", "--budget", "1h"];
+    speed_stopped::start(folder, &args, "hot", Stdio::piped())
 }
 
 fn folder_on_disk() -> tempfile::TempDir {
@@ -198,15 +173,7 @@ fn folder_on_disk() -> tempfile::TempDir {
 fn an_interrupted_run_reports_and_leaves_nothing() {
     let _alone = crate::support::serial::alone();
     let folder = folder_on_disk();
-    let child = start(folder.path());
-    kill_process(Pid::from_child(&child), Signal::INT).expect("interrupt");
-    let output = child.wait_with_output().expect("wait");
-    assert_eq!(output.status.code(), Some(130));
-    let text = String::from_utf8(output.stdout).expect("text");
-    let last: Value = serde_json::from_str(text.lines().last().expect("lines")).expect("JSON");
-    assert_eq!((&last["type"], &last["exit_code"]), (&"summary".into(), &130.into()));
-    let reported = number(&last, "measured") + number(&last, "not_run");
-    assert_eq!(reported, 3, "{text}");
+    assert_eq!(speed_stopped::interrupt(start(folder.path())), 3, "rows");
     assert_eq!(names(folder.path()), ["a", "b", "d"]);
 }
 
@@ -214,8 +181,5 @@ fn an_interrupted_run_reports_and_leaves_nothing() {
 fn a_killed_run_leaves_nothing() {
     let _alone = crate::support::serial::alone();
     let folder = folder_on_disk();
-    let mut child = start(folder.path());
-    child.kill().expect("kill");
-    child.wait().expect("wait");
-    wait_until(|| names(folder.path()) == ["a", "b", "d"]);
+    speed_stopped::kill(start(folder.path()), folder.path(), &["a", "b", "d"]);
 }
