@@ -15,7 +15,7 @@ pub const THROUGH: &str = "through the cache";
 /// Memory that was full by then, in seconds, was so before anything was read.
 const FROM_THE_BEGINNING_S: f64 = 0.002;
 
-/// A rate over less than this, in seconds, is not told.
+/// A rate over less than this, in seconds, is not reported.
 const RATE_SECONDS_MIN: f64 = 0.25;
 
 /// The ways in a result.

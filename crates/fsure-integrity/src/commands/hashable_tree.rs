@@ -107,7 +107,7 @@ impl HashableTree {
             if let Some(code) = monitor.stop_requested() {
                 return Err(Error::Interrupted(code));
             }
-            // One that cannot be opened cannot be read either, which is where that is told.
+            // One that cannot be opened cannot be read either, and is reported there.
             let Ok((open, _)) = opener.open(file.path.as_bytes(), false) else { continue };
             act(&open);
             all.files += 1;

@@ -319,7 +319,7 @@ impl Screen {
         locked(&self.output).failure.is_some()
     }
 
-    /// Returns the rows that a view may have; `None` if standard output is no terminal.
+    /// Returns the rows that a view may have; `None` if standard output is not a terminal.
     #[cfg(feature = "storage")]
     pub(crate) fn view_rows(&self) -> Option<usize> {
         terminal_size(self.attended).map(|(_, rows)| usize::from(rows).saturating_sub(1))
@@ -562,7 +562,7 @@ impl Output {
         }
     }
 
-    /// Writes what is no line.
+    /// Writes text that does not end a line.
     #[cfg(feature = "storage")]
     fn put(&mut self, text: &str) {
         if self.failure.is_none() {

@@ -129,7 +129,7 @@ pub(super) fn run(args: &BindArgs, output: &OutputArgs, screen: &Screen) -> Resu
     Ok(code)
 }
 
-/// The folders that are meant. What is at risk in those of a preset is told before anything is
+/// The folders that are meant. What is at risk in those of a preset is reported before anything is
 /// done.
 fn folders(args: &BindArgs, output: &OutputArgs, screen: &Screen) -> Result<Vec<PathBuf>> {
     let Some(preset) = args.preset else { return Ok(args.folders.clone()) };

@@ -14,7 +14,7 @@ use crate::report::{number, timestamp};
 
 /// Rows of each table where no terminal has fewer.
 const ROWS: usize = 10;
-/// Rows that are no row of a table: the head line, two heads of columns, a blank line.
+/// Rows that no table has: the head line, two heads of columns, a blank line.
 const OTHER_ROWS: usize = 4;
 
 /// Returns the view of an interval; `rows` are those of the terminal, if there is one.
