@@ -3,7 +3,7 @@
 use fsure_core::units::{self, microseconds};
 use fsure_measure::results::{CacheCost, CacheVerdict, ResultLine, TreeWay};
 use fsure_measure::stats::Spread;
-use fsure_measure::{TREE_ROUNDS_MIN, TREE_RUN_SECONDS_MIN};
+use fsure_measure::{TREE_ROUNDS_MIN, TREE_RUN_SECONDS_MIN, losses_percent};
 
 use crate::chart::figure;
 
@@ -178,12 +178,7 @@ pub fn loss_percent(way: &TreeWay, past: &TreeWay) -> Option<f64> {
     if way.name == past.name {
         return None;
     }
-    let rounds = past.samples.iter().zip(&way.samples).filter(|(past, _)| **past > 0.0);
-    let losses: Vec<_> = rounds
-        .map(|(past, own)| 100.0 * (1.0 - own / past))
-        .filter(|loss| loss.is_finite())
-        .collect();
-    Spread::of(&losses).map(|spread| spread.median)
+    Spread::of(&losses_percent(&past.samples, &way.samples)).map(|spread| spread.median)
 }
 
 /// The way past the page cache that was measured under the same load.

@@ -31,15 +31,18 @@ pub(super) struct Loss {
     pub(super) verdict: CacheVerdict,
 }
 
+/// Returns the loss of each round, in percent, of rates against those past the page cache in the
+/// same rounds; negative for a rate that is higher.
+pub fn losses_percent(past: &[f64], own: &[f64]) -> Vec<f64> {
+    let rounds = past.iter().zip(own).filter(|(past, _)| **past > 0.0);
+    let losses = rounds.map(|(past, own)| 100.0 * (1.0 - own / past));
+    losses.filter(|loss| loss.is_finite()).collect()
+}
+
 /// Compares the rates past the page cache with those through it, each pair of one round.
 /// `None` without a round. `run_seconds` is the time of a run.
 pub(super) fn loss(past: &[f64], through: &[f64], run_seconds: f64) -> Option<Loss> {
-    let rounds: Vec<_> = past
-        .iter()
-        .zip(through)
-        .filter(|(past, _)| **past > 0.0)
-        .map(|(past, through)| 100.0 * (1.0 - through / past))
-        .collect();
+    let rounds = losses_percent(past, through);
     let spread = Spread::of(&rounds)?;
     let is_enough = rounds.len() >= TREE_ROUNDS_MIN && run_seconds >= TREE_RUN_SECONDS_MIN;
     let verdict = match () {

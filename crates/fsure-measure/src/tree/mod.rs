@@ -31,7 +31,7 @@ use crate::results::MeasurementMonitor;
 use crate::speed_run::{SpeedRun, resolved_targets, target_text, warn};
 
 use bystander::Bystander;
-pub use cost::{TREE_ROUNDS_MIN, TREE_RUN_SECONDS_MIN};
+pub use cost::{TREE_ROUNDS_MIN, TREE_RUN_SECONDS_MIN, losses_percent};
 pub use reader::{ReadableTree, TreePart, TreeRead, TreeReader, TreeRequest};
 use rounds::{Rounds, TreeRunner};
 use turn::{Load, Volume};
