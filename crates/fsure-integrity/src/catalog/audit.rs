@@ -1,10 +1,11 @@
 //! The check of a whole catalog that comes before the first write to it.
 
+use super::location::RootLocation;
 use super::root_row::RecordTotals;
 use super::row::StoredRow;
 use super::store::Catalog;
 use crate::model::Entry;
-use fsure_core::{RelPath, Result};
+use fsure_core::{Error, RelPath, Result};
 
 /// Number of paths that an audit samples; they are used to check that the root is present.
 const SAMPLES: u64 = 1_000;
@@ -32,16 +33,27 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Checks the catalog as [`Audit::of`] does, unless the rows that were fetched page by page
-    /// were all of it. A look-up by path does not meet a row whose path has lost its type or its
-    /// place in the tree of pages; every reader has to end with this check, or it takes such a
-    /// row for absent.
+    /// Checks the catalog as [`Audit::of`] does, but only its pages if the rows that were fetched
+    /// page by page were all of it. A look-up by path does not meet a row whose path has lost its
+    /// type or its place in the tree of pages; every reader has to end with this check, or it takes
+    /// such a row for absent.
     pub fn unless_shown(catalog: &mut Catalog) -> Result<Self> {
-        if catalog.has_shown_all() { Ok(Self::default()) } else { Self::of(catalog) }
+        if !catalog.has_shown_all() {
+            return Self::of(catalog);
+        }
+        require_sound_pages(catalog)?;
+        Ok(Self::default())
+    }
+
+    /// Checks every seal, the number of rows and the root digest. It is an error if pages of the
+    /// database are damaged.
+    pub fn of(catalog: &mut Catalog) -> Result<Self> {
+        require_sound_pages(catalog)?;
+        Self::of_rows(catalog)
     }
 
     /// Checks every seal, the number of rows and the root digest.
-    pub fn of(catalog: &mut Catalog) -> Result<Self> {
+    pub fn of_rows(catalog: &mut Catalog) -> Result<Self> {
         if catalog.is_writing() {
             return audit_rows(catalog);
         }
@@ -63,6 +75,21 @@ impl Audit {
     pub fn faults(&self) -> u64 {
         (self.bad_rows.len() as u64).max(u64::from(self.objection.is_some()))
     }
+
+    /// Returns an error if the audit found a fault: nothing is then to be built on the record of
+    /// this place. `undone` says what was left undone.
+    pub fn require_clean(&self, place: &RootLocation, undone: &str) -> Result<()> {
+        if self.is_clean() {
+            return Ok(());
+        }
+        let bad_rows = || "rows of it fail their own seal".to_owned();
+        Err(Error::RecordUntrusted {
+            catalog: place.catalog.clone(),
+            why: self.objection.clone().unwrap_or_else(bad_rows),
+            hint: format!("{undone}; to see what is wrong with it: {}", place.command("verify")),
+            is_recoverable: false,
+        })
+    }
 }
 
 /// Checks the database's pages before anything is written: a damaged list of
@@ -72,7 +99,13 @@ pub fn check_pages(catalog: &Catalog) -> Result<Option<String>> {
     let sql = "PRAGMA quick_check(1)";
     let found: String =
         catalog.database().run(|connection| connection.query_row(sql, [], |row| row.get(0)))?;
-    Ok((found != "ok").then(|| format!("its pages are damaged ({found})")))
+    // SQLite names the database in a line of its own; the last line has the fault.
+    let fault = found.lines().last().unwrap_or(&found);
+    Ok((found != "ok").then(|| format!("its pages are damaged ({fault})")))
+}
+
+fn require_sound_pages(catalog: &Catalog) -> Result<()> {
+    check_pages(catalog)?.map_or(Ok(()), |why| Err(catalog.database().untrusted(why)))
 }
 
 fn audit_rows(catalog: &mut Catalog) -> Result<Audit> {

@@ -90,15 +90,7 @@ pub fn import(
         refuse_other_folder(place, &open, source, monitor)?;
     }
     let mut catalog = open_or_create(place, &open, options.access, monitor)?;
-    let audit = Audit::of(&mut catalog)?;
-    if !audit.is_clean() {
-        return Err(Error::RecordUntrusted {
-            catalog: place.catalog.clone(),
-            why: audit.objection.unwrap_or_else(|| "rows of it fail their own seal".to_owned()),
-            hint: format!("nothing was imported; '{}' says more", place.command("verify")),
-            is_recoverable: false,
-        });
-    }
+    Audit::of(&mut catalog)?.require_clean(place, "nothing was imported")?;
     let mut import = Import {
         place,
         open: &open,

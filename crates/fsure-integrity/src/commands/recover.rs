@@ -20,8 +20,7 @@ use super::open_root::{
 use super::{Options, RecordAccess, verify_sidecars};
 use crate::catalog::{
     Audit, Catalog, OWN_CATALOG, PageStart, RECOVERED, ReadSeek, Recovered, RootLocation,
-    RootSettings, Row, Sources, StoredRow, check_pages, drop_unproven_blocks, is_recorded,
-    open_unchanged,
+    RootSettings, Row, Sources, StoredRow, drop_unproven_blocks, is_recorded, open_unchanged,
 };
 use crate::model::{Changes, Generation, ScanMonitor, Verdict};
 use crate::scan::{Purpose, are_proven};
@@ -194,11 +193,10 @@ fn damage(place: &RootLocation, is_dry_run: bool) -> Result<Option<String>> {
         let audit = Audit::of(&mut catalog)?;
         let bad = audit.bad_rows.len();
         let bad = (bad > 0).then(|| format!("{bad} of its rows fail their own seal"));
-        let pages = check_pages(&catalog)?;
         // Their totals are checked when they are read.
         catalog.history().generations()?;
         catalog.history().verifications()?;
-        Ok(pages.or(audit.objection).or(bad))
+        Ok(audit.objection.or(bad))
     };
     match look() {
         Err(Error::RecordUntrusted { why, .. }) => Ok(Some(why)),

@@ -2,6 +2,7 @@
 //! show.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::{
     ParityUpdate, RecordedValue, ScrubSummary, SidecarCounts, SignatureInfo, Verdict,
     VerdictCounts,
 };
-use fsure_core::{AlgorithmSet, ExitCode, RelPath};
+use fsure_core::{AlgorithmSet, ExitCode, RelPath, count, safe};
 
 /// Recorded files that a run left out, and so has no verdict on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +83,29 @@ impl Offline {
             Self::OtherFileSystem { .. } => Allowed::OTHER_DISK_OPTION,
             Self::Empty => Allowed::EMPTY_OPTION,
             Self::MostlyMissing { .. } => Allowed::MISSING_OPTION,
+        }
+    }
+}
+
+impl fmt::Display for Offline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherFileSystem { recorded, found } if recorded == found => write!(
+                f,
+                "this is not the folder that was recorded, though it lies on the same kind of file \
+                 system ({}): another disk is mounted here, or it is a copy",
+                safe(found)
+            ),
+            Self::OtherFileSystem { recorded, found } => write!(
+                f,
+                "this is another file system than the recorded one (recorded: {}; here: {})",
+                safe(recorded),
+                safe(found)
+            ),
+            Self::Empty => f.write_str("nothing is here, while the record is not empty"),
+            Self::MostlyMissing { missing, recorded } => {
+                write!(f, "{} of {} recorded files are gone", count(*missing), count(*recorded))
+            }
         }
     }
 }
@@ -213,12 +237,16 @@ pub struct Outcome {
     pub ignored_folders: u64,
     /// Files left out by pattern.
     pub ignored_files: u64,
+    /// Files and folders left out by the command line, which no later run does.
+    pub left_out_once: u64,
     /// Files in the record that were left out.
     pub recorded_left_out: ExcludedRecords,
     /// Folders that had a record of their own and are not there any more.
     pub absent_roots: Vec<RelPath>,
     /// Paths that the run was for and that neither exist nor are recorded.
     pub unknown_paths: u64,
+    /// True if the run began the record.
+    pub is_first: bool,
     /// Tombstones that were dropped.
     pub forgotten: u64,
     /// Blocks that differ from their recorded value.

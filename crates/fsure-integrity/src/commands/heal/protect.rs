@@ -21,7 +21,7 @@ use crate::commands::open_root::{
 use crate::model::{ProtectOutcome, ScanMonitor};
 use crate::parity;
 use fsure_core::block_hash::BLOCK;
-use fsure_core::{Error, Result, shell_quoted};
+use fsure_core::{Error, ExitCode, Result, shell_quoted};
 
 /// Redundancy if none is given, per mille.
 const USUAL: u32 = 50;
@@ -51,23 +51,17 @@ pub fn protect(
     let (open, access) = (open_root(place)?, options.common.access);
     let mut catalog = open_to_write(place, access, monitor)?;
     reject_interrupted_heal(place)?;
-    let audit = Audit::of(&mut catalog)?;
-    if !audit.is_clean() {
-        return Err(Error::RecordUntrusted {
-            catalog: place.catalog.clone(),
-            why: audit.objection.unwrap_or_else(|| "rows of it fail their own seal".to_owned()),
-            hint: format!("'{}' says more", place.command("verify")),
-            is_recoverable: false,
-        });
-    }
+    Audit::of(&mut catalog)?.require_clean(place, "nothing was protected")?;
     if let Some(offline) = detect_offline(place, &open, &catalog, options.common.allowed)? {
-        return Err(Error::FailedPrecondition {
-            message: format!("{} is not the root that was recorded", place.root.display()),
+        let command = options.common.allowed.options().chain([offline.option()]);
+        let command = command.fold(place.command("protect"), |line, option| line + " " + option);
+        return Err(Error::Reported {
+            message: format!("{} is OFFLINE: {offline}", place.root.display()),
             hint: Some(format!(
-                "is the medium mounted? If it is as it should be: {} {}",
-                place.command("protect"),
-                offline.option()
+                "nothing was changed. If its disk is not mounted, mount it, and run the same command \
+                 again. Only if this is as it should be: {command}"
             )),
+            code: ExitCode::Incomplete,
         });
     }
     refuse_irregular_parity(&place.catalog)?;

@@ -164,8 +164,11 @@ impl<'a> ScanDriver<'a> {
         // A run that wrote has checked its record before. One that did not has
         // usually fetched every row by now; a row that no page shows is damaged
         // or outside of the scope, and only the whole check tells which.
-        if !self.is_halted() && !self.recorder.has_shown_all() {
-            self.recorder.precheck_once()?;
+        if !self.is_halted() {
+            match self.recorder.has_shown_all() {
+                false => self.recorder.precheck_once().map(|_| ())?,
+                true => self.recorder.check_pages_once()?,
+            }
         }
         Ok(())
     }

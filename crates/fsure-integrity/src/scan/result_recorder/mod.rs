@@ -371,11 +371,11 @@ impl<'a> ResultRecorder<'a> {
             return Ok(!self.is_halted);
         }
         self.is_prechecked = true;
-        let mut audit = match self.is_all_intact() {
+        let damaged_pages = check_pages(self.catalog)?;
+        let mut audit = match self.is_all_intact() || damaged_pages.is_some() {
             true => Audit::default(),
-            false => Audit::of(self.catalog)?,
+            false => Audit::of_rows(self.catalog)?,
         };
-        let damaged_pages = if self.may_write { check_pages(self.catalog)? } else { None };
         if damaged_pages.is_some() {
             audit.objection = damaged_pages;
             self.reject_record(&audit);
@@ -401,6 +401,18 @@ impl<'a> ResultRecorder<'a> {
         self.mtimes.begin(self.catalog, &self.plan.scopes, sample.may_be_redated())?;
         self.bad_rows = audit.bad_rows;
         Ok(!self.is_halted)
+    }
+
+    /// Checks the pages of a record whose rows were all fetched and are sound, unless the check of
+    /// the whole record has: one that no row is in may be damaged, too.
+    pub(super) fn check_pages_once(&mut self) -> Result<()> {
+        if !self.is_prechecked {
+            let objection = check_pages(self.catalog)?;
+            if objection.is_some() {
+                self.reject_record(&Audit { objection, ..Audit::default() });
+            }
+        }
+        Ok(())
     }
 
     /// Returns true if the run may write now, after the check that comes before its first write:
