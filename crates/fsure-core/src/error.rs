@@ -8,14 +8,14 @@ use std::time::Duration;
 use fsure_os::path as os_path;
 use fsure_os::{user, user_file};
 
-use super::similar::similar_path;
+use super::similar::{is_same_in_unicode, similar_path};
 use super::{ExitCode, shell_command, shell_quoted};
 
 /// The result of anything that can end a run.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Operations on a path that the user names and that has to be there.
-const READING: [&str; 3] = ["open", "read", "find"];
+const READING: [&str; 4] = ["access", "open", "read", "find"];
 
 /// Advice for a record whose disk or quota is full.
 pub const ROOM_HINT: &str = "make room there, and run the same command again";
@@ -67,8 +67,8 @@ pub enum Error {
     /// A path does not exist. It may be on a medium that is not mounted.
     #[error("{}", not_there(.path, *.is_recorded))]
     NotThere {
-        /// True if the user named a record of it.
-        is_recorded: bool,
+        /// True if the user named a record of it; `None` if records have no part in the run.
+        is_recorded: Option<bool>,
         /// The requested path.
         path: PathBuf,
         /// A path that exists and is probably meant.
@@ -171,14 +171,32 @@ pub enum Error {
 impl Error {
     /// The error for a path that neither exists nor is recorded.
     pub fn not_there(path: PathBuf) -> Self {
+        Self::missing(path, Some(false))
+    }
+
+    /// The error for a path that is missing, or that cannot be looked at.
+    fn missing(path: PathBuf, is_recorded: Option<bool>) -> Self {
+        if let Err(source) = os_path::kind(&path) {
+            return Self::Io { doing: "access", path, source };
+        }
         let similar = similar_path(&path);
-        Self::NotThere { path, similar, is_recorded: false }
+        Self::NotThere { path, similar, is_recorded }
+    }
+
+    /// The error for a path that is to be a folder and is not one, or is not there.
+    pub fn not_a_folder(path: &Path, hint: &str) -> Self {
+        if !os_path::exists(path) {
+            return Self::missing(path.to_owned(), None);
+        }
+        Self::Usage {
+            message: format!("{} is not a folder", path.display()),
+            hint: Some(hint.to_owned()),
+        }
     }
 
     /// The error for a root that does not exist and has its record elsewhere.
     pub fn root_not_there(path: PathBuf) -> Self {
-        let similar = similar_path(&path);
-        Self::NotThere { path, similar, is_recorded: true }
+        Self::missing(path, Some(true))
     }
 
     /// The error for a record in a place where the user may not write, or that is read-only.
@@ -302,6 +320,10 @@ impl Error {
                          with sudo"
                         .to_owned(),
                 ),
+                io::ErrorKind::NotConnected => Some(format!(
+                    "the program that serves this mount (FUSE) has ended: {}, then mount it again",
+                    shell_command("fusermount3 -u", dead_mount(path))
+                )),
                 io::ErrorKind::NotFound if READING.contains(doing) => {
                     Some(not_there_hint(path, similar_path(path).as_deref()))
                 }
@@ -310,6 +332,14 @@ impl Error {
             Self::Interrupted(_) => None,
         }
     }
+}
+
+/// Returns the mount point above a path below which nothing answers any more.
+fn dead_mount(path: &Path) -> &Path {
+    let is_dead = |folder: &&Path| {
+        os_path::kind(folder).is_err_and(|error| error.kind() == io::ErrorKind::NotConnected)
+    };
+    path.ancestors().filter(is_dead).last().unwrap_or(path)
 }
 
 /// Returns the command that recovers a catalog. One in its root names that; of one that is kept
@@ -461,11 +491,14 @@ fn catalog_at_home(folder: &Path) -> String {
 }
 
 /// Returns advice on a path that neither exists nor is recorded.
-fn not_there(path: &Path, is_recorded: bool) -> String {
+fn not_there(path: &Path, is_recorded: Option<bool>) -> String {
     let path = path.display();
     match is_recorded {
-        true => format!("{path} does not exist, so that nothing was compared with its record"),
-        false => format!("{path} does not exist, and there is no record of it"),
+        Some(true) => {
+            format!("{path} does not exist, so that nothing was compared with its record")
+        }
+        Some(false) => format!("{path} does not exist, and there is no record of it"),
+        None => format!("{path} does not exist"),
     }
 }
 
@@ -478,6 +511,11 @@ fn not_there_hint(path: &Path, similar: Option<&Path>) -> String {
                 .to_owned()
         }
         None => format!("check the spelling; {mount}"),
+        Some(similar) if is_same_in_unicode(path, similar) => format!(
+            "its name is there in another form of Unicode, which looks the same (NFC and NFD); this \
+             one can be copied: {}",
+            shell_quoted(similar)
+        ),
         Some(similar) => format!("did you mean {}? Otherwise, {mount}", shell_quoted(similar)),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use unicode_normalization::UnicodeNormalization as _;
+
 /// Entries of a folder that are compared with a misspelt name at most.
 const ENTRIES_MAX: usize = 10_000;
 
@@ -21,7 +23,15 @@ pub(super) fn similar_path(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let names = fsure_os::user_file::names(folder.unwrap_or(Path::new("."))).ok()?;
     let names = names.iter().take(ENTRIES_MAX).filter_map(|name| std::str::from_utf8(name).ok());
-    similar(name, names).map(|similar| path.with_file_name(similar))
+    let names: Vec<_> = names.collect();
+    let same = names.iter().find(|there| there.nfc().eq(name.nfc())).copied();
+    same.or_else(|| similar(name, names)).map(|similar| path.with_file_name(similar))
+}
+
+/// Returns true if two paths differ, if at all, in the Unicode normalization form of their names.
+pub(super) fn is_same_in_unicode(one: &Path, other: &Path) -> bool {
+    let text = |path: &Path| path.to_str().map(|text| text.nfc().collect::<String>());
+    text(one).is_some_and(|one| Some(one) == text(other))
 }
 
 #[cfg(test)]
@@ -57,5 +67,12 @@ mod tests {
         assert_eq!(similar_path(&folder.path().join("music")), None);
         assert_eq!(similar_path(&folder.path().join("none/phots")), None);
         assert_eq!(similar_path(Path::new("/")), None);
+        let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}");
+        std::fs::create_dir(folder.path().join(decomposed)).unwrap();
+        std::fs::create_dir(folder.path().join("cafe")).unwrap();
+        let found = similar_path(&folder.path().join(composed));
+        assert_eq!(found, Some(folder.path().join(decomposed)));
+        assert!(is_same_in_unicode(Path::new(composed), Path::new(decomposed)));
+        assert!(!is_same_in_unicode(Path::new(composed), Path::new("cafe")));
     }
 }

@@ -151,9 +151,7 @@ fn resolved(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let one = |path: &PathBuf| {
         let found = fsure_os::path::resolve(path).context("access", path)?;
         if !fsure_os::path::is_folder(&found) {
-            let message = format!("{} is not a folder", path.display());
-            let hint = Some("name an existing folder".to_owned());
-            return Err(Error::Usage { message, hint });
+            return Err(Error::not_a_folder(path, "name the folder that it is in"));
         }
         Ok(found)
     };

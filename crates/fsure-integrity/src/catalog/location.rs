@@ -154,10 +154,7 @@ fn folder_at(given: &Path, asked: PathBuf, catalog: PathBuf, hint: &str) -> Resu
         return Err(Error::not_there(given.to_owned()));
     }
     if !os_path::is_folder(&asked) {
-        return Err(Error::Usage {
-            message: format!("{} is not a folder", given.display()),
-            hint: Some(hint.to_owned()),
-        });
+        return Err(Error::not_a_folder(given, hint));
     }
     Ok(RootLocation { root: asked, catalog, scope: RelPath::root(), parts: None })
 }

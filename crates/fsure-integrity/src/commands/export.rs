@@ -2,8 +2,10 @@
 //! needs and the record lacks is computed first, in one pass over the files
 //! that lack it, and recorded only where their content is the recorded one.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fsure_os::Kind;
@@ -23,7 +25,8 @@ use crate::manifest::{
     ProblemKind, bag_files, mhl_chain, writer,
 };
 use crate::model::{
-    CurrentFile, Finding, Outcome, Progress, Record, ScanMonitor, Scopes, Verdict, VerdictCounts,
+    CurrentFile, Finding, Outcome, Progress, Record, ScanMonitor, Scopes, StopReason, Verdict,
+    VerdictCounts,
 };
 use fsure_core::{Error, ExitCode, IoContext as _, Monitor, RelPath, Result};
 use fsure_core::{
@@ -107,7 +110,8 @@ pub fn export(
     }
     let catalog = &mut Catalog::open(&place.catalog, None)?;
     let root = Root::open(&place.root).ok();
-    let mut export = Export { place, root, format, monitor, exported: nothing(completing) };
+    let Completion { code, reasons } = completing;
+    let mut export = Export { place, root, format, monitor, reasons, exported: nothing(code) };
     let about = about();
     let is_in_root = matches!(target, ExportTarget::Path(path) if is_in_root(place, path));
     match target {
@@ -267,15 +271,22 @@ fn about() -> ManifestHeader {
     }
 }
 
+/// The end of a pass that computes digests.
+struct Completion {
+    code: ExitCode,
+    /// Verdicts on the files that keep the digests of their record.
+    reasons: BTreeMap<RelPath, Verdict>,
+}
+
 /// Computes missing digests, if there are any.
 fn complete(
     place: &RootLocation,
     format: ManifestFormat,
     options: &Options,
     monitor: &dyn ScanMonitor,
-) -> Result<ExitCode> {
+) -> Result<Completion> {
     if format.needs().is_none() || !is_lacking(place, format)? {
-        return Ok(ExitCode::Clean);
+        return Ok(Completion { code: ExitCode::Clean, reasons: BTreeMap::new() });
     }
     let options = UpdateOptions {
         common: options.clone(),
@@ -283,11 +294,33 @@ fn complete(
         only_completes: true,
         ..UpdateOptions::default()
     };
-    let outcome: Outcome = update(place, &options, &CompletionMonitor(monitor))?;
+    let left_out = CompletionMonitor { monitor, reasons: Mutex::default() };
+    let outcome: Outcome = update(place, &options, &left_out)?;
+    let unwritten = "the list needs digests that the record lacks, and they cannot be recorded";
+    match (&outcome.record_untrusted, &outcome.stopped) {
+        (Some(why), _) => {
+            return Err(Error::RecordUntrusted {
+                catalog: place.catalog.clone(),
+                why: why.clone(),
+                hint: "nothing was written; to restore it from its sound pages and its backup"
+                    .to_owned(),
+                is_recoverable: true,
+            });
+        }
+        (None, Some(StopReason::RecordFailed(why))) => {
+            return Err(Error::Reported {
+                message: format!("{unwritten}: {why}"),
+                hint: Some("'--format json' writes the digests that are recorded".to_owned()),
+                code: outcome.exit_code(),
+            });
+        }
+        _ => {}
+    }
     if outcome.offline.is_some() {
         monitor.warn("the root is offline: digests that the record lacks were not computed");
     }
-    Ok(outcome.exit_code())
+    let reasons = left_out.reasons.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Completion { code: outcome.exit_code(), reasons })
 }
 
 fn is_lacking(place: &RootLocation, format: ManifestFormat) -> Result<bool> {
@@ -304,29 +337,33 @@ fn is_lacking(place: &RootLocation, format: ManifestFormat) -> Result<bool> {
 }
 
 /// A listener to the pass that computes digests: its findings are not part of
-/// the list, and only those that keep a file out of it are reported.
-struct CompletionMonitor<'a>(&'a dyn ScanMonitor);
+/// the list, and those that keep a file out of it are kept as the reason.
+struct CompletionMonitor<'a> {
+    monitor: &'a dyn ScanMonitor,
+    reasons: Mutex<BTreeMap<RelPath, Verdict>>,
+}
 
 impl Monitor for CompletionMonitor<'_> {
     fn warn(&self, message: &str) {
-        self.0.warn(message);
+        self.monitor.warn(message);
     }
 
     fn stop_requested(&self) -> Option<ExitCode> {
-        self.0.stop_requested()
+        self.monitor.stop_requested()
     }
 }
 
 impl ScanMonitor for CompletionMonitor<'_> {
     fn progress(&self, progress: &Progress, current: Option<CurrentFile<'_>>) {
-        self.0.progress(progress, current);
+        self.monitor.progress(progress, current);
     }
 
     fn finding(&self, finding: &Finding) {
         let verdict = finding.verdict;
         let is_grave = verdict.is_suspicious() || verdict.is_unread() || verdict == Verdict::Flaky;
         if is_grave {
-            self.0.warn(&format!("{}: {}", finding.path.display(), verdict.name()));
+            let mut reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner);
+            reasons.insert(finding.path.clone(), verdict);
         }
     }
 }
@@ -371,6 +408,8 @@ struct Export<'a> {
     root: Option<Root>,
     format: ManifestFormat,
     monitor: &'a dyn ScanMonitor,
+    /// Verdicts on the files whose digests could not be computed.
+    reasons: BTreeMap<RelPath, Verdict>,
     exported: Exported,
 }
 
@@ -498,10 +537,15 @@ impl Export<'_> {
         }
         if !digests.algorithms().covers(self.format.digests()) {
             self.exported.without_digest += 1;
-            let (digests, why) = (self.format.digests(), change.unwrap_or("could not be read"));
-            self.monitor.warn(&format!(
-                "{shown}: left out, its record has no {digests}, and the file {why}"
-            ));
+            let digests = self.format.digests();
+            let verdict = self.reasons.get(&row.record.path);
+            let why = match (verdict, change) {
+                (Some(verdict), _) => format!("the file is {}", verdict.name()),
+                (None, Some(change)) => format!("the file {change}"),
+                (None, None) => "the file was not read".to_owned(),
+            };
+            self.monitor
+                .warn(&format!("{shown}: left out, its record has no {digests}, and {why}"));
             return None;
         }
         let modified = entry.exact_mtime_ns().map(|time_ns| ListedMtime { time_ns, unit_ns: 1 });

@@ -205,21 +205,24 @@ pub(super) fn require_parts(
     Ok((place, unknown.len() as u64))
 }
 
-/// Warns of each accepted path that neither exists nor is recorded: most likely it is misspelt.
+/// Warns of each accepted path that neither exists nor is recorded, and returns their number: most
+/// likely it is misspelt.
 pub(super) fn warn_of_unknown(
     accepted: &[RelPath],
     place: &RootLocation,
     open: &OpenRoot,
     catalog: &mut Catalog,
     monitor: &dyn ScanMonitor,
-) -> Result<()> {
+) -> Result<u64> {
     let nested = catalog.nested_roots().all()?;
+    let mut unknown = 0;
     for path in accepted.iter().filter(|path| !nested.contains(path)) {
         if !is_known(path, open, catalog)? {
             monitor.warn(&format!("--accept: {}", not_there(place, path)));
+            unknown += 1;
         }
     }
-    Ok(())
+    Ok(unknown)
 }
 
 /// Paths of a selection that are named if they neither exist nor are recorded.

@@ -72,9 +72,10 @@ pub fn update(
     if let Some(offline) = detect_offline(place, &open, &catalog, common.allowed)? {
         return Ok(offline_outcome(offline, common.allowed, "update"));
     }
-    let (place, unknown_paths) = &require_parts(place, &open, &mut catalog, monitor)?;
+    let (place, mut unknown_paths) = require_parts(place, &open, &mut catalog, monitor)?;
+    let place = &place;
     if let Accept::Within(accepted) = &options.accept {
-        warn_of_unknown(accepted, place, &open, &mut catalog, monitor)?;
+        unknown_paths += warn_of_unknown(accepted, place, &open, &mut catalog, monitor)?;
     }
     let settings = apply_choices(place, &open, &mut catalog, options, monitor)?;
     let rules = UpdateRules {
@@ -102,7 +103,8 @@ pub fn update(
     }
     let started_ns = common.clock.now_ns();
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
-    outcome.unknown_paths = *unknown_paths;
+    outcome.unknown_paths = unknown_paths;
+    outcome.is_first = is_made && !options.only_completes;
     if outcome.is_whole() && !common.access.is_dry_run {
         outcome.parity = keep_parity(place, &open, &mut catalog, monitor)?;
     }

@@ -118,7 +118,8 @@ impl<'a> RunReport<'a> {
     }
 
     /// Counts what a pattern or a border keeps out.
-    pub(super) fn count_left_out(&mut self, kind: EntryKind) {
+    pub(super) fn count_left_out(&mut self, kind: EntryKind, why: ExcludeReason) {
+        self.outcome.left_out_once += u64::from(why == ExcludeReason::CommandLine);
         match kind {
             EntryKind::Folder => self.outcome.ignored_folders += 1,
             EntryKind::File => self.outcome.ignored_files += 1,

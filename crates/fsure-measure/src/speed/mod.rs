@@ -233,9 +233,7 @@ fn sites(options: &SpeedOptions, pool: &Arc<DataPool>) -> Result<Vec<Arc<SpeedWo
     let folders = resolved_targets(&options.targets)?;
     let one = |folder: PathBuf| {
         if !os_path::is_folder(&folder) {
-            let message = format!("{} is not a folder", folder.display());
-            let hint = Some("name a folder on the storage to measure".to_owned());
-            return Err(Error::Usage { message, hint });
+            return Err(Error::not_a_folder(&folder, "name a folder on the storage to measure"));
         }
         let scratch = Scratch::create(&folder, options.guard.as_deref());
         let scratch = scratch.context("make a work folder in", &folder)?;

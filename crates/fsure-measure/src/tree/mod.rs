@@ -109,10 +109,7 @@ fn open(
     let (mut volumes, mut devices): (Vec<Volume>, Vec<StorageDevice>) = Default::default();
     for path in resolved_targets(&options.volumes)? {
         if !os_path::is_folder(&path) {
-            return Err(Error::Usage {
-                message: format!("{} is not a folder", path.display()),
-                hint: Some("name a folder with files to read".to_owned()),
-            });
+            return Err(Error::not_a_folder(&path, "name a folder with files to read"));
         }
         let target = target_text(&path);
         let tree = reader.open(&path, listener)?;

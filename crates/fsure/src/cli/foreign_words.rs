@@ -12,9 +12,14 @@ pub(super) struct ForeignCommand {
 /// Commands of git, restic, borg, rclone, snapraid, chkbit, hashdeep, fio and the like.
 pub(super) const FOREIGN_COMMANDS: &[ForeignCommand] = &[
     ForeignCommand {
-        words: &["scan", "snapshot", "index", "save", "store"],
+        words: &["scan", "snapshot", "index", "save", "store", "create", "make", "new"],
         note: None,
         lines: &[("to record checksums", "update"), ("to compare with the record", "verify")],
+    },
+    ForeignCommand {
+        words: &["validate", "validation", "inspect"],
+        note: None,
+        lines: &[("to compare with the record", "verify")],
     },
     ForeignCommand {
         words: &["checksum", "sum", "sha256sum", "b3sum", "hashdeep", "digest"],
@@ -171,6 +176,8 @@ pub(super) const FOREIGN_COMMANDS: &[ForeignCommand] = &[
 pub(super) enum OptionAdvice {
     /// The option of fsure that takes the same value.
     Is(&'static str),
+    /// A sentence that needs no command.
+    Note(&'static str),
     /// The reason why nothing has to be asked for.
     NotNeeded(&'static str),
     /// A purpose, and the command that serves it.
@@ -206,6 +213,14 @@ pub(super) const FOREIGN_OPTIONS: &[(&[&str], OptionAdvice)] = &[
     (
         &["--one-file-system", "-x", "--xdev"],
         OptionAdvice::NotNeeded("other file systems are left out anyway"),
+    ),
+    (&["-x"], OptionAdvice::Is("--exclude")),
+    (
+        &["--include", "--only", "--include-dir"],
+        OptionAdvice::Note(
+            "name the folders and files that are wanted in place of PATH, or a list of them with \
+             '--files-from FILE'; patterns only leave out, with '--exclude'",
+        ),
     ),
     (&["--progress", "-P"], OptionAdvice::NotNeeded("progress is shown on a terminal anyway")),
     (&["--version", "-V"], OptionAdvice::Command("to see the version of fsure", "--version")),

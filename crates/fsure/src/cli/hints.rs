@@ -192,7 +192,24 @@ fn top_level_advice(
     match nearest(&typed.above, word).filter(|_| !is_there) {
         Some(name) => (vec![], vec![typed.tip("did you mean", &name)]),
         None if asks_for_help => (vec![], vec![typed.tip("the commands there are", "help")]),
-        None => (vec![], path_tips(typed)),
+        None => (vec![], path_or_purpose_tips(typed, is_there, exists)),
+    }
+}
+
+/// Returns the lines for a word that may be a path; for its arguments, if they are there and it
+/// is not.
+fn path_or_purpose_tips(
+    typed: &Typed<'_>,
+    is_there: bool,
+    exists: &dyn Fn(&OsStr) -> bool,
+) -> Vec<Tip> {
+    match !is_there && typed.rest.iter().any(|argument| exists(argument)) {
+        true => vec![
+            typed.tip("to record checksums", "update"),
+            typed.tip("to compare with the record", "verify"),
+            typed.tip("the commands there are", "help"),
+        ],
+        false => path_tips(typed),
     }
 }
 
@@ -239,15 +256,19 @@ fn unknown_option(mut error: Error, args: &[OsString], exists: &dyn Fn(&OsStr) -
     let name = |option: &str| option.split(['=', ' ']).next().unwrap_or_default().to_owned();
     // It names the option that clap holds for similar.
     error.remove(ContextKind::Usage);
-    let overrides = OVERRIDES.iter().any(|option| near.starts_with(option));
+    let overrides = OVERRIDES.iter().any(|option| near.contains(option));
     if overrides || similar(&name(&wrong), [&*name(&near)]).is_none() {
         error.remove(ContextKind::SuggestedArg);
     }
     let words = args.get(1..).unwrap_or_default();
     let known = FOREIGN_OPTIONS.iter().filter(|(names, _)| names.contains(&&*name(&wrong)));
-    let mut known = known.filter_map(|(_, advice)| option_advice(*advice, &name(&wrong), words));
-    let advice = known.next().or_else(|| stray_path(&wrong, words));
-    let advice = advice.or_else(|| moved_advice(&wrong, words));
+    let mut known =
+        known.filter_map(|(_, advice)| option_advice(*advice, &name(&wrong), words, exists));
+    if let Some(advice) = known.next() {
+        error.remove(ContextKind::SuggestedArg);
+        return with_advice(error, &[advice]);
+    }
+    let advice = stray_path(&wrong, words).or_else(|| moved_advice(&wrong, words));
     match advice.or_else(|| dashed_path(words, exists)).or_else(|| of_other_command(&name(&wrong)))
     {
         Some(advice) => with_advice(error, &[advice]),
@@ -266,9 +287,19 @@ const FOLDER_OPTIONS: [(&str, &str); 2] =
 /// `None` if no line with such an option is understood.
 fn stray_path(wrong: &str, words: &[OsString]) -> Option<String> {
     let at = words.iter().position(|word| word.to_str() == Some(wrong))?;
-    if wrong.starts_with('-') {
+    if wrong.starts_with('-') && wrong != "-" {
         return None;
     }
+    // A list is a file or standard input, and what it is about is a folder.
+    let before = at.checked_sub(1).filter(|before| Path::new(&words[*before]).is_dir());
+    let (words, at) = match before.filter(|_| !Path::new(wrong).is_dir()) {
+        Some(before) if words[0] == "import" => {
+            let mut words = words.to_vec();
+            words.swap(before, at);
+            (words, at)
+        }
+        _ => (words.to_vec(), at),
+    };
     FOLDER_OPTIONS.iter().find_map(|(option, purpose)| {
         let words = [&words[..at], &[OsString::from(option)], &words[at..]].concat();
         let purpose = format!("'{option}' names {purpose}");
@@ -276,10 +307,15 @@ fn stray_path(wrong: &str, words: &[OsString]) -> Option<String> {
     })
 }
 
-/// Returns the error without clap's advice to take an unknown option for a value.
+/// Returns the error without clap's advice to take an unknown option for a value, or to override
+/// a check.
 fn without_advice_on_values(mut error: Error) -> Error {
     if let Some(ContextValue::StyledStrs(mut advice)) = error.remove(ContextKind::Suggested) {
-        advice.retain(|sentence| !sentence.to_string().starts_with("to pass '"));
+        let is_kept = |sentence: &str| {
+            let overrides = OVERRIDES.iter().any(|option| sentence.contains(option));
+            !overrides && !sentence.starts_with("to pass '")
+        };
+        advice.retain(|sentence| is_kept(&sentence.to_string()));
         if !advice.is_empty() {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(advice));
         }
@@ -321,20 +357,36 @@ fn of_other_command(option: &str) -> Option<String> {
 /// Returns a sentence for an option in front of its command; `None` if it is not one.
 fn moved_advice(wrong: &str, words: &[OsString]) -> Option<String> {
     let at = words.iter().position(|word| word.to_str() == Some(wrong))?;
+    let is_harmless = !OVERRIDES.iter().any(|option| wrong.starts_with(option));
+    let purpose = "it is an option of a command".to_owned();
+    let words = behind_command(words, at).filter(|_| is_harmless)?;
+    Some(sentence(Tip { purpose, words }))
+}
+
+/// Returns a line with the option at a place of it moved to its end, alone or with the word
+/// behind it; `None` if it is not understood then.
+fn behind_command(words: &[OsString], at: usize) -> Option<Vec<OsString>> {
     // Behind this all is understood: it is another program's.
     if words.iter().any(|word| word == "--") {
         return None;
     }
-    let words = [&words[..at], &words[at + 1..], &words[at..=at]].concat();
-    let is_harmless = !OVERRIDES.iter().any(|option| wrong.starts_with(option));
-    let purpose = "it is an option of a command".to_owned();
-    (is_harmless && is_understood(&words)).then(|| sentence(Tip { purpose, words }))
+    let moved = |end: usize| {
+        let (option, rest) = (words.get(at..end)?, words.get(end..)?);
+        Some([&words[..at], rest, option].concat()).filter(|words| is_understood(words))
+    };
+    moved(at + 1).or_else(|| moved(at + 2))
 }
 
 /// Returns a sentence for an option that other programs have; `None` if no line with it
 /// would be understood.
-fn option_advice(advice: OptionAdvice, wrong: &str, words: &[OsString]) -> Option<String> {
+fn option_advice(
+    advice: OptionAdvice,
+    wrong: &str,
+    words: &[OsString],
+    exists: &dyn Fn(&OsStr) -> bool,
+) -> Option<String> {
     let is_wrong = |word: &str| word == wrong || word.starts_with(&format!("{wrong}="));
+    let at = words.iter().position(|word| word.to_str().is_some_and(is_wrong))?;
     let replaced = |by: Option<&str>| -> Vec<OsString> {
         let each = words.iter().filter_map(|word| match word.to_str() {
             Some(text) if is_wrong(text) => Some(OsString::from(text.replacen(wrong, by?, 1))),
@@ -346,14 +398,26 @@ fn option_advice(advice: OptionAdvice, wrong: &str, words: &[OsString]) -> Optio
         OptionAdvice::Is(option) => {
             (format!("fsure has '{option}' for that"), replaced(Some(option)))
         }
-        OptionAdvice::NotNeeded(why) => (why.to_owned(), replaced(None)),
+        OptionAdvice::Note(note) => return Some(note.to_owned()),
+        OptionAdvice::NotNeeded(why) => {
+            // A pattern is a value of the option.
+            let is_pattern = |next: &OsString| next.to_string_lossy().contains(['*', '?', '[']);
+            if words.get(at + 1).is_some_and(|next| is_pattern(next) && !exists(next)) {
+                return None;
+            }
+            (why.to_owned(), replaced(None))
+        }
         OptionAdvice::Command(purpose, name) => {
             let mut words = replaced(None);
             *words.first_mut()? = name.into();
             (purpose.to_owned(), words)
         }
     };
-    is_understood(&words).then(|| sentence(Tip { purpose, words }))
+    let words = match is_understood(&words) {
+        true => words,
+        false => behind_command(&words, at)?,
+    };
+    Some(sentence(Tip { purpose, words }))
 }
 
 /// Writes a line to try so that it works as it is printed.
@@ -450,6 +514,8 @@ mod tests {
         assert_eq!(lines("fsure photos", &["photos"]), both);
         assert_eq!(lines("fsure photos", &[]), both);
         assert_eq!(lines("fsure photos verify -q", &[]), ["fsure verify photos -q"]);
+        let known = ["fsure update photos", "fsure verify photos", "fsure help"];
+        assert_eq!(lines("fsure frobnicate photos", &["photos"]), known);
         assert_eq!(lines("fsure verfy", &["verfy"]), ["fsure update verfy", "fsure verify verfy"]);
         let backup = lines("fsure backup", &["backup"]);
         assert!(backup.contains(&"fsure verify backup".to_owned()), "{backup:?}");
@@ -468,6 +534,10 @@ mod tests {
             ("fsure speed --time 5s", "fsure speed --budget 5s"),
             ("fsure verify --version", "fsure --version"),
             ("fsure --full update p", "fsure update p --full"),
+            ("fsure --exclude x update p", "fsure update p --exclude x"),
+            ("fsure --ignore x update p", "fsure update p --exclude x"),
+            ("fsure update p -x *.tmp", "fsure update p --exclude '*.tmp'"),
+            ("fsure update -x", "fsure update"),
         ] {
             if is_of_this_build(expected) {
                 assert_eq!(lines(typed, &[]), [expected], "{typed}");
@@ -478,9 +548,11 @@ mod tests {
     #[test]
     fn no_option_that_overrides_a_check_is_suggested_for_another_one() {
         for typed in ["--ignore", "--for", "--format", "--forge", "--accepted", "--acept-of"] {
-            let shown = answer(&format!("fsure update p {typed}"), &[]);
-            for option in OVERRIDES.iter().chain(&["-- "]) {
-                assert!(!shown.contains(option), "{typed}: {shown}");
+            for line in [format!("fsure update p {typed}"), format!("fsure {typed} update p")] {
+                let shown = answer(&line, &[]);
+                for option in OVERRIDES.iter().chain(&["-- "]) {
+                    assert!(!shown.contains(option), "{line}: {shown}");
+                }
             }
         }
         for known in FOREIGN_COMMANDS {
@@ -503,6 +575,13 @@ mod tests {
     fn a_near_option_is_suggested_as_clap_does() {
         let shown = tips("fsure update p --exlude x", &[]).join("\n");
         assert!(shown.contains("--exclude"), "{shown}");
+    }
+
+    #[test]
+    fn there_is_no_option_to_include_and_none_that_leaves_out_stands_for_it() {
+        let shown = answer("fsure update p --include x", &["p"]);
+        assert!(shown.contains("name the folders and files that are wanted"), "{shown}");
+        assert!(!shown.contains("a similar argument"), "{shown}");
     }
 
     #[test]

@@ -90,9 +90,13 @@ fn aspects(names: &str) -> std::result::Result<MetadataFields, String> {
 /// A million new files are what an `update` is for: they are counted.
 const HIDDEN: &[Verdict] = &[Verdict::New, Verdict::Ignored];
 
+/// A dry run is for seeing which they are.
+const HIDDEN_IN_DRY_RUN: &[Verdict] = &[Verdict::Ignored];
+
 /// Runs the command.
 pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
-    let screen = output.screen(args.roots.all, HIDDEN);
+    let hidden = if args.access.dry_run { HIDDEN_IN_DRY_RUN } else { HIDDEN };
+    let screen = output.screen(args.roots.all, hidden);
     let effort = args.effort.effort(&output.user);
     let common = args.roots.options(args.access.access(), effort, &output.user, &screen);
     let read = common.and_then(|common| Ok((common, args.list.paths(&screen)?)));
@@ -183,7 +187,10 @@ impl UpdateArgs {
             None => Ok(()),
             Some(path) => Err(Error::Usage {
                 message: format!("--accept {} is below none of the roots", path.display()),
-                hint: None,
+                hint: Some(
+                    "it is a path from the current folder, as PATH is, and not one from the root"
+                        .to_owned(),
+                ),
             }),
         }
     }

@@ -1,6 +1,6 @@
 //! Two trees side by side, for a person and for a program.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -30,6 +30,8 @@ pub fn text_line(compared: &ComparedPath) -> String {
 pub struct Side {
     /// The path as a word of a command line.
     word: String,
+    /// The path without links.
+    resolved: PathBuf,
     is_folder: bool,
     /// True if it is a list that can be read again.
     is_list: bool,
@@ -43,7 +45,15 @@ impl Side {
         let is_folder = path.is_dir();
         let is_recorded = is_folder && locate(path, None).is_ok_and(|place| place.is_recorded());
         let is_list = path.is_file() && is_database(path).is_ok_and(|is_database| !is_database);
-        Self { word: shell_quoted(path), is_folder, is_list, is_recorded }
+        let resolved = fsure_os::path::without_links(path).unwrap_or(path.to_owned());
+        Self { word: shell_quoted(path), resolved, is_folder, is_list, is_recorded }
+    }
+
+    /// Returns true if the other side is a folder below this one.
+    fn contains(&self, other: &Self) -> bool {
+        other.is_folder
+            && other.resolved != self.resolved
+            && other.resolved.starts_with(&self.resolved)
     }
 }
 
@@ -70,7 +80,8 @@ pub fn text_summary(found: &Comparison, sides: &[Side; 2]) -> String {
         };
     }
     if found.empty_lists > 0 {
-        text += "A list CANNOT BE TRUSTED: it names no file.\n";
+        text += "A list CANNOT BE TRUSTED: it names no file. It is not a list of checksums, or of a \
+                 format that '--format' has to name.\n";
     }
     let next = next_step(found, sides);
     text += &unread(found, sides, next.is_none());
@@ -96,6 +107,12 @@ fn next_step(found: &Comparison, sides: &[Side; 2]) -> Option<String> {
         return None;
     }
     let [here, there] = sides;
+    if here.contains(there) || there.contains(here) {
+        return Some(
+            "One side lies within the other: names are compared from each of the two folders on.\n"
+                .to_owned(),
+        );
+    }
     let heal = |one: &Side, other: &Side| {
         let sentence = "The record tells which files are damaged or lost, and the other side may \
                         repair them. To see it";

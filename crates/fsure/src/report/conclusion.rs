@@ -5,7 +5,7 @@ use super::log::signature;
 use super::{RootPaths, number, protect, scrub, with_command};
 use fsure_core::{RelPath, units};
 use fsure_core::{count, safe};
-use fsure_integrity::model::{Offline, Outcome, StopReason, Verdict};
+use fsure_integrity::model::{Outcome, StopReason, Verdict};
 
 /// Returns sentences on what the results mean and what to do now: one for everything that
 /// needs one, the gravest first.
@@ -186,26 +186,6 @@ fn unread(outcome: &Outcome) -> Option<String> {
     Some(format!("{who} could NOT BE READ in full ({advice})."))
 }
 
-/// Returns the reason why a root cannot be the recorded one, for the user.
-pub(super) fn why_offline(offline: &Offline) -> String {
-    match offline {
-        Offline::OtherFileSystem { recorded, found } if recorded == found => format!(
-            "this is not the folder that was recorded, though it lies on the same kind of file \
-             system ({}): another disk is mounted here, or it is a copy",
-            safe(found)
-        ),
-        Offline::OtherFileSystem { recorded, found } => format!(
-            "this is another file system than the recorded one (recorded: {}; here: {})",
-            safe(recorded),
-            safe(found)
-        ),
-        Offline::Empty => "nothing is here, while the record is not empty".to_owned(),
-        Offline::MostlyMissing { missing, recorded } => {
-            format!("{} of {} recorded files are gone", count(*missing), count(*recorded))
-        }
-    }
-}
-
 /// Returns sentences on what is wrong with the metadata, or with the record of it.
 fn beside(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let bad = rest_of(outcome.meta_bad).map(|who| {
@@ -245,9 +225,8 @@ fn beside(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
 pub(super) fn unfinished(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let offline = outcome.offline.as_ref().map(|offline| {
         let sentence = format!(
-            "OFFLINE: {}. Nothing was changed. If its disk is not mounted, mount it, and run the \
-             same command again. Only if this is as it should be",
-            why_offline(offline)
+            "OFFLINE: {offline}. Nothing was changed. If its disk is not mounted, mount it, and run \
+             the same command again. Only if this is as it should be"
         );
         let command = same_command(paths, outcome);
         with_command(&sentence, &format!("{command} {}", offline.option()))
@@ -378,7 +357,21 @@ fn recorded(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         let record_it = record_it(paths, first, is == "are");
         format!("{who} {is} of another type than recorded. If that is meant, {record_it}")
     });
-    [recorded, completed, accepted, retyped].into_iter().flatten().collect()
+    let begun = (outcome.is_first && recorded.is_some() && !outcome.is_dry_run).then(|| {
+        let sentence = "The record is new: it takes what is there now for sound. To find out later \
+                        whether it still is";
+        with_command(sentence, &paths.command("verify"))
+    });
+    let left_out = (outcome.left_out_once > 0).then(|| {
+        let who = number(outcome.left_out_once, "name was", "names were");
+        format!(
+            "{who} left out by '--exclude', which holds for this run only. To leave such names out \
+             always, put the patterns into {}, a line each.",
+            paths.shown(&RelPath::from_bytes(*b".fsureignore"))
+        )
+    });
+    let all = [recorded, begun, completed, accepted, retyped, left_out];
+    all.into_iter().flatten().collect()
 }
 
 fn differences(paths: &RootPaths, outcome: &Outcome) -> Option<String> {
@@ -499,7 +492,7 @@ mod tests {
     use super::*;
     use EntryKind::{File, Folder, Link};
     use fsure_core::ExitCode;
-    use fsure_integrity::model::{EntryKind, Finding};
+    use fsure_integrity::model::{EntryKind, Finding, Offline};
 
     type Change = fn(&mut Outcome);
 

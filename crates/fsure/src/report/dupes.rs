@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::conclusion::why_offline;
 use super::json::line;
 use super::{RootPaths, number};
 use fsure_core::digest::hex;
@@ -25,10 +24,9 @@ pub fn text_line(paths: &RootPaths, duplicate: &Duplicate, is_first: bool) -> St
 pub fn text_summary(paths: &RootPaths, found: &Duplicates) -> String {
     let root = paths.shown_scope();
     if let Some(offline) = &found.offline {
-        let why = why_offline(offline);
         return format!(
-            "{root}: OFFLINE: {why}. Nothing was read. If its disk is not mounted, mount it, and \
-             run the same command again.\n"
+            "{root}: OFFLINE: {offline}. Nothing was read. If its disk is not mounted, mount it, \
+             and run the same command again.\n"
         );
     }
     let mut text = match found.groups {

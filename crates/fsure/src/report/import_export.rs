@@ -53,6 +53,10 @@ pub fn exported_json(done: &Exported) -> String {
     })
 }
 
+/// Advice on a file without one line that names a file.
+const NOT_A_LIST: &str = "\nIt is not a list of checksums, or of a format that '--format' has to \
+                          name: fsure help import";
+
 /// Returns the result of an import, for the user.
 pub fn imported(paths: &RootPaths, done: &Imported) -> String {
     let recorded = number(done.recorded, "file", "files");
@@ -88,6 +92,9 @@ pub fn imported(paths: &RootPaths, done: &Imported) -> String {
         if count > 0 {
             text += &format!("\n{} {what}.", number(count, "line", "lines"));
         }
+    }
+    if done.is_empty {
+        text += NOT_A_LIST;
     }
     if done.is_elsewhere {
         text += "\nNOT ONE of these files is here. Names in a list are relative to the folder that it \

@@ -129,6 +129,8 @@ fn what(finding: &Finding) -> String {
                 format!("{before} -> {after}")
             }
         }
+        // An entry of a list without sizes has none.
+        (Some(then), None) if then.size == 0 => finding.kind.name().to_owned(),
         (None, None) => finding.kind.name().to_owned(),
         _ => units::size(finding.size()),
     }

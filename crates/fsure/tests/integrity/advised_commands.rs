@@ -20,15 +20,18 @@ fn recorded() -> (Tree, Recorded) {
     (tree, recorded)
 }
 
-/// Types each command of `fsure` that is quoted in what was said, or has a line of its own,
-/// and expects that it makes sense and is about that root.
+/// Types each command of `fsure` that is quoted in what was said, has a line of its own or ends a
+/// hint, and expects that it makes sense and is about that root.
 fn type_all(run: &Run, expected: &[&str]) {
     let printed = format!("{}{}", run.stdout, run.stderr);
     let quoted: Vec<_> = printed
         .lines()
         .map(|line| match line.strip_prefix("    fsure ") {
             Some(rest) => format!("'fsure {rest}'"),
-            None => line.to_owned(),
+            None => match line.rsplit_once(": fsure ") {
+                Some((why, rest)) => format!("{why}: 'fsure {rest}'"),
+                None => line.to_owned(),
+            },
         })
         .collect();
     let printed = quoted.join("\n");

@@ -258,7 +258,7 @@ fn an_export_completes_digests_and_records_nothing_else() {
     let report = recorded.run("export", &args);
     assert_eq!(report.code, 3, "{report:?}");
     assert_eq!(report.summary()["without_digest"], 2, "{report:?}");
-    assert!(report.stderr.contains("a: altered"), "{}", report.stderr);
+    assert!(report.stderr.contains("and the file is altered"), "{}", report.stderr);
     let text = std::fs::read_to_string(&list).expect("a list");
     assert_eq!(text, format!("{}  sub/b\n", sha256(b"two")));
     let mut after = recorded.rows();

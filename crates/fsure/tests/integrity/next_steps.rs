@@ -407,7 +407,8 @@ fn other_slips_get_the_command_that_was_meant() {
     assert!(folder.stderr.contains("fsure verify photos --json > v.json"), "{folder:?}");
     let second = typed(tree.root(), "fsure update photos && fsure update photos --catalog c.db");
     assert!(second.stderr.contains("a second record is begun"), "{second:?}");
-    assert_eq!(type_it(&tree, &second).code, 0);
+    let warned = commands(&second).pop().expect("a command");
+    assert_eq!(typed(tree.root(), &warned).code, 0, "{second:?}");
     let known = typed(tree.root(), "fsure update photos --catalog c.db");
     assert!(known.stderr.is_empty(), "{known:?}");
     typed(tree.root(), "rm -r photos/.fsure c.db*");
@@ -457,4 +458,141 @@ fn errors_and_the_first_steps_fit_into_40_columns() {
     assert!(columns.stdout.contains("\n  fsure update photos\n      record"), "{columns:?}");
     let wide = fsure(&[""; 0]);
     assert!(wide.stdout.contains("  fsure update photos             record"), "{wide:?}");
+}
+
+#[test]
+fn a_dry_run_names_what_it_would_record() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos");
+    tree.write("photos/later.raw", content(10, 7));
+    let dry = typed(tree.root(), "fsure update -n photos");
+    assert!(dry.stdout.contains("new          photos/later.raw"), "{dry:?}");
+    assert!(!typed(tree.root(), "fsure update photos").stdout.contains("later.raw"));
+}
+
+#[test]
+fn a_new_record_is_called_new_and_says_how_to_verify_it() {
+    let tree = photos();
+    let run = typed(tree.root(), "fsure update photos --catalog c.db");
+    assert!(run.stdout.contains("The record is new"), "{run:?}");
+    assert_eq!(commands(&run), ["fsure verify photos --catalog c.db"]);
+    assert_eq!(type_it(&tree, &run).code, 0);
+    let again = typed(tree.root(), "fsure update photos --catalog c.db");
+    assert!(!again.stdout.contains("The record is new"), "{again:?}");
+}
+
+#[test]
+fn a_pattern_of_one_run_is_not_remembered_and_the_report_says_so() {
+    let tree = photos();
+    let run = typed(tree.root(), "fsure update photos --exclude '*.jpg'");
+    assert!(run.stdout.contains("1 name was left out by '--exclude'"), "{run:?}");
+    assert!(run.stdout.contains("put the patterns into photos/.fsureignore"), "{run:?}");
+    tree.write("photos/.fsureignore", "*.jpg\n");
+    let run = typed(tree.root(), "fsure update photos");
+    assert!(!run.stdout.contains("left out by"), "{run:?}");
+    assert_eq!(typed(tree.root(), "fsure verify photos").code, 0);
+}
+
+#[test]
+fn an_accepted_path_that_is_not_there_leaves_the_run_incomplete() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos");
+    assert_eq!(typed(tree.root(), "fsure update --accept photos/nosuch").code, 5);
+    let run = typed(tree.root(), "fsure update photos --accept a.raw");
+    assert_eq!((run.code, run.stderr.contains("a path from the current folder")), (2, true));
+}
+
+/// Damages a page of a record that no command needs.
+fn damage_a_page(recorded: &Recorded) {
+    let connection = recorded.connect();
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u32>(0));
+    let page =
+        number("SELECT rootpage FROM sqlite_master WHERE name = 'accepted'").expect("a page");
+    let size = number("PRAGMA page_size").expect("a size");
+    drop(connection);
+    let mut bytes = fs::read(&recorded.catalog).expect("read");
+    let start = ((page - 1) * size) as usize;
+    bytes[start..start + 8].fill(0xff);
+    fs::write(&recorded.catalog, bytes).expect("write");
+}
+
+#[test]
+fn every_command_refuses_a_record_with_a_damaged_page_and_leads_to_recover() {
+    let tree = photos();
+    let recorded = Recorded::inside(&tree.path("photos"));
+    recorded.record();
+    recorded.verify();
+    damage_a_page(&recorded);
+    for line in [
+        "status photos",
+        "status --age photos",
+        "update photos",
+        "verify photos",
+        "protect photos",
+        "export photos --format b3sum",
+        "export photos --format sha256sums",
+        "dupes photos",
+        "compare photos .",
+    ] {
+        let run = typed(tree.root(), &format!("fsure {line}"));
+        let advised = commands(&run).iter().any(|command| command.starts_with("fsure recover "));
+        assert_eq!((run.code, advised), (6, true), "{line}: {run:?}");
+        assert!(!run.stdout.contains("\\n"), "{line}: {run:?}");
+    }
+    let run = typed(tree.root(), "fsure verify photos");
+    assert_eq!(type_it(&tree, &run).code, 7);
+    assert_eq!(typed(tree.root(), "fsure status photos").code, 0);
+}
+
+#[test]
+fn a_digest_that_cannot_be_computed_is_explained_by_the_verdict() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos");
+    tree.flip("photos/a.raw", 3);
+    let run = typed(tree.root(), "fsure export photos --format sha256sums");
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.stderr.contains("a.raw: left out, its record has no sha256, and the file is"));
+    assert!(run.stdout.contains("b.raw"), "{run:?}");
+}
+
+#[test]
+fn protect_of_an_empty_mount_point_is_offline_and_its_command_works() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos --catalog c.db; mv photos away; mkdir photos");
+    let run = typed(tree.root(), "fsure protect photos --catalog c.db");
+    assert_eq!((run.code, run.stderr.contains("OFFLINE")), (5, true), "{run:?}");
+    let second = type_it(&tree, &run);
+    let third = match second.code {
+        5 => type_it(&tree, &second),
+        _ => second,
+    };
+    assert!(!third.stderr.contains("OFFLINE"), "{third:?}");
+}
+
+#[test]
+fn a_copy_that_is_an_empty_mount_point_is_named() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos; mkdir mnt");
+    let run = typed(tree.root(), "fsure heal photos --from mnt");
+    assert!(run.stderr.contains("the replica mnt is empty"), "{run:?}");
+}
+
+#[test]
+fn a_name_in_another_unicode_form_is_offered_as_it_is() {
+    let tree = photos();
+    tree.write("photos/cafe\u{301}.txt", content(10, 7));
+    typed(tree.root(), "fsure update photos");
+    let run = typed(tree.root(), "fsure verify photos/caf\u{e9}.txt");
+    let (_, path) = run.stderr.split_once("can be copied: ").expect("a path");
+    assert_eq!(typed(tree.root(), &format!("fsure verify {}", path.trim())).code, 0, "{run:?}");
+}
+
+#[test]
+fn a_list_in_place_of_its_folder_changes_places() {
+    let tree = photos();
+    typed(tree.root(), "cd photos && sha256sum *.raw > ../SUMS");
+    let run = typed(tree.root(), "fsure import photos SUMS");
+    let (_, command) = run.stderr.split_once("is about: ").expect("a command");
+    let imported = typed(tree.root(), command.lines().next().unwrap_or_default());
+    assert!(imported.stdout.contains("Recorded 2 files"), "{imported:?}");
 }

@@ -194,7 +194,7 @@ fn an_accepted_path_that_is_nowhere_is_named() {
     let tree = photos();
     assert_eq!(typed(tree.root(), "fsure update photos").code, 0);
     let result = typed(tree.root(), "fsure update photos --accept photos/2026/b.raw");
-    assert_eq!(result.code, 0, "{}", result.text);
+    assert_eq!(result.code, 5, "{}", result.text);
     assert!(result.text.contains("warning: --accept: "), "{}", result.text);
     fs::remove_file(tree.root().join("photos/2026/a.raw")).expect("remove");
     // It is recorded, if not there.

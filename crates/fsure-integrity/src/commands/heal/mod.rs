@@ -88,7 +88,7 @@ pub fn heal(
     // Before anything is written by what it says.
     let trusted = check_signature(place, &open, &mut catalog, &options.common)?;
     let parity = open_parity(place, &open, monitor)?;
-    let replicas = open_replicas(place, &open, &mut catalog, options, parity.is_some())?;
+    let replicas = open_replicas(place, &open, &mut catalog, options, parity.is_some(), monitor)?;
     warn_of_other_root(&open, &catalog, "it is judged and healed as a copy", monitor);
     let mut healer = Healer::new(place, &open.root, options, (replicas, parity), monitor)?;
     healer.clear_up(&mut catalog)?;
@@ -228,6 +228,7 @@ fn open_replicas(
     catalog: &mut Catalog,
     options: &HealOptions,
     has_parity: bool,
+    monitor: &dyn ScanMonitor,
 ) -> Result<Vec<Replica>> {
     let is_cut_off = resume::is_any(place, catalog)?;
     if options.replicas.is_empty() && !has_parity && !is_cut_off {
@@ -247,6 +248,15 @@ fn open_replicas(
         Some(StoredRow::Sound(row)) => row.record.entry.kind == EntryKind::File,
         _ => open.root.stat(scope.as_bytes()).is_ok_and(|s| s.kind == fsure_os::Kind::File),
     };
-    let replica = |path: &PathBuf| Replica::open(path, &open.root, scope, is_file);
+    let replica = |path: &PathBuf| {
+        let replica = Replica::open(path, &open.root, scope, is_file)?;
+        if !replica.root().has_names_besides(&|_| false).context("list", path)? {
+            monitor.warn(&format!(
+                "the replica {} is empty: if a disk should be mounted there, mount it",
+                path.display()
+            ));
+        }
+        Ok(replica)
+    };
     options.replicas.iter().map(replica).collect()
 }

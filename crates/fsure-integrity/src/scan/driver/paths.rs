@@ -270,7 +270,7 @@ impl ScanDriver<'_> {
             None => false,
         };
         let (kind, report) = (entry_kind(kind), self.recorder.report_mut());
-        report.count_left_out(kind);
+        report.count_left_out(kind, why);
         if !is_reported {
             report.add_left_out(path, kind, why);
         }

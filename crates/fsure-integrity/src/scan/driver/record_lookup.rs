@@ -48,8 +48,10 @@ fn doubt_of_rot(root: &Root, catalog: &Catalog, file: &Candidate) -> Option<Stri
     let kind = &catalog.file_system(file.entry.file_system).volume.kind;
     let unseen_write_max_ns = mapped_write::unseen_write_max_ns(kind);
     row.record.may_hide_mapped_write(unseen_write_max_ns).then(|| {
-        "it was recorded or verified so soon after its last change that a program might have \
-         changed it since without a new date (mmap)"
-            .to_owned()
+        format!(
+            "it was recorded or verified within {} s of its last change, so that a program might \
+             have changed it since without a new date (mmap)",
+            unseen_write_max_ns.div_euclid(1_000_000_000).max(1)
+        )
     })
 }
