@@ -15,8 +15,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_fsure");
 const RUNGS: &str = "ram disk,bind,overlay,zram,fuse,bindfs";
 /// Three for each of the two RAM disks, and one for each of the others.
 const COUNT: usize = 12;
-/// Those that need root: a device, and what FUSE serves.
-const OF_ROOT: [&str; 4] = ["zram", "fuse", "fuse kernel passthrough", "bindfs"];
+/// Those that need root: a device, and FUSE beside fsure's own plain server.
+const OF_ROOT: [&str; 3] = ["zram", "fuse kernel passthrough", "bindfs"];
 
 fn names(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()

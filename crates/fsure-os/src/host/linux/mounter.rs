@@ -42,6 +42,10 @@ pub(super) struct Mounter {
 /// One byte, and what is said with it.
 const MOUNT: u8 = b'm';
 const BIND: u8 = b'b';
+/// Mounts FUSE; the answer is its device.
+const FUSE: u8 = b'f';
+/// The answer is what a path leads to.
+const OPEN: u8 = b'o';
 const UNMOUNT: u8 = b'u';
 /// Keeps a descriptor; the answer is its number.
 const KEEP: u8 = b'k';
@@ -84,6 +88,16 @@ impl Mounter {
         };
         let (_, root) = self.ask(kind, &[at.as_os_str().as_bytes(), &first, &second], None)?;
         root.ok_or_else(|| io::Error::other("nothing was mounted"))
+    }
+
+    /// Mounts a FUSE file system; the top directory of it, and the device by which it is served.
+    /// The kernel demands that the device is opened in the user namespace that mounts.
+    pub(super) fn mount_fuse(&self, at: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
+        let nothing = || io::Error::other("nothing was mounted");
+        let at = at.as_os_str().as_bytes();
+        let (_, device) = self.ask(FUSE, &[at], None)?;
+        let (_, root) = self.ask(OPEN, &[at], None)?;
+        Ok((root.ok_or_else(nothing)?, device.ok_or_else(nothing)?))
     }
 
     pub(super) fn unmount(&self, at: &Path) -> io::Result<()> {
@@ -136,7 +150,7 @@ impl Drop for Mounter {
 
 /// The error for what it cannot be asked for.
 pub(super) fn refused() -> io::Error {
-    let why = "needs root: without it only folders in memory, binds and overlays are mounted";
+    let why = "needs root: without it only folders in memory, binds, overlays and FUSE are mounted";
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
@@ -232,11 +246,28 @@ fn act(request: &[u8]) -> Result<OwnedFd, Errno> {
     match *kind {
         MOUNT => mount(c"fsure", at, first, flags, Some(second))?,
         BIND => mount(first, at, c"", flags | MountFlags::BIND, None::<&CStr>)?,
+        FUSE => return mount_fuse(at, flags),
+        OPEN => {}
         UNMOUNT => unmount(at, UnmountFlags::empty())?,
         _ => return Err(Errno::INVAL),
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     openat(CWD, at, flags, Mode::empty())
+}
+
+/// Mounts FUSE for this user alone; its device.
+fn mount_fuse(at: &CStr, flags: MountFlags) -> Result<OwnedFd, Errno> {
+    let device = openat(CWD, c"/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let options = format!(
+        "fd={},rootmode=40000,user_id={},group_id={},default_permissions",
+        device.as_raw_fd(),
+        user.as_raw(),
+        group.as_raw()
+    );
+    let options = CString::new(options).map_err(|_| Errno::INVAL)?;
+    mount(c"fsure", at, c"fuse", flags, Some(&*options))?;
+    Ok(device)
 }
 
 fn respond(socket: &OwnedFd, done: Result<i32, Errno>, opened: Option<&OwnedFd>) {

@@ -68,7 +68,7 @@ impl Namespace {
     }
 
     /// The same, but without root one in a user namespace, in which only folders in memory,
-    /// binds and overlays are mounted.
+    /// binds, overlays and FUSE are mounted.
     pub fn of_user() -> io::Result<Self> {
         match Self::new() {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Self::of_process()
@@ -97,6 +97,16 @@ impl Namespace {
         }
         let (what, place) = (what.clone(), at.to_owned());
         self.mount_by(at, move || attach(&what, &place))
+    }
+
+    /// Mounts a FUSE file system, and returns the device by which it is served; `None` in the
+    /// namespace of a thread, in which a server mounts by itself.
+    pub(super) fn mount_fuse(&self, at: &Path) -> Option<io::Result<(Mount, OwnedFd)>> {
+        let Inner::Process(mounter) = &*self.0 else { return None };
+        let mounted = mounter.mount_fuse(at).map(|(root, device)| {
+            (Mount { space: self.clone(), place: at.to_owned(), root: Some(root) }, device)
+        });
+        Some(mounted)
     }
 
     /// Has something mounted over a folder by `attach`, in the namespace.

@@ -29,7 +29,7 @@ impl Passthrough {
 }
 
 /// Fails: only Linux has such a thing.
-pub fn serve(_: &Path, _: &Path, _: bool, _: impl io::Write) -> io::Result<()> {
+pub fn serve(_: &Path, _: &Path, _: bool, _: Option<i32>, _: impl io::Write) -> io::Result<()> {
     Err(unsupported())
 }
 

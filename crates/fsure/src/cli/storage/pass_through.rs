@@ -15,6 +15,9 @@ pub(crate) struct PassThroughArgs {
     source: PathBuf,
     /// Mount point
     at: PathBuf,
+    /// Serve what is mounted already, by this descriptor of its device
+    #[arg(long)]
+    device: Option<i32>,
     /// Have the kernel read and write by itself
     #[arg(long)]
     kernel: bool,
@@ -22,7 +25,7 @@ pub(crate) struct PassThroughArgs {
 
 /// Runs the command.
 pub(crate) fn run(args: &PassThroughArgs) -> ExitCode {
-    match passthrough::serve(&args.source, &args.at, args.kernel, io::stdout()) {
+    match passthrough::serve(&args.source, &args.at, args.kernel, args.device, io::stdout()) {
         Ok(()) => ExitCode::Clean,
         Err(_) => ExitCode::Incomplete,
     }

@@ -6,13 +6,15 @@ mod nodes;
 mod view;
 
 use std::io::{self, BufRead as _, BufReader, Write};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use fuser::{Config, MountOption, Session};
+use fuser::{Config, MountOption, Session, SessionACL};
+use rustix::io::FdFlags;
 
 use super::private_mounts::{Mount, Namespace};
 use crate::passthrough::{Served, Server};
@@ -53,6 +55,9 @@ impl Passthrough {
             Server::Bindfs => bindfs(source, at),
             Server::Plain | Server::Kernel => own_server(program, server, source, at),
         };
+        if let Some(mounted) = space.mount_fuse(at) {
+            return Self::serve_mounted(mounted?, (command, server), at);
+        }
         let process = Arc::new(Mutex::new(None));
         let (started, place) = (Arc::clone(&process), at.to_owned());
         let mounted = space.mount_by(at, move || {
@@ -64,6 +69,36 @@ impl Passthrough {
         let mount = Some(mounted?);
         let server = server.ok_or_else(|| io::Error::other("no server was started"))?;
         Ok(Self { mount, server })
+    }
+
+    /// Starts a server for what is mounted already, without root.
+    fn serve_mounted(
+        (mount, device): (Mount, OwnedFd),
+        (mut command, server): (Command, Server),
+        at: &Path,
+    ) -> io::Result<Self> {
+        let needs_root = match server {
+            Server::Plain => None,
+            Server::Kernel => Some("the kernel passes reads and writes on by itself for root only"),
+            Server::Bindfs => Some("bindfs is mounted for fsure alone by root only"),
+        };
+        if let Some(why) = needs_root {
+            let why = format!("needs root: {why}");
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        let number = device.as_raw_fd();
+        command.args(["--device", &number.to_string()]);
+        // SAFETY: between fork and exec one system call is made.
+        unsafe {
+            command.pre_exec(move || {
+                // SAFETY: it is open until the server has been started.
+                let device = BorrowedFd::borrow_raw(number);
+                Ok(rustix::io::fcntl_setfd(device, FdFlags::empty())?)
+            });
+        }
+        let server = start(command, server, at)?;
+        drop(device);
+        Ok(Self { mount: Some(mount), server })
     }
 
     /// A path that leads to it from everywhere.
@@ -168,9 +203,15 @@ fn wait_for_mount(child: &mut Child, at: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The duty of the server: mounts `source` over `at` and says so on `output`,
-/// answers for as long as its input lasts, and unmounts.
-pub fn serve(source: &Path, at: &Path, kernel: bool, mut output: impl Write) -> io::Result<()> {
+/// The duty of the server: mounts `source` over `at`, unless `device` is of a mount that is there
+/// already, and says so on `output`, answers for as long as its input lasts, and unmounts.
+pub fn serve(
+    source: &Path,
+    at: &Path,
+    kernel: bool,
+    device: Option<i32>,
+    mut output: impl Write,
+) -> io::Result<()> {
     // Each name that the kernel knows of is a descriptor of this process.
     crate::rlimit::open_files();
     let counts = Arc::new(RequestCounters::default());
@@ -178,7 +219,14 @@ pub fn serve(source: &Path, at: &Path, kernel: bool, mut output: impl Write) -> 
     config.mount_options =
         vec![MountOption::DefaultPermissions, MountOption::FSName("fsure".into())];
     let session = PassthroughFs::new(source, kernel, Arc::clone(&counts))
-        .and_then(|view| Session::new(view, at, &config))
+        .and_then(|view| match device {
+            Some(number) => {
+                // SAFETY: the process that started this one has left it open for this purpose.
+                let device = unsafe { OwnedFd::from_raw_fd(number) };
+                Session::from_fd(view, device, SessionACL::Owner, Config::default())
+            }
+            None => Session::new(view, at, &config),
+        })
         .and_then(Session::spawn);
     let session = match session {
         Ok(session) => session,
