@@ -49,7 +49,7 @@ pub enum Error {
         folder: PathBuf,
     },
     /// The catalog that was named does not exist.
-    #[error("no record of {}: there is no catalog {}", .root.display(), .catalog.display())]
+    #[error("no record of {}: there is no catalog {}", shell_quoted(.root), shell_quoted(.catalog))]
     NoCatalog {
         /// The root folder.
         root: PathBuf,
@@ -57,12 +57,12 @@ pub enum Error {
         catalog: PathBuf,
     },
     /// The path is a link that no root holds. Links are recorded as links, and not followed.
-    #[error("no record of {}, which is a link", .path.display())]
+    #[error("no record of {}, which is a link", shell_quoted(.path))]
     LinkNotRecorded {
         /// The link.
         path: PathBuf,
-        /// The file that it leads to; `None` if it leads to nothing.
-        target: Option<PathBuf>,
+        /// The path that it leads to.
+        target: PathBuf,
     },
     /// A path does not exist. It may be on a medium that is not mounted.
     #[error("{}", not_there(.path, *.is_recorded))]
@@ -75,7 +75,7 @@ pub enum Error {
         similar: Option<PathBuf>,
     },
     /// There is nothing in the folder to record.
-    #[error("{} is empty: there is nothing to record", .path.display())]
+    #[error("{} is empty: there is nothing to record", shell_quoted(.path))]
     EmptyRoot {
         /// The folder.
         path: PathBuf,
@@ -127,7 +127,7 @@ pub enum Error {
         holder: String,
     },
     /// A file of results cannot be understood.
-    #[error("{} is not a result that fsure can show: {why}", .path.display())]
+    #[error("{} is not a result that fsure can show: {why}", shell_quoted(.path))]
     UnreadableResult {
         /// The file.
         path: PathBuf,
@@ -135,7 +135,7 @@ pub enum Error {
         why: String,
     },
     /// The system refused something outside any single file of a tree.
-    #[error("cannot {doing} {}: {source}", .path.display())]
+    #[error("cannot {doing} {}: {source}", shell_quoted(.path))]
     Io {
         /// The operation that failed, as a verb.
         doing: &'static str,
@@ -189,7 +189,7 @@ impl Error {
             return Self::missing(path.to_owned(), None);
         }
         Self::Usage {
-            message: format!("{} is not a folder", path.display()),
+            message: format!("{} is not a folder", shell_quoted(path)),
             hint: Some(hint.to_owned()),
         }
     }
@@ -269,12 +269,10 @@ impl Error {
             | Self::Reported { hint, .. } => hint.clone(),
             Self::NoRecord { path, folder } => Some(no_record_hint(path, folder)),
             Self::NoCatalog { root, catalog } => Some(no_catalog_hint(root, catalog)),
-            Self::LinkNotRecorded { target: Some(target), .. } => {
+            Self::LinkNotRecorded { target, .. } if os_path::exists(target) => {
                 Some(format!("name the file that it leads to: {}", shell_quoted(target)))
             }
-            Self::LinkNotRecorded { target: None, .. } => Some(
-                "it leads to nothing: mount the disk that it leads to, or remove it".to_owned(),
-            ),
+            Self::LinkNotRecorded { target, .. } => Some(dangling_link_hint(target)),
             Self::NotThere { path, similar, .. } => Some(not_there_hint(path, similar.as_deref())),
             Self::EmptyRoot { update, .. } => Some(format!(
                 "if a disk should be mounted there, mount it; to make an empty record of it: \
@@ -386,7 +384,7 @@ pub fn timeout_error(timeout: Duration) -> io::Error {
 }
 
 fn no_record(path: &Path, folder: &Path) -> String {
-    let shown = path.display();
+    let shown = shell_quoted(path);
     match path == folder {
         true => format!("no record of {shown}"),
         false => format!(
@@ -492,7 +490,7 @@ fn catalog_at_home(folder: &Path) -> String {
 
 /// Returns advice on a path that neither exists nor is recorded.
 fn not_there(path: &Path, is_recorded: Option<bool>) -> String {
-    let path = path.display();
+    let path = shell_quoted(path);
     match is_recorded {
         Some(true) => {
             format!("{path} does not exist, so that nothing was compared with its record")
@@ -502,12 +500,23 @@ fn not_there(path: &Path, is_recorded: Option<bool>) -> String {
     }
 }
 
+/// Returns advice on a link to what does not exist.
+fn dangling_link_hint(target: &Path) -> String {
+    format!(
+        "it leads to {}, which does not exist: if that is on a disk that is not mounted, mount it",
+        shell_quoted(target)
+    )
+}
+
 fn not_there_hint(path: &Path, similar: Option<&Path>) -> String {
     let mount = "if it is on a disk that is not mounted, mount it";
+    if let Some(target) = os_path::dangling_link(path) {
+        return dangling_link_hint(&target);
+    }
     match similar {
         _ if is_pattern(path) => {
-            "fsure takes names, and patterns in '--exclude' only: without the \
-                                  quotes, the shell puts the names in place of the pattern"
+            "fsure takes names, and patterns in '--exclude' only: without quotes, the shell puts the \
+             names in place of the pattern, if there are any"
                 .to_owned()
         }
         None => format!("check the spelling; {mount}"),

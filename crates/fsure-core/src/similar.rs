@@ -23,7 +23,7 @@ pub(super) fn similar_path(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let names = fsure_os::user_file::names(folder.unwrap_or(Path::new("."))).ok()?;
     let names = names.iter().take(ENTRIES_MAX).filter_map(|name| std::str::from_utf8(name).ok());
-    let names: Vec<_> = names.collect();
+    let names: Vec<_> = names.filter(|there| *there != name).collect();
     let same = names.iter().find(|there| there.nfc().eq(name.nfc())).copied();
     same.or_else(|| similar(name, names)).map(|similar| path.with_file_name(similar))
 }

@@ -80,7 +80,7 @@ pub fn parse_size(text: &str) -> Option<u64> {
     (bytes < u64::MAX as f64).then_some(bytes as u64)
 }
 
-/// A span of time as people write it: `200ms`, `90s`, `1.5h`, `5m`, `30d`. `None` for
+/// A span of time as people write it: `200ms`, `90s`, `1.5h`, `5m`, `30d`, `2w`, `1y`. `None` for
 /// anything else, a bare number too.
 pub fn parse_span(text: &str) -> Option<Duration> {
     let (number, unit) = split_unit(text)?;
@@ -90,6 +90,8 @@ pub fn parse_span(text: &str) -> Option<Duration> {
         "m" | "min" => 60.0,
         "h" => 3_600.0,
         "d" => 86_400.0,
+        "w" => 604_800.0,
+        "y" => 31_536_000.0,
         _ => return None,
     };
     Duration::try_from_secs_f64(number * seconds).ok()

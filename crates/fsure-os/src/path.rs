@@ -188,6 +188,14 @@ pub fn is_link(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
 }
 
+/// The path that a link leads to which does not exist; `None` for anything else.
+pub fn dangling_link(path: &Path) -> Option<PathBuf> {
+    let target = std::fs::read_link(path).ok()?;
+    std::fs::metadata(path)
+        .is_err_and(|error| is_nowhere(&error))
+        .then(|| path.parent().map_or_else(|| target.clone(), |folder| folder.join(&target)))
+}
+
 /// The path without any link, so that one file has one name. What does not
 /// exist is resolved as far as it does.
 pub fn without_links(path: &Path) -> io::Result<PathBuf> {

@@ -113,7 +113,9 @@ pub fn locate(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
         return Err(Error::not_there(path.to_owned()));
     }
     if os_path::is_link(&asked) && !os_path::is_folder(&asked) {
-        let target = os_path::without_links(&asked).ok().filter(|target| *target != asked);
+        let target = os_path::dangling_link(&asked);
+        let target = target.map_or_else(|| os_path::without_links(&asked), Ok);
+        let target = target.context("find", &asked)?;
         return Err(Error::LinkNotRecorded { path: asked, target });
     }
     if !os_path::is_folder(&asked) {
@@ -138,6 +140,20 @@ fn require_searchable(catalog: &Path) -> Result<()> {
             Err(error).context("open", closed)
         }
         _ => Ok(()),
+    }
+}
+
+/// Finds the record of a root as [`locate`] does, for a run that reads no file: with a catalog
+/// that is kept elsewhere, the root may be on a disk that is not mounted.
+pub fn locate_record(path: &Path, catalog: Option<&Path>) -> Result<RootLocation> {
+    let Some(catalog) = catalog else { return locate(path, None) };
+    let root = os_path::resolve(path).context("find", path)?;
+    let file = os_path::without_links(catalog).context("find", catalog)?;
+    match os_path::kind(&root) {
+        Ok(None) if is_recorded(&file) => {
+            Ok(RootLocation { root, catalog: file, scope: RelPath::root(), parts: None })
+        }
+        _ => locate(path, Some(catalog)),
     }
 }
 

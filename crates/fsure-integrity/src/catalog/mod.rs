@@ -48,7 +48,7 @@ pub use duplicates::each_equal;
 pub use findings::{Findings, RecheckPriority};
 pub use heal_drafts::HealDrafts;
 pub use history::{RecordHistory, digest_of};
-pub use location::{RootLocation, is_recorded, locate, locate_folder};
+pub use location::{RootLocation, is_recorded, locate, locate_folder, locate_record};
 pub use metadata::MetadataTable;
 pub use move_candidates::{
     Ambiguity, AppearedName, MissingName, MoveCandidates, content_key, is_same_inode,

@@ -56,11 +56,15 @@ impl ListFolder {
         });
         Some(match above {
             Some(above) => {
-                let command = command(&source.argument(), &shell_quoted(above));
-                format!(
-                    "{begins}, the name of this folder itself; its names are relative to the \
-                         folder above: '{command}'"
-                )
+                let above = shell_quoted(above);
+                let begins = format!(
+                    "{begins}, the name of this folder itself; its names are relative to the folder \
+                     above"
+                );
+                match source.argument().as_str() {
+                    "-" => format!("{begins}, {above}: name that, and send the list again"),
+                    list => format!("{begins}: '{}'", command(list, &above)),
+                }
             }
             None => format!(
                 "{begins}, and there is no such folder in {}: the list is about the files of \

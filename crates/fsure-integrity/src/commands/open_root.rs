@@ -267,7 +267,9 @@ pub(super) fn detect_offline(
     if is_another && !allowed.other_disk {
         let (recorded, _) = catalog.root_identity();
         let recorded = describe(&recorded.volume);
-        return Ok(Some(Offline::OtherFileSystem { recorded, found: describe(&open.volume) }));
+        let (found, is_empty) = (describe(&open.volume), is_empty(place, open)?);
+        let is_empty = is_empty && !allowed.empty;
+        return Ok(Some(Offline::OtherFileSystem { recorded, found, is_empty }));
     }
     let is_emptied = !allowed.empty && catalog.files() > 0 && is_empty(place, open)?;
     Ok(is_emptied.then_some(Offline::Empty))

@@ -9,7 +9,7 @@ use super::open_root::{
 use crate::catalog::{Catalog, RootLocation};
 use crate::model::{Outcome, ScanMonitor};
 use crate::scan::{Purpose, scan};
-use fsure_core::Result;
+use fsure_core::{Error, Result};
 
 /// Compares the tree with its record by stat alone.
 pub fn status(
@@ -19,6 +19,7 @@ pub fn status(
 ) -> Result<Outcome> {
     require_trusted_record(place, options)?;
     let open = open_root(place)?;
+    warn_if_in_use(place, monitor);
     let mut catalog = Catalog::open(&place.catalog, None)?;
     if let Some(offline) = detect_offline(place, &open, &catalog, options.allowed)? {
         return Ok(offline_outcome(offline, options.allowed, "status"));
@@ -33,4 +34,16 @@ pub fn status(
         trusted.conclude_over(&plan.scopes, &mut outcome, &mut catalog)?;
     }
     Ok(outcome)
+}
+
+/// Warns if another process is writing the record: what it has not recorded yet counts as new or
+/// changed.
+fn warn_if_in_use(place: &RootLocation, monitor: &dyn ScanMonitor) {
+    let in_use = |holder: &str| {
+        Err(Error::RecordInUse { catalog: place.catalog.clone(), holder: holder.to_owned() })
+    };
+    let free = Catalog::await_unlocked(&place.catalog, in_use);
+    if let Err(error @ Error::RecordInUse { .. }) = free {
+        monitor.warn(&format!("{error}: this is how it stands so far"));
+    }
 }

@@ -64,6 +64,8 @@ pub enum Offline {
         recorded: String,
         /// The current file system, as text for a person.
         found: String,
+        /// True if nothing is there.
+        is_empty: bool,
     },
     /// It is empty while the record is not.
     Empty,
@@ -77,9 +79,10 @@ pub enum Offline {
 }
 
 impl Offline {
-    /// The option with which the run goes on.
+    /// The options with which the run goes on.
     pub fn option(&self) -> &'static str {
         match self {
+            Self::OtherFileSystem { is_empty: true, .. } => "--allow-other-disk --allow-empty",
             Self::OtherFileSystem { .. } => Allowed::OTHER_DISK_OPTION,
             Self::Empty => Allowed::EMPTY_OPTION,
             Self::MostlyMissing { .. } => Allowed::MISSING_OPTION,
@@ -90,13 +93,20 @@ impl Offline {
 impl fmt::Display for Offline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OtherFileSystem { recorded, found } if recorded == found => write!(
+            Self::OtherFileSystem { recorded, found, is_empty: true } => write!(
+                f,
+                "nothing is here, and it is another folder than the recorded one (recorded: {}; \
+                 here: {})",
+                safe(recorded),
+                safe(found)
+            ),
+            Self::OtherFileSystem { recorded, found, .. } if recorded == found => write!(
                 f,
                 "this is not the folder that was recorded, though it lies on the same kind of file \
                  system ({}): another disk is mounted here, or it is a copy",
                 safe(found)
             ),
-            Self::OtherFileSystem { recorded, found } => write!(
+            Self::OtherFileSystem { recorded, found, .. } => write!(
                 f,
                 "this is another file system than the recorded one (recorded: {}; here: {})",
                 safe(recorded),
@@ -247,6 +257,8 @@ pub struct Outcome {
     pub unknown_paths: u64,
     /// True if the run began the record.
     pub is_first: bool,
+    /// New files that this user may not read.
+    pub denied_new: u64,
     /// Tombstones that were dropped.
     pub forgotten: u64,
     /// Blocks that differ from their recorded value.

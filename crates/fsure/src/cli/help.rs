@@ -133,6 +133,8 @@ pub fn command() -> Command {
 pub(super) fn command_for(width: usize) -> Command {
     let version = Arg::new("version").short('V').long("version").action(ArgAction::Version);
     let command = Cli::command().disable_version_flag(true).arg(version.help(VERSION_HELP));
+    // Beside long options, a narrow terminal has no room for a second column.
+    let command = command.next_line_help(width < TWO_COLUMNS_MIN);
     let command = with_examples(command, "");
     let header = *command.get_styles().get_header();
     let template = format!(
@@ -142,6 +144,9 @@ pub(super) fn command_for(width: usize) -> Command {
     );
     command.help_template(template)
 }
+
+/// The narrowest terminal on which options and their help are beside each other.
+const TWO_COLUMNS_MIN: usize = 60;
 
 /// Lists the commands in their groups, a line or more for each.
 fn groups(command: &Command, width: usize) -> String {

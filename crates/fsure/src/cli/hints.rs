@@ -54,6 +54,13 @@ pub(super) fn advise(error: Error, args: &[OsString], exists: &dyn Fn(&OsStr) ->
 /// Returns the error with the examples of the command that was typed.
 fn with_examples(error: Error, args: &[OsString]) -> Error {
     let words: Vec<_> = args.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    // A form that is lacking is most often that of sha256sum.
+    let whole = words.iter().copied().chain(["--format", "sha256sums"]).map(OsString::from);
+    let whole: Vec<_> = whole.collect();
+    if is_understood(&whole) {
+        let purpose = "for 'sha256sum -c'; 'fsure help export' lists the other forms".to_owned();
+        return with_advice(error, &[sentence(Tip { purpose, words: whole })]);
+    }
     let command = (1..=words.len().min(2)).rev().find_map(|end| notes(&words[..end].join(" ")));
     let sentences = command.into_iter().flat_map(|notes| notes.examples);
     let sentences: Vec<_> =
@@ -269,6 +276,7 @@ fn unknown_option(mut error: Error, args: &[OsString], exists: &dyn Fn(&OsStr) -
         return with_advice(error, &[advice]);
     }
     let advice = stray_path(&wrong, words).or_else(|| moved_advice(&wrong, words));
+    let advice = advice.or_else(|| dashed_value(&wrong, words));
     match advice.or_else(|| dashed_path(words, exists)).or_else(|| of_other_command(&name(&wrong)))
     {
         Some(advice) => with_advice(error, &[advice]),
@@ -321,6 +329,19 @@ fn without_advice_on_values(mut error: Error) -> Error {
         }
     }
     error
+}
+
+/// Returns a sentence for a value that begins like an option; `None` if the word before it is not
+/// an option that takes one.
+fn dashed_value(wrong: &str, words: &[OsString]) -> Option<String> {
+    let is_value = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with(wrong));
+    let at = words.iter().position(is_value).filter(|at| *at > 0)?;
+    let option = words[at - 1].to_str().filter(|option| option.starts_with("--"))?;
+    let joined: OsString = [OsStr::new(option), OsStr::new("="), &*words[at]].into_iter().collect();
+    let words = [&words[..at - 1], &[joined], &words[at + 1..]].concat();
+    let is_harmless = !OVERRIDES.iter().any(|override_| option.starts_with(override_));
+    let purpose = "a value that begins with '-' follows a '='".to_owned();
+    (is_harmless && is_understood(&words)).then(|| sentence(Tip { purpose, words }))
 }
 
 /// Returns a sentence for a path that begins like an option; `None` if there is none.
@@ -595,6 +616,10 @@ mod tests {
     fn a_path_with_a_dash_and_an_option_of_another_command_are_recognised() {
         let shown = lines("fsure verify -dash", &["-dash"]);
         assert_eq!(shown, ["fsure verify ./-dash"]);
+        for exists in [&["-x.txt"][..], &[]] {
+            let shown = lines("fsure update p --exclude -x.txt", exists);
+            assert_eq!(shown, ["fsure update p --exclude=-x.txt"]);
+        }
         assert_eq!(lines("fsure verify p --budget 1h", &["p"]), ["fsure help scrub"]);
         let shown = answer("fsure export photos", &[]);
         assert!(shown.contains("fsure export photos --format sha256sums"), "{shown}");

@@ -13,9 +13,14 @@ pub(super) fn advise(error: Error, list: &Path, folder: &Path) -> Error {
     let Error::Usage { message, hint } = error else { return error };
     let (listed, folder) = (shell_quoted(list), shell_quoted(folder));
     let hint = if list.is_dir() {
+        let compare = match folder == listed {
+            true => String::new(),
+            false => {
+                format!("; to compare two folders by content: fsure compare {folder} {listed}")
+            }
+        };
         Some(format!(
-            "name the file that is the list, or a BagIt folder, which has one in it; to compare two \
-             folders by content: fsure compare {folder} {listed}"
+            "name the file that is the list, or a BagIt folder, which has one in it{compare}"
         ))
     } else if list.ends_with(OWN_CATALOG) {
         let root = list.ancestors().nth(2).filter(|root| !root.as_os_str().is_empty());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::report::log as report;
 use clap::{Args, ValueHint};
 use fsure_core::{ExitCode, Result};
-use fsure_integrity::catalog::{RootLocation, locate};
+use fsure_integrity::catalog::{RootLocation, locate_record};
 use fsure_integrity::{History, log};
 
 use super::OutputArgs;
@@ -56,7 +56,7 @@ impl LogArgs {
         let key = self.signed_by.as_deref().map(public_key).transpose()?;
         refuse_unknown_root(self.path.as_deref(), self.catalog.as_deref(), "log", "")?;
         let path = self.path.as_deref().unwrap_or(Path::new("."));
-        let place = locate(path, self.catalog.as_deref())?;
+        let place = locate_record(path, self.catalog.as_deref())?;
         screen.starts_on(std::slice::from_ref(&place));
         let history = log(&place, key.as_ref())?;
         Ok((place, history))

@@ -15,7 +15,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum, ValueHint};
 use fsure_core::{Clock, Error, ExitCode, IoContext as _, Monitor, RelPath, Result, shell_quoted};
 use fsure_core::{unless_reader_left, write_output};
-use fsure_integrity::catalog::{RootLocation, locate, locate_folder};
+use fsure_integrity::catalog::{RootLocation, locate, locate_folder, locate_record};
 use fsure_integrity::model::{Outcome, ScanMonitor, Scopes, Verdict};
 use fsure_integrity::scan::{ContentSource, IoOptions};
 use fsure_integrity::{Options, RecordAccess, UserConfig, age, nested_place};
@@ -62,6 +62,9 @@ pub(crate) struct RootArgs {
     /// True if the paths are folders whose records play no part.
     #[arg(skip)]
     are_folders: bool,
+    /// True if no file of the paths is read, so that they may be on a disk that is not mounted.
+    #[arg(skip)]
+    are_records: bool,
     /// More paths, from a list.
     #[arg(skip)]
     listed: Option<Vec<PathBuf>>,
@@ -96,6 +99,11 @@ impl RootArgs {
     /// The same paths as folders whose records play no part.
     pub(crate) fn of_folders(&self) -> Self {
         Self { are_folders: true, ..self.clone() }
+    }
+
+    /// The same paths, of which only the records are read.
+    pub(crate) fn of_records(&self) -> Self {
+        Self { are_records: true, ..self.clone() }
     }
 
     /// The same, with the paths of a list.
@@ -524,6 +532,7 @@ pub(crate) fn find(args: &RootArgs, command: &str) -> Result<Vec<RootLocation>> 
     }
     let find = |path: &PathBuf| match args.are_folders {
         true => locate_folder(path),
+        false if args.are_records => locate_record(path, args.catalog.as_deref()),
         false => locate(path, args.catalog.as_deref()),
     };
     let places = paths.iter().map(find).collect::<Result<Vec<_>>>()?;
@@ -543,7 +552,10 @@ pub(crate) fn locate_listed(
     listed: Option<&[PathBuf]>,
     command: &str,
 ) -> Result<RootLocation> {
-    let place = locate(path, catalog)?;
+    let place = match command {
+        "export" => locate_record(path, catalog)?,
+        _ => locate(path, catalog)?,
+    };
     let Some(listed) = listed else { return Ok(place) };
     let paths = below_root(&place, listed, command)?;
     match paths.iter().position(|path| !path.is_within(&place.scope)) {

@@ -756,7 +756,7 @@ mod tests {
         let errors = errors.text();
         let lines: Vec<_> = errors.lines().collect();
         assert_eq!(lines[0], "fsure: warning: odd\\x1b[2J name a\\nb");
-        assert_eq!(lines[1], "fsure: no record of /x\\n");
+        assert_eq!(lines[1], r"fsure: no record of $'/x\x0a'");
         assert!(lines[2].ends_with(r"fsure update $'/x\x0a'"), "{errors}");
         assert!(output.text().starts_with(r#"{"type":"error","#));
     }

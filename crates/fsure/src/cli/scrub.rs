@@ -64,8 +64,10 @@ fn budget(text: &str) -> Result<Budget, String> {
     // 5m are minutes, and a user need not know that 5M would be bytes.
     let is_size = text.ends_with(['b', 'B']);
     let bytes = || units::parse_size(text).filter(|_| is_size).map(Budget::Bytes);
-    percent.or_else(time).or_else(bytes).ok_or_else(|| {
-        "a time such as 90s, 30m or 1h, a size such as 500GiB, or a share such as 10%".to_owned()
+    percent.or_else(time).or_else(bytes).ok_or_else(|| match units::parse_size(text) {
+        Some(_) if !units::is_bare_number(text) => format!("as a size, write {text}iB or {text}B"),
+        _ => "a time such as 90s, 30m or 1h, a size such as 500GiB, or a share such as 10%"
+            .to_owned(),
     })
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &StatusArgs, output: &OutputArgs) -> ExitCode {
 }
 
 fn show_ages(args: &StatusArgs, output: &OutputArgs, screen: &Screen) -> ExitCode {
-    let mut places = match find(&args.roots, "status") {
+    let mut places = match find(&args.roots.of_records(), "status") {
         Ok(places) => VecDeque::from(places),
         Err(error) => return screen.failed(&error),
     };

@@ -81,7 +81,8 @@ pub fn text_summary(found: &Comparison, sides: &[Side; 2]) -> String {
     }
     if found.empty_lists > 0 {
         text += "A list CANNOT BE TRUSTED: it names no file. It is not a list of checksums, or of a \
-                 format that '--format' has to name.\n";
+                 format that '--format' has to name. compare takes folders, records and lists; two \
+                 files are compared by 'cmp'.\n";
     }
     let next = next_step(found, sides);
     text += &unread(found, sides, next.is_none());

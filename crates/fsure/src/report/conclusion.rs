@@ -175,7 +175,7 @@ fn unread(outcome: &Outcome) -> Option<String> {
     let (who, _) = subject(outcome, Verdict::is_unread)?;
     let advice = [
         (Verdict::Unreadable, "unreadable: try again, then copy what can be read off the medium"),
-        (Verdict::Denied, "denied: run again as a user who may read it"),
+        (Verdict::Denied, "denied: run again as a user who may read it, or as root, with sudo"),
         (Verdict::Busy, "busy: run again when no program writes to it"),
     ];
     let advice = advice.into_iter().filter_map(|(verdict, text)| {
@@ -238,11 +238,14 @@ pub(super) fn unfinished(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
              medium, cable and network; '--timeout' waits longer.",
             timeout.as_secs_f64()
         ),
-        StopReason::RecordFailed(why) => format!(
-            "The record COULD NOT BE WRITTEN: {}. It holds what was saved before: run the same \
-             command again to go on.",
-            safe(why)
-        ),
+        StopReason::RecordFailed(why) => {
+            let again = ": run the same command again to go on";
+            let again = if why.contains("run the same command again") { "" } else { again };
+            let why = safe(why);
+            format!(
+                "The record COULD NOT BE WRITTEN: {why}. It holds what was saved before{again}."
+            )
+        }
     });
     offline.into_iter().chain(stopped).collect()
 }
@@ -365,12 +368,12 @@ fn recorded(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let left_out = (outcome.left_out_once > 0).then(|| {
         let who = number(outcome.left_out_once, "name was", "names were");
         format!(
-            "{who} left out by '--exclude', which holds for this run only. To leave such names out \
-             always, put the patterns into {}, a line each.",
+            "{who} left out by '--exclude', which holds for this run only: verify calls them new. To \
+             leave such names out always, put the patterns into {}, a line each.",
             paths.shown(&RelPath::from_bytes(*b".fsureignore"))
         )
     });
-    let all = [recorded, begun, completed, accepted, retyped, left_out];
+    let all = [recorded, left_out, begun, completed, accepted, retyped];
     all.into_iter().flatten().collect()
 }
 
@@ -401,8 +404,19 @@ fn differences(paths: &RootPaths, outcome: &Outcome) -> Option<String> {
         if outcome.is_against_list {
             return format!("{parts}.");
         }
-        let sentence = format!("{parts}. If that is as it should be, record it");
-        with_command(&sentence, &paths.command("update"))
+        let denied = match outcome.denied_new {
+            0 => String::new(),
+            files => format!(
+                " {} be read by this user: run it as one who may, or leave such names out by \
+                 {}.",
+                number(files, "new file cannot", "new files cannot"),
+                paths.shown(&RelPath::from_bytes(*b".fsureignore"))
+            ),
+        };
+        let sentence = format!("{parts}.{denied} If that is as it should be, record it");
+        let options = outcome.allowed.options();
+        let command = options.fold(paths.command("update"), |line, option| line + " " + option);
+        with_command(&sentence, &command)
     })
 }
 
@@ -595,7 +609,7 @@ mod tests {
         assert_eq!(offline, expected);
         let unread = text_of(&[(Verdict::Denied, Folder, 1), (Verdict::Busy, Link, 2)], |_| ());
         let expected = "2 links and 1 folder could NOT BE READ in full (1 denied: run again as a \
-             user who may read it; 2 busy: run again when no program writes to it).";
+             user who may read it, or as root, with sudo; 2 busy: run again when no program writes to it).";
         assert_eq!(unread, expected);
     }
 

@@ -291,7 +291,7 @@ enum OfflineLine {
 impl OfflineLine {
     fn of(offline: &Offline) -> Self {
         match offline {
-            Offline::OtherFileSystem { recorded, found } => {
+            Offline::OtherFileSystem { recorded, found, .. } => {
                 Self::OtherFileSystem { recorded: recorded.clone(), found: found.clone() }
             }
             Offline::Empty => Self::Empty,

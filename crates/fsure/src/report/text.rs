@@ -121,6 +121,8 @@ fn what(finding: &Finding) -> String {
             format!("{} -> {}", then.kind.name(), now.kind.name())
         }
         _ if finding.kind != EntryKind::File => finding.kind.name().to_owned(),
+        // A list without sizes says nothing of that of the same content.
+        (Some(_), Some(now)) if finding.verdict == Verdict::Ok => units::size(now.size),
         (Some(then), Some(now)) if then.size != now.size => {
             let (before, after) = (units::size(then.size), units::size(now.size));
             if before == after {
@@ -473,7 +475,8 @@ Put back what is good, from the folder of a copy:
     fsure heal . --from COPY
 Only if the content is known to be right, record it:
     fsure update . --accept rot
-1 folder could NOT BE READ in full (1 denied: run again as a user who may read it).
+1 folder could NOT BE READ in full (1 denied: run again as a user who may read it, \
+or as root, with sudo).
 ";
         let read = "Read: 904.0 GiB direct, 3.0 MiB dropped, in 03:45 = 4114 MiB/s\n";
         let short = "\

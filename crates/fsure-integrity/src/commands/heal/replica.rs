@@ -35,8 +35,12 @@ impl Replica {
     ) -> Result<Self> {
         let origin = HealSource::Replica(os_path::bytes(path).into());
         let mut resolved = os_path::resolve(path).context("find", path)?;
+        if os_path::dangling_link(&resolved).is_some() {
+            return Err(Error::not_there(path.to_owned()));
+        }
         if scope_is_file && os_path::is_folder(&resolved) {
-            resolved = file_in(&resolved, scope).unwrap_or(resolved);
+            let none = || usage(path, &format!("has no file {}", scope.display()));
+            resolved = file_in(&resolved, scope).ok_or_else(none)?;
         }
         let is_file = os_path::exists(&resolved) && !os_path::is_folder(&resolved);
         if is_file != scope_is_file {

@@ -270,6 +270,7 @@ impl<'a> ResultRecorder<'a> {
             self.report.outcome_mut().add_ok(result.kind(), result.size());
             return Ok(());
         }
+        self.report.note_if_denied(self.plan, &mut result);
         self.report.add_result(&result, wrote);
         self.note_missing(&result);
         Ok(())

@@ -92,6 +92,7 @@ impl Mounter {
 
     /// Mounts a FUSE file system; the top directory of it, and the device by which it is served.
     /// The kernel demands that the device is opened in the user namespace that mounts.
+    #[cfg(feature = "fuse")]
     pub(super) fn mount_fuse(&self, at: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
         let nothing = || io::Error::other("nothing was mounted");
         let at = at.as_os_str().as_bytes();

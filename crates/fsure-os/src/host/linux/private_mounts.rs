@@ -101,6 +101,7 @@ impl Namespace {
 
     /// Mounts a FUSE file system, and returns the device by which it is served; `None` in the
     /// namespace of a thread, in which a server mounts by itself.
+    #[cfg(feature = "fuse")]
     pub(super) fn mount_fuse(&self, at: &Path) -> Option<io::Result<(Mount, OwnedFd)>> {
         let Inner::Process(mounter) = &*self.0 else { return None };
         let mounted = mounter.mount_fuse(at).map(|(root, device)| {

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat};
 use rustix::io::Errno;
 
 use super::physical_order;
@@ -56,6 +56,16 @@ impl Root {
         let (parent, name) = self.parent(path)?;
         let at = parent.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
         stat_at(at, &c_string(name)?)
+    }
+
+    /// Returns false if this user may not read a name.
+    pub fn may_read(&self, path: &[u8]) -> bool {
+        let is_denied = || -> io::Result<()> {
+            let (parent, name) = self.parent(path)?;
+            let at = parent.as_ref().map_or(self.folder.as_fd(), AsFd::as_fd);
+            Ok(accessat(at, &c_string(name)?, Access::READ_OK, AtFlags::EACCESS)?)
+        };
+        !is_denied().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     }
 
     /// The stat of a name that is going to be read, with where it begins on the
