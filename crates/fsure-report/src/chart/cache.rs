@@ -213,7 +213,7 @@ pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
     let has_purges = courses.iter().any(|course| !purges(course).is_empty());
     let entries = [
         (true, Glyph::Line("line ink2", ""), "MiB/s"),
-        (true, Glyph::Bar("fill"), "files in the page cache"),
+        (true, Glyph::Bar("fill"), &*format!("files in the page cache, {}", axes.unit)),
         (
             courses.iter().any(|one| full(one).is_some()),
             Glyph::Upright("limit", "4 3"),
@@ -239,7 +239,10 @@ fn panels(canvas: &mut Canvas, axes: &CourseAxes, course: &CacheCourse, top: f64
     let rate = Axis::straight(std::iter::once(axes.rate_high), (rate_top + RATE, rate_top));
     let fill = Axis::straight(std::iter::once(axes.fill_high), (fill_top + FILL, fill_top));
     canvas.text(LEFT, top + 16.0, "strong", &clipped(&course.name, 34));
-    canvas.text(RIGHT, top + 16.0, "soft end", &format!("above MiB/s, below {}", axes.unit));
+    if let Some(second) = full(course) {
+        let words = format!("memory is full after {} s", figure(second));
+        canvas.text(RIGHT, top + 16.0, "soft end", &words);
+    }
     panel(canvas, &rate, (rate_top, rate_top + RATE), rate.ticks());
     panel(canvas, &fill, (fill_top, fill_top + FILL), vec![0.0, axes.fill_high]);
     let scaled = |bytes: u64| bytes as f64 / axes.unit_bytes as f64;
@@ -260,8 +263,6 @@ fn panels(canvas: &mut Canvas, axes: &CourseAxes, course: &CacheCourse, top: f64
     if let Some(second) = full(course) {
         let x = axes.time.at(second);
         canvas.path("limit", "4 3", &format!("M{x:.1} {rate_top:.1}V{:.1}", fill_top + FILL));
-        let words = format!("full after {} s", figure(second));
-        canvas.label((x + 5.0, rate_top + RATE - 6.0), &words);
     }
 }
 
@@ -291,13 +292,15 @@ fn purges(course: &CacheCourse) -> Vec<f64> {
         course.points.iter().filter_map(|point| Some((point.0, point.2?))).collect();
     let most = fills.iter().map(|fill| fill.1).max().unwrap_or(0);
     let least = (most as f64 * PURGE_SHARE) as u64;
-    let (mut moments, mut high) = (Vec::new(), 0);
+    // One purge may take several points: the next one has something to empty again.
+    let (mut moments, mut is_falling, mut end) = (Vec::new(), false, 0_u64);
     for (second, bytes) in fills {
-        if second.is_finite() && high > bytes.saturating_add(least) {
-            moments.push(second);
-            high = bytes;
+        end = if is_falling { end.min(bytes) } else { end.max(bytes) };
+        if end.abs_diff(bytes) > least {
+            is_falling = !is_falling;
+            end = bytes;
+            moments.extend((is_falling && second.is_finite()).then_some(second));
         }
-        high = high.max(bytes);
     }
     moments
 }

@@ -422,7 +422,7 @@ fn the_axis_ends_near_what_the_device_can_give() {
 #[test]
 fn a_purge_is_where_the_page_cache_is_emptied() {
     let gib = 1_u64 << 30;
-    let fill = [0, gib / 2, gib, gib, gib / 8, 0, gib / 2, gib, 0];
+    let fill = [0, gib / 2, gib, gib, gib / 2, 0, gib / 2, gib, 0];
     let points = fill.iter().enumerate().map(|(n, bytes)| (n as f64, 1_000.0, Some(*bytes)));
     let points: Vec<_> = points.collect();
     let purged = CacheCourse {

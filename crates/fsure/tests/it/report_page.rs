@@ -153,7 +153,7 @@ fn the_price_of_the_page_cache_is_drawn_beside_what_the_device_can_give() {
         ">potential: past the page cache</text>",
         ">965 MiB/s</text>",
         ">47 % lost</text>",
-        ">files in the page cache</text>",
+        ">files in the page cache, MiB</text>",
         ">memory is full</text>",
         ">through a purged cache</text>",
         "Kernel s&#x2f;GiB",
