@@ -201,6 +201,8 @@ def main():
     given = parser.parse_args()
     fsure = given.fsure.absolute()
     save = given.save and given.save.absolute()
+    if save and save.exists():
+        sys.exit(f"{save} is there already: name another file with --save")
     prepare(given.dir)
     with cgroup.MemoryLimit(MEMORY) as limit:
         if limit.folder is None or not (limit.folder / "memory.limit_in_bytes").exists():
