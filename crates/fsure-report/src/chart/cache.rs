@@ -66,9 +66,7 @@ pub fn potential_and_actual(title: &str, pairs: &[RatePair]) -> Chart {
     let mut canvas = Canvas::default();
     for tick in axis.ticks() {
         canvas.line("grid", (axis.at(tick), 4.0), (axis.at(tick), bottom));
-        // The first is at the edge of the paper.
-        let class = if tick > 0.0 { "soft mid" } else { "soft" };
-        canvas.text(axis.at(tick), bottom + 16.0, class, &figure(tick));
+        canvas.tick((axis.at(tick), bottom + 16.0), &figure(tick));
     }
     let mut top = 4.0;
     for pair in pairs {
@@ -208,7 +206,7 @@ pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
     let bottom = courses.len() as f64 * EACH - BELOW;
     for tick in axes.time.ticks() {
         let words = format!("{} s", figure(tick));
-        canvas.text(axes.time.at(tick), bottom + 18.0, "soft mid", &words);
+        canvas.tick((axes.time.at(tick), bottom + 18.0), &words);
     }
     let has_purges = courses.iter().any(|course| !purges(course).is_empty());
     let entries = [

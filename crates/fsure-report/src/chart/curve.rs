@@ -80,7 +80,7 @@ fn draw(
             free_value = at + half + 4.0;
         }
         if *at >= free {
-            canvas.text(*at, BOTTOM + 18.0, "soft mid", &of_x(point.x));
+            canvas.tick((*at, BOTTOM + 18.0), &of_x(point.x));
             free = at + NAME;
         }
     }

@@ -110,7 +110,7 @@ pub fn ladder(title: &str, rungs: &[&Rung]) -> Chart {
     let mut canvas = Canvas::default();
     for tick in axis.ticks() {
         canvas.line("grid", (axis.at(tick), HEAD), (axis.at(tick), bottom));
-        canvas.text(axis.at(tick), bottom + 16.0, "soft mid", &figure(tick));
+        canvas.tick((axis.at(tick), bottom + 16.0), &figure(tick));
     }
     let has_factors = rows.iter().any(|row| row.factor.is_some());
     let figures = if has_factors { RIGHT - FACTOR } else { RIGHT };

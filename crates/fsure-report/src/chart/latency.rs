@@ -62,7 +62,7 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark) -> Chart {
     let mut canvas = Canvas::default();
     for tick in axis.ticks() {
         canvas.line("grid", (axis.at(tick), HEAD), (axis.at(tick), bottom));
-        canvas.text(axis.at(tick), bottom + 17.0, "soft mid", &microseconds(tick));
+        canvas.tick((axis.at(tick), bottom + 17.0), &microseconds(tick));
     }
     for (at, name) in FIGURES.iter().zip(["median", "p99", "slowest"]) {
         canvas.text(*at, 15.0, "soft end", name);

@@ -85,6 +85,13 @@ impl Canvas {
         let _ = writeln!(self.body, ">{text}</text>");
     }
 
+    /// A value below its place on the axis of a narrow chart, moved where it would leave the paper.
+    pub(super) fn tick(&mut self, (x, y): (f64, f64), words: &str) {
+        let half = words.chars().count() as f64 * COLUMN_CHARACTER / 2.0;
+        let x = x.min(COLUMN - half).max(half);
+        self.text(x, y, "soft mid", words);
+    }
+
     /// Text that can be read on any area: it has a rim in the colour of the paper.
     pub(super) fn label(&mut self, (x, y): (f64, f64), text: &str) {
         let text = escaped(text);

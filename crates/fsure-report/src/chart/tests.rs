@@ -594,6 +594,16 @@ fn what_a_program_leaves_is_a_bar_for_each_way() {
 fn no_text_of_a_narrow_chart_is_clipped_or_in_another() {
     assert_readable(&founders_ladder());
     assert_readable(&price_of_the_cache());
+    // The last value of an axis may be at its very end.
+    let pair = RatePair {
+        label: "through the cache".to_owned(),
+        potential: rate(1_840.0),
+        actual: Some(rate(1_000.0)),
+        loss: "46 % lost".to_owned(),
+    };
+    let chart = potential_and_actual("t", &[pair]);
+    assert!(chart.body.contains(">2,000</text>"), "{}", chart.body);
+    assert_readable(&chart);
 }
 
 #[test]
