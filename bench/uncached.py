@@ -5,13 +5,17 @@ in memory.
 
 Needs root, `fincore`, about 4 GB on a real disk, and what of the programs is installed. The
 memory is made small by a control group around all of it, since a large machine has room for
-what a program reads. Prints a table for docs/uncached.md.
+what a program reads. Prints a table for docs/uncached.md. With --save, the medians are kept as
+lines of JSON that `fsure report` draws.
 """
 
 import argparse
 import contextlib
+import datetime
+import json
 import os
 import pathlib
+import platform
 import shutil
 import statistics
 import subprocess
@@ -62,6 +66,7 @@ PROGRAMS = {
     "rclone": "rclone copy tree out/rclone",
     "Go, static": "./reader big",
 }
+OWN = ("big", "tree", "repo", "out")
 METHODS = ("plain", "nocache", "group", "fsure")
 
 
@@ -128,6 +133,8 @@ def run(method, words, memory, fsure):
     (memory / "memory.force_empty").write_text("0", encoding="ascii")
     subprocess.run(inside(memory, "cat hot > /dev/null"), shell=True, check=True)
     before = resident(pathlib.Path("hot"))
+    # What other groups have brought in is none of this program's.
+    other = sum(resident(pathlib.Path(name)) for name in OWN if pathlib.Path(name).exists())
     with contextlib.ExitStack() as stack:
         group = memory
         if method == "group":
@@ -145,8 +152,42 @@ def run(method, words, memory, fsure):
         subprocess.run(["sync", "-f", "out"], check=True)
         took = time.monotonic() - began
         kept = resident(pathlib.Path("hot")) / before
-        grown = sum(resident(pathlib.Path(name)) for name in ("big", "tree", "repo", "out"))
-    return took, grown, kept
+        grown = sum(resident(pathlib.Path(name)) for name in OWN if pathlib.Path(name).exists())
+    return took, max(grown - other, 0), kept
+
+
+class Results:
+    """The lines of a result, in a file that must not be there yet, or nowhere."""
+
+    def __init__(self, path, fsure):
+        self.file = path and open(path, "x", encoding="utf-8")
+        self.began = time.monotonic()
+        self.trials = 0
+        version = subprocess.run([fsure, "--version"], check=True, capture_output=True, text=True)
+        now = datetime.datetime.now(datetime.timezone.utc)
+        self.line(type="start", format=1, fsure=version.stdout.split()[1],
+                  command="uncached trial", time=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                  host=platform.node())
+
+    def line(self, **fields):
+        """Writes a line."""
+        if self.file:
+            self.file.write(json.dumps(fields, separators=(",", ":")) + "\n")
+            self.file.flush()
+
+    def trial(self, program, method, runs, medians):
+        """Writes the medians of a program under a method."""
+        took, left, kept = medians
+        way = {"fsure": "fsure uncached", "group": f"limit of {GROUP // MIB} MiB"}
+        self.trials += 1
+        self.line(type="cache-trial", program=program, way=way.get(method, method), runs=runs,
+                  seconds=took, memory_bytes=MEMORY, left_bytes=int(left), others_bytes=HOT,
+                  others_kept_bytes=int(kept * HOT))
+
+    def end(self):
+        """Writes the last line."""
+        self.line(type="summary", command="uncached trial", trials=self.trials,
+                  seconds=time.monotonic() - self.began, exit_code=0)
 
 
 def main():
@@ -156,14 +197,19 @@ def main():
     parser.add_argument("--fsure", type=pathlib.Path, required=True, help="the program")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each program [5]")
     parser.add_argument("--only", action="append", choices=PROGRAMS, help="only this program")
+    parser.add_argument("--save", type=pathlib.Path, help="a file for the result")
     given = parser.parse_args()
     fsure = given.fsure.absolute()
+    save = given.save and given.save.absolute()
+    if save and save.exists():
+        sys.exit(f"{save} is there already: name another file with --save")
     prepare(given.dir)
     with cgroup.MemoryLimit(MEMORY) as limit:
         if limit.folder is None or not (limit.folder / "memory.limit_in_bytes").exists():
             sys.exit("DID NOT RUN: needs root, and control groups of version 1")
         for name in ("big", "tree", "repo", "hot"):
             evict(pathlib.Path(name))
+        results_saved = Results(save, fsure)
         print("| program | " + " | ".join(f"{method}" for method in METHODS) + " |")
         print("|---|" + "---|" * len(METHODS))
         for name in given.only or PROGRAMS:
@@ -177,10 +223,12 @@ def main():
                     results.append(run(method, words, limit.folder, fsure))
             base = statistics.median(took for took, _, _ in runs["plain"])
             cells = []
-            for results in runs.values():
+            for method, results in runs.items():
                 took, grown, kept = (statistics.median(column) for column in zip(*results))
+                results_saved.trial(name, method, len(results), (took, grown, kept))
                 cells.append(f"{took / base:.2f}, {grown / MIB:,.0f} MiB, {kept:.0%}")
             print(f"| {name} ({base:.1f} s) | " + " | ".join(cells) + " |", flush=True)
+        results_saved.end()
 
 
 if __name__ == "__main__":

@@ -34,3 +34,42 @@ pub const REFERENCES: [Reference; 4] = [
         source: "Tanel Poder, pg_test_fsync, May 2025",
     },
 ];
+
+/// A rate that the founders have measured, beside the rung that does the same here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RungReference {
+    /// Name of the rung.
+    pub rung: &'static str,
+    /// The place that `pv` wrote to.
+    pub what: &'static str,
+    /// The rate, in MiB/s.
+    pub mib_per_s: f64,
+    /// The source.
+    pub source: &'static str,
+}
+
+const GIB_PER_S: f64 = 1024.0;
+const PV: &str = "the founders' article on RAM disks: 'pv' writes zeros on a Mac";
+
+const RUNG_REFERENCES: [RungReference; 5] = [
+    RungReference { rung: "void", what: "/dev/null", mib_per_s: 13.5 * GIB_PER_S, source: PV },
+    RungReference {
+        rung: "ram disk first write",
+        what: "RAM disk",
+        mib_per_s: 1.38 * GIB_PER_S,
+        source: PV,
+    },
+    RungReference {
+        rung: "bind",
+        what: "RAM disk over a folder",
+        mib_per_s: 1.41 * GIB_PER_S,
+        source: PV,
+    },
+    RungReference { rung: "disk write durable", what: "SSD", mib_per_s: 305.0, source: PV },
+    RungReference { rung: "fuse", what: "RAM disk by bindfs", mib_per_s: 145.0, source: PV },
+];
+
+/// The rates of the founders' ladder.
+pub fn rung_references() -> &'static [RungReference] {
+    &RUNG_REFERENCES
+}

@@ -1,19 +1,25 @@
-//! The two pictures of `speed --tree`: the rate past the page cache in grey and the rate that
-//! is really reached in green, side by side; and the course of a run, with the fill of the page
-//! cache below the rate on the same axis of time.
+//! The two pictures of `speed --tree`: each way of reading beside what the device can give, and
+//! the course of a run. There, each way has the rate and below it the fill of the page cache, on
+//! one axis of time that all ways share.
 
 use super::Chart;
 use super::axis::Axis;
+use super::cut_bar;
+use super::legend::{Glyph, legend, note, whisker};
 use super::number_format::figure;
 use super::plot::{extremes, path};
-use super::svg::{CHARACTER, Canvas, WIDTH, clipped};
+use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
 use fsure_core::units::{self, GIB, MIB};
 
-const BAR: f64 = 13.0;
-const GROUP: f64 = 2.0 * BAR + 14.0;
-const TOP: f64 = 12.0;
-/// Room at the right for the figures of a bar.
-const FIGURES: f64 = 150.0;
+const LEFT: f64 = 8.0;
+const RIGHT: f64 = COLUMN - 8.0;
+/// Height of the line of a name, of the bar of the potential, and of that of the rate.
+const NAME: f64 = 21.0;
+const POTENTIAL: f64 = 8.0;
+const ACTUAL: f64 = 22.0;
+const GAP: f64 = 14.0;
+/// A rate beyond so many times the potential has its bar cut off.
+const POTENTIALS_MAX: f64 = 2.0;
 
 /// A rate with the interval of its median, in MiB/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,78 +32,111 @@ pub struct RateBar {
     pub high: f64,
 }
 
-/// Two rates that are held against each other.
+/// A way of reading, held against what the device can give.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RatePair {
-    /// Name of the way that is held against the potential.
+    /// Name of the way.
     pub label: String,
     /// The rate that the device can give.
     pub potential: RateBar,
-    /// The rate that was reached.
-    pub actual: RateBar,
-    /// The loss in words; empty for none.
+    /// The rate that was reached; `None` for the way that shows the potential itself.
+    pub actual: Option<RateBar>,
+    /// The loss in words, such as `8 % lost`; empty for none.
     pub loss: String,
 }
 
-/// Pairs of bars from zero: grey for the potential, green for the actual rate.
+impl RatePair {
+    fn is_cut(&self) -> bool {
+        self.actual.is_some_and(|rate| rate.median > self.potential.median * POTENTIALS_MAX)
+    }
+}
+
+/// Bars from zero: grey for the potential, green for the actual rate.
 pub fn potential_and_actual(title: &str, pairs: &[RatePair]) -> Chart {
-    let longest = pairs.iter().map(|pair| pair.label.chars().count()).max().unwrap_or(0);
-    let left = (longest as f64 * CHARACTER + 16.0).clamp(90.0, 340.0);
-    let characters_max = ((left - 12.0) / CHARACTER).round() as usize;
-    let bars = pairs.iter().flat_map(|pair| [pair.potential, pair.actual]);
-    let values = bars.flat_map(|bar| [bar.median, bar.high]);
-    let axis = Axis::straight(values, (left, WIDTH - FIGURES));
-    let bottom = TOP + pairs.len() as f64 * GROUP;
+    let ends = pairs.iter().flat_map(|pair| {
+        let actual = pair.actual.filter(|_| !pair.is_cut()).unwrap_or(pair.potential);
+        [pair.potential.high, actual.median, actual.high]
+    });
+    let axis = Axis::straight(ends, (LEFT, RIGHT));
+    let each = |pair: &RatePair| {
+        let second = if pair.actual.is_some() { ACTUAL } else { 0.0 };
+        NAME + POTENTIAL + second + GAP
+    };
+    let bottom: f64 = pairs.iter().map(each).sum::<f64>() + 4.0;
     let mut canvas = Canvas::default();
     for tick in axis.ticks() {
-        canvas.line("grid", (axis.at(tick), TOP - 4.0), (axis.at(tick), bottom));
-        canvas.text(axis.at(tick), bottom + 16.0, "soft mid", &figure(tick));
+        canvas.line("grid", (axis.at(tick), 4.0), (axis.at(tick), bottom));
+        canvas.tick((axis.at(tick), bottom + 16.0), &figure(tick));
     }
-    for (place, pair) in pairs.iter().enumerate() {
-        let top = TOP + place as f64 * GROUP + 7.0;
-        canvas.text(left - 8.0, top + BAR + 4.0, "end", &clipped(&pair.label, characters_max));
-        bar(&mut canvas, &axis, "reference", pair.potential, top, "");
-        bar(&mut canvas, &axis, "third", pair.actual, top + BAR, &pair.loss);
+    let mut top = 4.0;
+    for pair in pairs {
+        draw(&mut canvas, &axis, pair, top);
+        top += each(pair);
     }
-    canvas.line("axis", (left, TOP - 4.0), (left, bottom));
-    legend(&mut canvas, left, bottom + 34.0);
-    let rows = pairs.iter().map(|pair| {
-        let (potential, actual) = (figure(pair.potential.median), figure(pair.actual.median));
-        let loss = if pair.loss.is_empty() { String::new() } else { format!(", {}", pair.loss) };
-        format!("{}: {actual} of {potential} MiB/s{loss}", pair.label)
-    });
-    let rows = rows.collect::<Vec<_>>().join("; ");
-    Chart {
-        title: title.to_owned(),
-        description: format!("Medians with their intervals: {rows}."),
-        width: WIDTH,
-        height: bottom + 44.0,
-        body: canvas.body,
-    }
+    canvas.line("axis", (LEFT, 4.0), (LEFT, bottom));
+    let entries = [
+        (true, Glyph::Bar("reference"), "potential: past the page cache"),
+        (true, Glyph::Bar("third"), "actual"),
+        (true, Glyph::Whisker, "95 % interval of the median"),
+        (pairs.iter().any(RatePair::is_cut), Glyph::Cut("third"), cut_bar::MEANING),
+    ];
+    let entries: Vec<_> = entries
+        .into_iter()
+        .filter(|entry| entry.0)
+        .map(|(_, glyph, words)| (glyph, words))
+        .collect();
+    let height = legend(&mut canvas, bottom + 26.0, &entries) + 6.0;
+    let rows = pairs.iter().map(in_words).collect::<Vec<_>>().join("; ");
+    let description = format!("Medians with their intervals: {rows}.");
+    Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
-fn bar(canvas: &mut Canvas, axis: &Axis, class: &str, rate: RateBar, top: f64, words: &str) {
-    let (zero, middle) = (axis.at(0.0), top + BAR / 2.0);
-    let (low, at, high) = (axis.at(rate.low), axis.at(rate.median), axis.at(rate.high));
-    canvas.rect(class, (zero, top + 0.5), ((at - zero).max(0.5), BAR - 1.0));
-    let whisker = format!(
-        "M{low:.1} {0:.1}v6M{low:.1} {middle:.1}H{high:.1}M{high:.1} {0:.1}v6",
-        middle - 3.0
-    );
-    canvas.path("whisker", "", &whisker);
-    let figures = format!("{} {words}", figure(rate.median));
-    canvas.text(high.max(at) + 8.0, middle + 4.0, "strong", figures.trim_end());
+fn in_words(pair: &RatePair) -> String {
+    let potential = figure(pair.potential.median);
+    let Some(actual) = pair.actual else {
+        return format!("{}: {potential} MiB/s, the potential", pair.label);
+    };
+    let loss = if pair.loss.is_empty() { String::new() } else { format!(", {}", pair.loss) };
+    let cut = if pair.is_cut() { format!(", {}", cut_bar::WORDS) } else { String::new() };
+    format!("{}: {} of {potential} MiB/s{loss}{cut}", pair.label, figure(actual.median))
 }
 
-fn legend(canvas: &mut Canvas, left: f64, y: f64) {
-    let entries = [("reference", "potential: past the page cache"), ("third", "actual")];
-    let mut x = left;
-    for (class, words) in entries {
-        canvas.rect(class, (x, y - 9.0), (10.0, 10.0));
-        canvas.text(x + 15.0, y, "soft", words);
-        x += 15.0 + words.chars().count() as f64 * CHARACTER + 12.0;
+fn draw(canvas: &mut Canvas, axis: &Axis, pair: &RatePair, top: f64) {
+    let rate = pair.actual.unwrap_or(pair.potential);
+    let words = format!("{} MiB/s", figure(rate.median));
+    let room = RIGHT - LEFT - (words.chars().count() as f64 + 3.0) * COLUMN_CHARACTER;
+    let name = match pair.actual {
+        None => format!("{}: the potential", pair.label),
+        Some(_) => pair.label.clone(),
+    };
+    let name = clipped(&name, (room / COLUMN_CHARACTER) as usize);
+    canvas.text(LEFT + 2.0, top + 15.0, "rim", &name);
+    canvas.text(RIGHT, top + 15.0, "strong end rim", &words);
+    let (zero, top) = (axis.at(0.0), top + NAME);
+    let width = |value: f64| (axis.at(value) - zero).max(0.5);
+    let potential = pair.potential;
+    canvas.rect("reference", (zero, top), (width(potential.median), POTENTIAL));
+    let Some(actual) = pair.actual else {
+        whisker(canvas, (axis.at(rate.low), axis.at(rate.high)), top + POTENTIAL / 2.0);
+        return;
+    };
+    let top = top + POTENTIAL;
+    let end = if pair.is_cut() { RIGHT } else { zero + width(actual.median) };
+    canvas.rect("third", (zero, top), (end - zero, ACTUAL));
+    let words = (pair.loss.chars().count() as f64 + 2.0) * COLUMN_CHARACTER;
+    let low = if pair.is_cut() { end - 20.0 } else { axis.at(actual.low).min(end) };
+    if pair.is_cut() {
+        cut_bar::cut(canvas, (end, top), ACTUAL);
+    } else {
+        whisker(canvas, (axis.at(actual.low), axis.at(actual.high)), top + ACTUAL / 2.0);
     }
-    canvas.text(x, y, "soft", "median, MiB/s");
+    // On the bar if that has room, or else behind it.
+    if words < low - zero {
+        canvas.text(low - 8.0, top + 16.0, "onbar end", &pair.loss);
+    } else {
+        let behind = axis.at(actual.high).max(end) + 9.0;
+        canvas.text(behind, top + 16.0, "strong rim", &pair.loss);
+    }
 }
 
 /// The course of one way.
@@ -109,75 +148,171 @@ pub struct CacheCourse {
     pub points: Vec<(f64, f64, Option<u64>)>,
     /// Seconds after which memory was full.
     pub full_at_s: Option<f64>,
+    /// True if the page cache was emptied again and again.
+    pub is_purged: bool,
 }
 
-const LEFT: f64 = 76.0;
-/// Room at the right for the names of the lines.
-const NAMES: f64 = 196.0;
-const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
-/// The panel of the rate, and that of the page cache below it: top and bottom.
-const RATE: (f64, f64) = (24.0, 194.0);
-const FILL: (f64, f64) = (236.0, 346.0);
-/// Points of the rate.
+/// The panels of a way: name, rate, fill, and the room below.
+const COURSE_LEFT: f64 = 62.0;
+const COURSE_NAME: f64 = 24.0;
+const RATE: f64 = 92.0;
+const FILL: f64 = 38.0;
+const BETWEEN: f64 = 10.0;
+const BELOW: f64 = 16.0;
+const EACH: f64 = COURSE_NAME + RATE + BETWEEN + FILL + BELOW;
+/// Points of the rate in the longest course.
 const BINS: f64 = 40.0;
-const COURSE_HEIGHT: f64 = 392.0;
+/// A purge takes at least this share of the most that was in the page cache.
+const PURGE_SHARE: f64 = 0.25;
 
-/// The rate over time, and below it the page cache.
-pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
-    let points = || courses.iter().flat_map(|course| &course.points);
-    let x = Axis::straight(points().map(|point| point.0), (LEFT, WIDTH - NAMES));
-    let rates = courses.iter().flat_map(|course| means(&course.points));
-    let rates: Vec<_> = rates.map(|point| point.1).collect();
-    let rate = Axis::straight(rates.into_iter(), (RATE.1, RATE.0));
-    let cached = points().filter_map(|point| point.2).max().unwrap_or(0);
-    let (unit, unit_bytes) = if cached >= 2 * GIB { ("GiB", GIB) } else { ("MiB", MIB) };
-    let scaled = |bytes: u64| bytes as f64 / unit_bytes as f64;
-    let fills = points().filter_map(|point| point.2).map(scaled);
-    let fill = Axis::straight(fills, (FILL.1, FILL.0));
-    let mut canvas = Canvas::default();
-    panel(&mut canvas, "MiB/s", &rate, RATE);
-    panel(&mut canvas, &format!("files in the page cache, {unit}"), &fill, FILL);
-    for tick in x.ticks() {
-        canvas.text(x.at(tick), FILL.1 + 18.0, "soft mid", &figure(tick));
-    }
-    canvas.text(LEFT, COURSE_HEIGHT - 8.0, "soft", "seconds");
-    for (place, course) in courses.iter().enumerate() {
-        let class = format!("line ink{}", place % 4);
-        let dashes = DASHES[place % 4];
-        let rates = means(&course.points);
-        let at = |axis: &Axis, (second, value): (f64, f64)| (x.at(second), axis.at(value));
-        canvas.path(&class, dashes, &path(rates.iter().map(|point| at(&rate, *point))));
-        let fills = course.points.iter().filter_map(|point| Some((point.0, scaled(point.2?))));
-        let fills: Vec<_> = fills.collect();
-        canvas.path(&class, dashes, &path(extremes(&fills).into_iter().map(|p| at(&fill, p))));
-        let y = RATE.0 + 8.0 + place as f64 * 18.0;
-        let names = WIDTH - NAMES + 8.0;
-        canvas.path(&class, dashes, &format!("M{names:.1} {y:.1}h22"));
-        canvas.text(names + 28.0, y + 4.0, "", &clipped(&course.name, 25));
-    }
-    let full = courses.iter().find_map(|course| course.full_at_s);
-    if let Some(second) = full.filter(|second| second.is_finite()) {
-        canvas.path("limit", "4 3", &format!("M{:.1} {:.1}V{:.1}", x.at(second), RATE.0, FILL.1));
-        canvas.label((x.at(second) + 5.0, RATE.0 + 10.0), "memory is full");
-    }
-    Chart {
-        title: title.to_owned(),
-        description: described(courses),
-        width: WIDTH,
-        height: COURSE_HEIGHT,
-        body: canvas.body,
+/// Axes that all courses share, so that they can be compared.
+struct CourseAxes {
+    time: Axis,
+    rate_high: f64,
+    fill_high: f64,
+    /// Seconds that a point of the rate stands for.
+    bin_s: f64,
+    unit: &'static str,
+    unit_bytes: u64,
+}
+
+impl CourseAxes {
+    fn of(courses: &[CacheCourse]) -> Self {
+        let points = || courses.iter().flat_map(|course| &course.points);
+        let longest = points().map(|point| point.0).filter(|at| at.is_finite());
+        let bin_s = longest.fold(0.0, f64::max) / BINS;
+        let rates = courses.iter().flat_map(|course| means(&course.points, bin_s));
+        let rates = rates.map(|point| point.1).filter(|rate| rate.is_finite());
+        let cached = points().filter_map(|point| point.2).max().unwrap_or(0);
+        let (unit, unit_bytes) = if cached >= 2 * GIB { ("GiB", GIB) } else { ("MiB", MIB) };
+        Self {
+            time: Axis::straight(points().map(|point| point.0), (COURSE_LEFT, RIGHT)),
+            rate_high: rates.fold(0.0, f64::max),
+            fill_high: cached as f64 / unit_bytes as f64,
+            bin_s,
+            unit,
+            unit_bytes,
+        }
     }
 }
 
-/// The mean rate in each of [`BINS`] equal spans of a run. The readers count what they have
-/// hashed in pieces of megabytes, so that shorter spans show these pieces and nothing else.
-fn means(points: &[(f64, f64, Option<u64>)]) -> Vec<(f64, f64)> {
+/// The rate over time, and below it the page cache, for one way after the other.
+pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
+    let axes = CourseAxes::of(courses);
+    let mut canvas = Canvas::default();
+    for (place, course) in courses.iter().enumerate() {
+        panels(&mut canvas, &axes, course, place as f64 * EACH);
+    }
+    let bottom = courses.len() as f64 * EACH - BELOW;
+    for tick in axes.time.ticks() {
+        let words = format!("{} s", figure(tick));
+        canvas.tick((axes.time.at(tick), bottom + 18.0), &words);
+    }
+    let has_purges = courses.iter().any(|course| !purges(course).is_empty());
+    let entries = [
+        (true, Glyph::Line("line ink2", ""), "MiB/s"),
+        (true, Glyph::Bar("fill"), &*format!("files in the page cache, {}", axes.unit)),
+        (
+            courses.iter().any(|one| full(one).is_some()),
+            Glyph::Upright("limit", "4 3"),
+            "memory is full",
+        ),
+        (has_purges, Glyph::Upright("mark", ""), "cache emptied by a purge"),
+    ];
+    let entries: Vec<_> = entries
+        .into_iter()
+        .filter(|entry| entry.0)
+        .map(|(_, glyph, words)| (glyph, words))
+        .collect();
+    let mut height = legend(&mut canvas, bottom + 28.0, &entries);
+    height = note(&mut canvas, height, "Time runs evenly; all ways have the same scales.") + 6.0;
+    let description = described(courses);
+    Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
+}
+
+/// The two panels of a way.
+fn panels(canvas: &mut Canvas, axes: &CourseAxes, course: &CacheCourse, top: f64) {
+    let rate_top = top + COURSE_NAME;
+    let fill_top = rate_top + RATE + BETWEEN;
+    let rate = Axis::straight(std::iter::once(axes.rate_high), (rate_top + RATE, rate_top));
+    let fill = Axis::straight(std::iter::once(axes.fill_high), (fill_top + FILL, fill_top));
+    canvas.text(LEFT, top + 16.0, "strong", &clipped(&course.name, 34));
+    if let Some(second) = full(course) {
+        let words = format!("memory is full after {} s", figure(second));
+        canvas.text(RIGHT, top + 16.0, "soft end", &words);
+    }
+    panel(canvas, &rate, (rate_top, rate_top + RATE), rate.ticks());
+    panel(canvas, &fill, (fill_top, fill_top + FILL), vec![0.0, axes.fill_high]);
+    let scaled = |bytes: u64| bytes as f64 / axes.unit_bytes as f64;
+    let fills = course.points.iter().filter_map(|point| Some((point.0, scaled(point.2?))));
+    let fills = extremes(&fills.collect::<Vec<_>>());
+    let at = |axis: &Axis, (second, value): (f64, f64)| (axes.time.at(second), axis.at(value));
+    if let (Some(first), Some(last)) = (fills.first(), fills.last()) {
+        let line = path(fills.iter().map(|point| at(&fill, *point)));
+        let (from, to, zero) = (axes.time.at(first.0), axes.time.at(last.0), fill.at(0.0));
+        canvas.path("fill", "", &format!("{line}L{to:.1} {zero:.1}L{from:.1} {zero:.1}Z"));
+    }
+    for second in purges(course) {
+        let x = axes.time.at(second);
+        canvas.path("mark", "", &format!("M{x:.1} {fill_top:.1}V{:.1}", fill_top + FILL));
+    }
+    let rates = means(&course.points, axes.bin_s);
+    canvas.path("line ink2", "", &path(rates.iter().map(|point| at(&rate, *point))));
+    if let Some(second) = full(course) {
+        let x = axes.time.at(second);
+        canvas.path("limit", "4 3", &format!("M{x:.1} {rate_top:.1}V{:.1}", fill_top + FILL));
+    }
+}
+
+fn panel(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), ticks: Vec<f64>) {
+    let every = ticks.len().div_ceil(5).max(1);
+    for tick in ticks.into_iter().step_by(every) {
+        let y = axis.at(tick);
+        canvas.line("grid", (COURSE_LEFT, y), (RIGHT, y));
+        // What would reach into the panel above or below is moved into its own.
+        let base = (y + 5.0).clamp(top + 10.0, bottom + 4.0);
+        canvas.text(COURSE_LEFT - 6.0, base, "soft end", &figure(tick));
+    }
+    canvas.line("axis", (COURSE_LEFT, bottom), (RIGHT, bottom));
+}
+
+/// The moment at which memory was full, if that is a number.
+fn full(course: &CacheCourse) -> Option<f64> {
+    course.full_at_s.filter(|second| second.is_finite())
+}
+
+/// The moments at which the page cache was emptied, as its fill shows.
+fn purges(course: &CacheCourse) -> Vec<f64> {
+    if !course.is_purged {
+        return Vec::new();
+    }
+    let fills: Vec<_> =
+        course.points.iter().filter_map(|point| Some((point.0, point.2?))).collect();
+    let most = fills.iter().map(|fill| fill.1).max().unwrap_or(0);
+    let least = (most as f64 * PURGE_SHARE) as u64;
+    // One purge may take several points: the next one has something to empty again.
+    let (mut moments, mut is_falling, mut end) = (Vec::new(), false, 0_u64);
+    for (second, bytes) in fills {
+        end = if is_falling { end.min(bytes) } else { end.max(bytes) };
+        if end.abs_diff(bytes) > least {
+            is_falling = !is_falling;
+            end = bytes;
+            moments.extend((is_falling && second.is_finite()).then_some(second));
+        }
+    }
+    moments
+}
+
+/// The mean rate in equal spans of a run. The readers count what they have hashed in pieces of
+/// megabytes, so that shorter spans show these pieces and nothing else.
+fn means(points: &[(f64, f64, Option<u64>)], bin_s: f64) -> Vec<(f64, f64)> {
     let end = points.last().map_or(0.0, |point| point.0);
     let (mut means, mut mib, mut began, mut last) = (Vec::new(), 0.0, 0.0, 0.0);
     for (at, rate, _) in points {
         mib += rate * (at - last);
         last = *at;
-        if *at > began && (*at >= end || *at - began >= end / BINS) {
+        // The rest of a run is no span of its own.
+        if *at > began && (*at >= end && means.is_empty() || *at - began >= bin_s) {
             means.push((*at, mib / (at - began)));
             (mib, began) = (0.0, *at);
         }
@@ -185,25 +320,17 @@ fn means(points: &[(f64, f64, Option<u64>)]) -> Vec<(f64, f64)> {
     means
 }
 
-fn panel(canvas: &mut Canvas, name: &str, axis: &Axis, (top, bottom): (f64, f64)) {
-    let right = WIDTH - NAMES;
-    for tick in axis.ticks() {
-        canvas.line("grid", (LEFT, axis.at(tick)), (right, axis.at(tick)));
-        canvas.text(LEFT - 8.0, axis.at(tick) + 4.0, "soft end", &figure(tick));
-    }
-    canvas.line("axis", (LEFT, bottom), (right, bottom));
-    canvas.text(LEFT, top - 10.0, "soft", name);
-}
-
 fn described(courses: &[CacheCourse]) -> String {
     let course = |course: &CacheCourse| {
         let seconds = course.points.last().map_or(0.0, |point| point.0);
         let most = course.points.iter().filter_map(|point| point.2).max().unwrap_or(0);
-        let full = course
-            .full_at_s
-            .map_or(String::new(), |second| format!(", memory full after {} s", figure(second)));
-        let most = units::size(most);
-        format!("{}: {} s, at most {most} of files cached{full}", course.name, figure(seconds))
+        let mut words = vec![format!("at most {} of files cached", units::size(most))];
+        words.extend(full(course).map(|at| format!("memory full after {} s", figure(at))));
+        let purges: Vec<_> = purges(course).into_iter().map(figure).collect();
+        if !purges.is_empty() {
+            words.push(format!("emptied after {} s", purges.join(", ")));
+        }
+        format!("{}: {} s, {}", course.name, figure(seconds), words.join(", "))
     };
     format!("{}.", courses.iter().map(course).collect::<Vec<_>>().join("; "))
 }

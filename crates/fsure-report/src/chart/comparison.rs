@@ -8,8 +8,8 @@ use super::svg::{CHARACTER, Canvas, WIDTH, clipped};
 
 const ROW: f64 = 38.0;
 const BAR: f64 = 14.0;
-/// Room above for the title, and for the name of each mark.
-const TITLE: f64 = 26.0;
+/// Room above, and for the name of each mark.
+const TOP: f64 = 4.0;
 const MARK: f64 = 16.0;
 const LEFT: f64 = 8.0;
 /// Room for a figure behind the longest bar.
@@ -57,10 +57,9 @@ pub fn comparison(
     let ends = |bar: &Bar| bar.value.max(bar.interval.map_or(0.0, |(_, high)| high));
     let values = bars.iter().map(ends).chain(marks.iter().map(|mark| mark.value));
     let axis = Axis::straight(values, (LEFT, WIDTH - FIGURE));
-    let top = TITLE + marks.len() as f64 * MARK;
+    let top = TOP + marks.len() as f64 * MARK;
     let bottom = top + bars.len() as f64 * ROW + 4.0;
     let mut canvas = Canvas::default();
-    canvas.text(LEFT, 16.0, "strong", &clipped(title, row_characters()));
     for tick in axis.ticks() {
         canvas.line("grid", (axis.at(tick), top), (axis.at(tick), bottom));
         // The first is at the edge of the paper.
@@ -68,7 +67,7 @@ pub fn comparison(
         canvas.text(axis.at(tick), bottom + 16.0, class, &words(tick));
     }
     for (place, mark) in marks.iter().enumerate() {
-        let (x, y) = (axis.at(mark.value), TITLE + (place as f64 + 0.4) * MARK);
+        let (x, y) = (axis.at(mark.value), TOP + (place as f64 + 0.4) * MARK);
         canvas.path("limit", "6 3", &format!("M{x:.1} {y:.1}V{bottom:.1}"));
         // On the side of the line that has room.
         let is_right = x < WIDTH / 2.0;

@@ -1,23 +1,33 @@
-//! The ladder: a bar for the median of each rung, a whisker for what the
-//! median may be, and no rank where two whiskers share a value. Memory and the disk are in
-//! one picture, and beside each bar is how many times as fast as the disk it is.
+//! The ladder: a row for each rung, with its name and figures above its bar. Memory and the
+//! disk are in one picture, and beside each figure is how many times as fast as the disk it is.
+//! No rank where two intervals share a value.
 
 use super::Chart;
 use super::axis::Axis;
+use super::cut_bar;
+use super::legend::{Glyph, legend, note, stripes, whisker};
 use super::number_format::figure;
-use super::svg::{CHARACTER, Canvas, WIDTH, clipped};
+use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
 use crate::disk_factor::{self, factors};
 use crate::rank::{Rank, longest, ranks};
+use fsure_measure::comparison::{RungReference, rung_references};
 use fsure_measure::results::Rung;
 
-const ROW: f64 = 26.0;
-const BAR: f64 = 14.0;
-const TOP: f64 = 12.0;
+/// Height of the line of a name, and of a bar.
+const NAME: f64 = 19.0;
+const BAR: f64 = 13.0;
+const GAP: f64 = 9.0;
+/// The same of what others have measured, below a rung.
+const OTHERS: f64 = 20.0;
+const OTHERS_BAR: f64 = 6.0;
+/// Height of the names of the columns.
+const HEAD: f64 = 22.0;
 /// Between a rank and the name of its rung, for what ties it to the next.
-const TIE: f64 = 22.0;
-/// Room behind the axis for a figure, and for how many times the disk that is.
+const TIE: f64 = 20.0;
+const RIGHT: f64 = COLUMN - 8.0;
+/// Room of how many times the disk a figure is, and of a figure.
+const FACTOR: f64 = 84.0;
 const FIGURE: f64 = 76.0;
-const FACTOR: f64 = 62.0;
 /// The target of rungs that measure no folder.
 const MEMORY: &str = "memory";
 
@@ -28,99 +38,201 @@ pub fn sorted<'a>(rungs: &[&'a Rung]) -> Vec<&'a Rung> {
     sorted
 }
 
-/// The rungs of one folder and of memory, of one unit. The length of a bar is its figure:
-/// the axis is straight and begins at zero.
+/// A rung with all that stands in its row.
+struct Row<'a> {
+    rung: &'a Rung,
+    rank: Rank,
+    factor: Option<f64>,
+    others: Option<&'static RungReference>,
+    is_cut: bool,
+    /// True if it may be as fast as the rung below it.
+    is_tied: bool,
+}
+
+impl Row<'_> {
+    fn height(&self) -> f64 {
+        let others = if self.others.is_some() { OTHERS + OTHERS_BAR + 3.0 } else { 0.0 };
+        NAME + BAR + others + GAP
+    }
+
+    /// The class of its bar: memory, or the disk.
+    fn class(&self) -> &'static str {
+        if self.rung.target == MEMORY { "bar" } else { "second" }
+    }
+
+    /// Returns true for files of the disk that are read from or written to memory.
+    fn is_cached(&self) -> bool {
+        self.rung.target != MEMORY && self.rung.name.split(' ').any(|word| word == "cached")
+    }
+
+    /// The outliers that are on an axis which ends there.
+    fn outliers(&self, most: f64) -> impl Iterator<Item = f64> {
+        let samples = self.rung.outliers.iter().filter_map(|place| self.rung.samples.get(*place));
+        let is_cut = self.is_cut;
+        samples.copied().filter(move |sample| !is_cut && *sample <= most)
+    }
+}
+
+fn rows<'a>(rungs: &[&'a Rung], most: f64) -> Vec<Row<'a>> {
+    let (ranks, factors) = (ranks(rungs), factors(rungs));
+    let rows = rungs.iter().enumerate().map(|(place, rung)| {
+        let others = rung_references().iter().find(|one| one.rung == rung.name);
+        Row {
+            rung,
+            rank: ranks[place],
+            factor: factors[place],
+            others: others.filter(|_| rung.unit == "MiB/s"),
+            is_cut: rung.median > most,
+            is_tied: rungs.get(place + 1).is_some_and(|next| next.high >= rung.low),
+        }
+    });
+    rows.collect()
+}
+
+/// The rungs of one folder and of memory, of one unit. The length of a bar is its figure: the
+/// axis is straight and begins at zero. The few bars that would take all of it are cut off.
 pub fn ladder(title: &str, rungs: &[&Rung]) -> Chart {
     let rungs = sorted(rungs);
-    let (ranks, factors) = (ranks(&rungs), factors(&rungs));
-    let has_factors = factors.iter().any(Option::is_some);
-    let is_mixed = rungs.iter().any(|rung| rung.target == MEMORY)
-        && rungs.iter().any(|rung| rung.target != MEMORY);
+    let most = cut_bar::longest(rungs.iter().map(|rung| rung.median));
+    let rows = rows(&rungs, most);
+    let ranks: Vec<_> = rows.iter().map(|row| row.rank).collect();
+    let rank_end = (longest(&ranks) as f64 * COLUMN_CHARACTER + 4.0).max(38.0);
+    let left = rank_end + TIE;
+    let whole = rows.iter().filter(|row| !row.is_cut);
+    let ends = whole.flat_map(|row| {
+        let others = row.others.map_or(0.0, |others| others.mib_per_s);
+        [row.rung.low, row.rung.median, row.rung.high, others].map(|value| value.min(most))
+    });
+    let axis = Axis::straight(ends, (left, RIGHT));
+    let height: f64 = rows.iter().map(Row::height).sum();
+    let bottom = HEAD + height;
     let unit = rungs.first().map_or("", |rung| rung.unit.as_str());
-    let rank_end = (longest(&ranks) as f64 * CHARACTER + 4.0).max(30.0);
-    let before_names = rank_end + TIE;
-    let name = rungs.iter().map(|rung| rung.name.chars().count()).max().unwrap_or(0);
-    let label = (name as f64 * CHARACTER + before_names).clamp(120.0, 248.0 + before_names);
-    let characters_max = ((label - before_names) / CHARACTER).round() as usize;
-    let values = rungs.iter().flat_map(|rung| [rung.low, rung.median, rung.high]);
-    let room = FIGURE + if has_factors { FACTOR } else { 0.0 };
-    let axis = Axis::straight(values, (label, WIDTH - room));
-    let bottom = TOP + rungs.len() as f64 * ROW;
     let mut canvas = Canvas::default();
     for tick in axis.ticks() {
-        canvas.line("grid", (axis.at(tick), TOP - 4.0), (axis.at(tick), bottom));
-        canvas.text(axis.at(tick), bottom + 16.0, "soft mid", &figure(tick));
+        canvas.line("grid", (axis.at(tick), HEAD), (axis.at(tick), bottom));
+        canvas.tick((axis.at(tick), bottom + 16.0), &figure(tick));
     }
-    for (place, (rung, rank)) in rungs.iter().zip(&ranks).enumerate() {
-        let middle = TOP + (place as f64 + 0.5) * ROW;
-        canvas.text(rank_end, middle + 4.0, "soft end", &rank.to_string());
-        canvas.text(label - 8.0, middle + 4.0, "end", &clipped(&rung.name, characters_max));
-        let class = if is_mixed && rung.target != MEMORY { "second" } else { "bar" };
-        draw(&mut canvas, &axis, rung, (class, middle));
-        if let Some(factor) = factors[place] {
-            canvas.text(WIDTH - 4.0, middle + 4.0, "soft end", &disk_factor::words(factor));
-        }
-        let overlaps = rungs.get(place + 1).is_some_and(|next| next.high >= rung.low);
-        if overlaps {
-            let next = middle + ROW;
-            let (from, to) = (middle + 2.0, next - 2.0);
-            let path = format!("M{:.1} {from:.1} h-5 V{to:.1} h5", rank_end + 10.0);
-            canvas.path("tie", "", &path);
-        }
-    }
-    canvas.line("axis", (label, TOP - 4.0), (label, bottom));
-    canvas.text(label, bottom + 34.0, "soft", &format!("median, {unit}"));
-    if is_mixed {
-        legend(&mut canvas, (label + 120.0, bottom + 34.0));
-    }
+    let has_factors = rows.iter().any(|row| row.factor.is_some());
+    let figures = if has_factors { RIGHT - FACTOR } else { RIGHT };
+    canvas.text(rank_end, 14.0, "soft end", "rank");
+    canvas.text(figures, 14.0, "soft end", &format!("median, {unit}"));
     if has_factors {
-        canvas.text(WIDTH - 4.0, bottom + 16.0, "soft end", "x disk");
+        canvas.text(RIGHT, 14.0, "soft end", "x disk");
     }
-    Chart {
-        title: title.to_owned(),
-        description: description(&rungs, (&ranks, &factors), unit),
-        width: WIDTH,
-        height: bottom + 44.0,
-        body: canvas.body,
+    let mut top = HEAD;
+    for row in &rows {
+        let columns = Columns { rank_end, left, figures };
+        draw(&mut canvas, &axis, (row, most), (&columns, top));
+        top += row.height();
+    }
+    canvas.line("axis", (left, HEAD), (left, bottom));
+    let height = key(&mut canvas, &rows, bottom + 26.0, most);
+    let description = description(&rows, unit);
+    Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
+}
+
+/// Places of the columns from the left.
+struct Columns {
+    rank_end: f64,
+    left: f64,
+    figures: f64,
+}
+
+fn draw(
+    canvas: &mut Canvas,
+    axis: &Axis,
+    (row, most): (&Row<'_>, f64),
+    (columns, top): (&Columns, f64),
+) {
+    let Columns { rank_end, left, figures } = *columns;
+    let (rung, base) = (row.rung, top + 15.0);
+    let name = ((figures - FIGURE - left) / COLUMN_CHARACTER) as usize;
+    canvas.text(rank_end, base, "soft end", &row.rank.to_string());
+    canvas.text(left + 2.0, base, "rim", &clipped(&rung.name, name));
+    canvas.text(figures, base, "strong end rim", &figure(rung.median));
+    if let Some(factor) = row.factor {
+        canvas.text(RIGHT, base, "soft end rim", &disk_factor::words(factor));
+    }
+    if row.is_tied {
+        let to = row.height() - 4.0;
+        let path = format!("M{:.1} {:.1}h-5v{to:.1}h5", rank_end + 12.0, base - 3.0);
+        canvas.path("tie", "", &path);
+    }
+    bar(canvas, axis, (row, most), top + NAME);
+    if let Some(others) = row.others {
+        let top = top + NAME + BAR;
+        let words = clipped(&format!("founders: {}", others.what), name);
+        canvas.text(left + 2.0, top + 15.0, "soft rim", &words);
+        canvas.text(figures, top + 15.0, "soft end rim", &figure(others.mib_per_s));
+        let (zero, value) = (axis.at(0.0), axis.at(others.mib_per_s));
+        canvas.rect("reference", (zero, top + OTHERS), ((value - zero).max(1.5), OTHERS_BAR));
+        if others.mib_per_s > most {
+            cut_bar::cut(canvas, (RIGHT, top + OTHERS), OTHERS_BAR);
+        }
     }
 }
 
-/// The two colours. Who sees none reads the names: those of the disk say so.
-fn legend(canvas: &mut Canvas, (x, y): (f64, f64)) {
-    for (class, at, name) in [("bar", x, MEMORY), ("second", x + 84.0, "this folder")] {
-        canvas.rect(class, (at, y - 9.0), (10.0, 10.0));
-        canvas.text(at + 16.0, y, "soft", name);
+fn bar(canvas: &mut Canvas, axis: &Axis, (row, most): (&Row<'_>, f64), top: f64) {
+    let (zero, at) = (axis.at(0.0), axis.at(row.rung.median));
+    let at = if row.is_cut { RIGHT } else { at };
+    let area = ((zero, top), ((at - zero).max(0.5), BAR));
+    canvas.rect(row.class(), area.0, area.1);
+    if row.is_cached() {
+        stripes(canvas, area.0, area.1);
+    }
+    let middle = top + BAR / 2.0;
+    if row.is_cut {
+        cut_bar::cut(canvas, (RIGHT, top), BAR);
+    } else {
+        whisker(canvas, (axis.at(row.rung.low), axis.at(row.rung.high)), middle);
+    }
+    for outlier in row.outliers(most) {
+        canvas.circle("outlier", (axis.at(outlier), middle), 3.0);
     }
 }
 
-fn draw(canvas: &mut Canvas, axis: &Axis, rung: &Rung, (class, middle): (&str, f64)) {
-    let zero = axis.at(0.0);
-    let (low, at, high) = (axis.at(rung.low), axis.at(rung.median), axis.at(rung.high));
-    let width = (at - zero).max(0.5);
-    canvas.rect(class, (zero, middle - BAR / 2.0), (width, BAR));
-    let whisker = format!(
-        "M{low:.1} {0:.1}v8M{low:.1} {middle:.1}H{high:.1}M{high:.1} {0:.1}v8",
-        middle - 4.0
-    );
-    // On paper first, or the half of it inside the bar could not be seen.
-    canvas.path("halo", "", &whisker);
-    canvas.path("whisker", "", &whisker);
-    let mut right = high.max(at);
-    for outlier in rung.outliers.iter().filter_map(|place| rung.samples.get(*place)) {
-        let x = axis.at(*outlier);
-        canvas.circle("outlier", (x, middle), 3.0);
-        right = right.max(x);
+/// Explains every mark that is in the picture, and returns the height below.
+fn key(canvas: &mut Canvas, rows: &[Row<'_>], top: f64, most: f64) -> f64 {
+    let has = |of: fn(&Row<'_>) -> bool| rows.iter().any(of);
+    let has_others = has(|row| row.others.is_some());
+    let far = rows.iter().any(|row| row.outliers(most).next().is_some());
+    let entries = [
+        (has(|row| row.rung.target == MEMORY), Glyph::Bar("bar"), "memory"),
+        (has(|row| row.rung.target != MEMORY), Glyph::Bar("second"), "this disk"),
+        (has(|row| row.is_cached()), Glyph::Striped("second"), "files of the disk in memory"),
+        (has(|row| row.is_cut), Glyph::Cut("bar"), cut_bar::MEANING),
+        (has(|row| !row.is_cut), Glyph::Whisker, "95 % interval of the median"),
+        (far, Glyph::Circle("outlier"), "one run far from the others"),
+        (has(|row| row.is_tied), Glyph::Bracket, "which of both is faster is not sure"),
+        (has_others, Glyph::Bar("reference"), "founders"),
+    ];
+    let entries = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
+    let entries: Vec<_> = entries.map(|(_, glyph, words)| (glyph, words)).collect();
+    let mut bottom = legend(canvas, top, &entries);
+    if has_others {
+        let source = rung_references().first().map_or("", |one| one.source);
+        bottom = note(canvas, bottom, &format!("Grey: {source}."));
     }
-    canvas.text(right + 9.0, middle + 4.0, "strong", &figure(rung.median));
+    if has(|row| row.factor.is_some()) {
+        bottom = note(canvas, bottom, &disk_factor::MEANING.join(" "));
+    }
+    bottom + 6.0
 }
 
-fn description(rungs: &[&Rung], (ranks, factors): (&[Rank], &[Option<f64>]), unit: &str) -> String {
-    let rows = rungs.iter().zip(ranks).zip(factors).map(|((rung, rank), factor)| {
-        let tie = if !rank.is_shared() { "" } else { ", not ranked against its neighbours" };
-        let disk = factor.map(|factor| format!(", {} disk", disk_factor::words(factor)));
-        let (median, low, high) = (figure(rung.median), figure(rung.low), figure(rung.high));
-        let disk = disk.unwrap_or_default();
-        format!("{} {median} {unit} ({low} to {high}{disk}{tie})", rung.name)
+fn description(rows: &[Row<'_>], unit: &str) -> String {
+    let rows = rows.iter().map(|row| {
+        let rung = row.rung;
+        let [median, low, high] = [rung.median, rung.low, rung.high].map(figure);
+        let mut words = vec![format!("{low} to {high}")];
+        words.extend(row.factor.map(|factor| format!("{} disk", disk_factor::words(factor))));
+        words.extend(row.rank.is_shared().then(|| "not ranked against its neighbours".to_owned()));
+        words.extend(row.is_cut.then(|| cut_bar::WORDS.to_owned()));
+        words.extend(
+            row.others.map(|others| {
+                format!("the founders' {}: {}", others.what, figure(others.mib_per_s))
+            }),
+        );
+        format!("{} {median} {unit} ({})", rung.name, words.join(", "))
     });
     format!("Medians with their 95 % intervals: {}.", rows.collect::<Vec<_>>().join("; "))
 }

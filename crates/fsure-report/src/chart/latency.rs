@@ -1,104 +1,158 @@
-//! Draws the latencies of single operations: a row for each method, so that the
-//! distribution is visible and not only three figures of it.
-
-use std::fmt::Write as _;
+//! Latencies of single operations: a row for each method on one axis, the fastest first, from
+//! its median to its slowest, with its three figures above. Those that are far too fast to have
+//! waited for the drive are grey and stand apart: what is fast because it does not flush is no
+//! fast flush.
 
 use super::Chart;
 use super::Mark;
 use super::axis::Axis;
+use super::legend::{Glyph, diamond, legend, note};
 use super::number_format::microseconds;
-use super::svg::{CHARACTER, Canvas, WIDTH, clipped};
+use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
+use fsure_measure::comparison::REFERENCES;
 use fsure_measure::results::MethodLine;
 
-const ROW: f64 = 46.0;
-const HILL: f64 = 26.0;
-const TOP: f64 = 34.0;
+const LEFT: f64 = 10.0;
+const RIGHT: f64 = COLUMN - 16.0;
+/// Right ends of the columns of the three figures.
+const FIGURES: [f64; 3] = [350.0, 430.0, COLUMN - 8.0];
+/// Height of a line of text, of a range below it, and of the names of the columns.
+const LINE: f64 = 18.0;
+const RANGE: f64 = 16.0;
+const HEAD: f64 = 24.0;
+/// Height of the words above a group.
+const GROUP: f64 = 26.0;
+/// A method that takes less than this share of `fsync` has not waited for the same drive.
+const UNFLUSHED_SHARE: f64 = 0.05;
+/// The flushes that others are held against, the best first.
+const FLUSHES: [&str; 2] = ["fsync", "fdatasync"];
+
+/// A group of rows, with words above it.
+struct Group<'a> {
+    words: &'static str,
+    class: &'static str,
+    methods: Vec<&'a MethodLine>,
+}
+
+/// Divides methods into those that wait for the drive and those that are too fast for it.
+fn groups<'a>(methods: &[&'a MethodLine]) -> Vec<Group<'a>> {
+    let mut sorted = methods.to_vec();
+    sorted.sort_by(|one, two| one.p50_us.total_cmp(&two.p50_us));
+    let flush = FLUSHES.iter().find_map(|name| methods.iter().find(|one| one.name == *name));
+    let is_unflushed = |method: &&MethodLine| {
+        flush.is_some_and(|flush| method.p50_us < flush.p50_us * UNFLUSHED_SHARE)
+    };
+    let (unflushed, flushed): (Vec<_>, Vec<_>) = sorted.into_iter().partition(is_unflushed);
+    let unflushed =
+        Group { words: "returns before the drive has the data", class: "idle", methods: unflushed };
+    let flushed = Group { words: "waits for the drive", class: "bar", methods: flushed };
+    [unflushed, flushed].into_iter().filter(|group| !group.methods.is_empty()).collect()
+}
 
 /// The latencies of the methods of one target, with the mark that a program sets for them.
 pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark) -> Chart {
-    let longest = methods.iter().map(|method| method.name.chars().count()).max().unwrap_or(0);
-    let label = (longest as f64 * CHARACTER + 16.0).clamp(100.0, 260.0);
-    let characters_max = ((label - 16.0) / CHARACTER).round() as usize;
-    let values = methods.iter().flat_map(|method| {
-        let ends = method.histogram.iter().map(|bucket| bucket.0);
-        ends.chain([method.p50_us, method.p99_us, method.max_us])
-    });
-    let values = values.chain([mark.value]).collect::<Vec<_>>();
-    let axis = Axis::tight(values.into_iter(), (label, WIDTH - 20.0));
-    let bottom = TOP + methods.len() as f64 * ROW;
+    let values = methods.iter().flat_map(|one| [one.p10_us, one.p50_us, one.p99_us, one.max_us]);
+    let others = REFERENCES.iter().map(|one| one.microseconds());
+    let values: Vec<_> = values.chain(others).chain([mark.value]).collect();
+    let axis = Axis::tight(values.into_iter(), (LEFT, RIGHT));
+    let groups = groups(methods);
+    let rows = methods.len() as f64 * (LINE + RANGE);
+    let founders = GROUP + REFERENCES.len() as f64 * (LINE + RANGE);
+    let bottom = HEAD + groups.len() as f64 * GROUP + rows + founders;
     let mut canvas = Canvas::default();
     for tick in axis.ticks() {
-        canvas.line("grid", (axis.at(tick), TOP - 4.0), (axis.at(tick), bottom));
-        canvas.text(axis.at(tick), bottom + 16.0, "soft mid", &microseconds(tick));
+        canvas.line("grid", (axis.at(tick), HEAD), (axis.at(tick), bottom));
+        canvas.tick((axis.at(tick), bottom + 17.0), &microseconds(tick));
     }
-    legend(&mut canvas, label, mark);
-    let limit = format!("M{:.1} {:.1}V{bottom:.1}", axis.at(mark.value), TOP - 4.0);
-    canvas.path("limit", "6 3", &limit);
-    for (place, method) in methods.iter().enumerate() {
-        let base = TOP + (place as f64 + 1.0) * ROW - 6.0;
-        canvas.text(label - 8.0, base - 8.0, "end", &clipped(&method.name, characters_max));
-        canvas.line("grid", (label, base), (WIDTH - 20.0, base));
-        hill(&mut canvas, &axis, method, base);
-        marks(&mut canvas, &axis, method, base);
+    for (at, name) in FIGURES.iter().zip(["median", "p99", "slowest"]) {
+        canvas.text(*at, 15.0, "soft end", name);
     }
-    let note = if axis.is_log { ", logarithmic" } else { "" };
-    let words = format!("time of one operation{note}; the height is the share of operations");
-    canvas.text(label, bottom + 34.0, "soft", &words);
-    Chart {
-        title: title.to_owned(),
-        description: description(methods),
-        width: WIDTH,
-        height: bottom + 44.0,
-        body: canvas.body,
+    let mut top = HEAD;
+    for group in &groups {
+        canvas.text(4.0, top + 18.0, "strong rim", group.words);
+        top += GROUP;
+        for method in &group.methods {
+            limit(&mut canvas, axis.at(mark.value), top);
+            row(&mut canvas, &axis, (method, group.class), top);
+            top += LINE + RANGE;
+        }
     }
+    canvas.text(4.0, top + 18.0, "strong rim", "measured by others, means");
+    top += GROUP;
+    for other in &REFERENCES {
+        let time = other.microseconds();
+        limit(&mut canvas, axis.at(mark.value), top);
+        name(&mut canvas, (other.what, "soft rim"), top, FIGURES[1]);
+        canvas.text(FIGURES[2], top + 14.0, "soft end rim", &microseconds(time));
+        canvas.circle("reference", (axis.at(time), top + LINE + 7.0), 5.0);
+        top += LINE + RANGE;
+    }
+    canvas.line("axis", (LEFT, bottom), (RIGHT, bottom));
+    let height = key(&mut canvas, &axis, mark, bottom + 26.0);
+    let description = description(&groups);
+    Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
-fn legend(canvas: &mut Canvas, x: f64, mark: &Mark) {
-    let y = 14.0;
-    canvas.line("whisker", (x + 2.0, y - 10.0), (x + 2.0, y + 2.0));
-    canvas.text(x + 10.0, y, "soft", "median");
-    canvas.path("mark", "3 2", &format!("M{:.1} {:.1}V{:.1}", x + 74.0, y - 10.0, y + 2.0));
-    canvas.text(x + 82.0, y, "soft", "99 % are faster");
-    diamond(canvas, (x + 188.0, y - 4.0));
-    canvas.text(x + 198.0, y, "soft", "slowest");
-    canvas.path("limit", "6 3", &format!("M{:.1} {:.1}V{:.1}", x + 258.0, y - 10.0, y + 2.0));
-    canvas.text(x + 266.0, y, "soft", &mark.label);
+fn name(canvas: &mut Canvas, (words, class): (&str, &str), top: f64, right: f64) {
+    let room = ((right - LEFT) / COLUMN_CHARACTER) as usize;
+    canvas.text(LEFT, top + 14.0, class, &clipped(words, room));
 }
 
-/// Steps of the histogram. Buckets are a tenth wide, so they are of one width
-/// where the axis is logarithmic; what happened once is still a line.
-fn hill(canvas: &mut Canvas, axis: &Axis, method: &MethodLine, base: f64) {
-    let most = method.histogram.iter().map(|bucket| bucket.1).max().unwrap_or(0).max(1);
-    let (mut path, mut end_before) = (String::new(), 0.0);
-    for (end, count) in &method.histogram {
-        let begin = f64::max(end / 1.1, end_before);
-        let height = (*count as f64 / most as f64 * HILL).max(1.5);
-        let (from, to) = (axis.at(begin), axis.at(*end).max(axis.at(begin) + 0.6));
-        let _ = write!(path, "M{from:.1} {base:.1}v-{height:.1}H{to:.1}V{base:.1}Z");
-        end_before = *end;
+/// The mark of a program, between two lines of text.
+fn limit(canvas: &mut Canvas, x: f64, top: f64) {
+    canvas.path("limit", "", &format!("M{x:.1} {:.1}v14", top + LINE - 1.0));
+}
+
+/// A range from the median to the slowest: a bar from the tenth to the ninetieth percentile, a
+/// dot on the median, a line at the 99th percentile, a diamond on the slowest.
+fn row(canvas: &mut Canvas, axis: &Axis, (method, class): (&MethodLine, &str), top: f64) {
+    name(canvas, (&method.name, "rim"), top, FIGURES[0] - 66.0);
+    let times = [method.p50_us, method.p99_us, method.max_us];
+    for ((at, time), class) in
+        FIGURES.iter().zip(times).zip(["strong end rim", "end rim", "soft end rim"])
+    {
+        canvas.text(*at, top + 14.0, class, &microseconds(time));
     }
-    if !path.is_empty() {
-        canvas.path("bar", "", &path);
-    }
+    let middle = top + LINE + 6.0;
+    let [median, p99, slowest] = times.map(|time| axis.at(time));
+    canvas.line("whisker", (median, middle), (slowest, middle));
+    let (from, to) = (axis.at(method.p10_us), axis.at(method.p90_us));
+    canvas.rect(class, (from, middle - 5.0), ((to - from).max(3.0), 10.0));
+    canvas.path("mark", "", &format!("M{p99:.1} {:.1}v14", middle - 7.0));
+    diamond(canvas, (slowest, middle));
+    canvas.circle("outlier", (median, middle), 3.5);
 }
 
-fn marks(canvas: &mut Canvas, axis: &Axis, method: &MethodLine, base: f64) {
-    let top = base - HILL - 4.0;
-    let (median, p99) = (axis.at(method.p50_us), axis.at(method.p99_us));
-    canvas.line("halo", (median, top), (median, base));
-    canvas.line("whisker", (median, top), (median, base + 3.0));
-    canvas.path("mark", "3 2", &format!("M{p99:.1} {top:.1}V{:.1}", base + 3.0));
-    diamond(canvas, (axis.at(method.max_us), base));
+/// Explains the marks and the axis, and returns the height below.
+fn key(canvas: &mut Canvas, axis: &Axis, mark: &Mark, top: f64) -> f64 {
+    let entries = [
+        (Glyph::Circle("outlier"), "median"),
+        (Glyph::Bar("bar"), "80 % of all"),
+        (Glyph::Upright("mark", ""), "p99: 99 % are faster"),
+        (Glyph::Diamond, "slowest"),
+        (Glyph::Upright("limit", ""), mark.label.as_str()),
+    ];
+    let bottom = legend(canvas, top, &entries);
+    let scale = match axis.is_log {
+        true => {
+            "One axis for all rows, in equal factors: each step to the right is so many \
+                 times slower."
+        }
+        false => "One axis for all rows, from zero.",
+    };
+    let mut sources: Vec<_> = REFERENCES.iter().map(|one| one.source).collect();
+    sources.dedup();
+    let bottom = note(canvas, bottom, scale);
+    note(canvas, bottom, &format!("Grey dots: {}.", sources.join("; "))) + 6.0
 }
 
-fn diamond(canvas: &mut Canvas, (x, y): (f64, f64)) {
-    canvas.path("peak", "", &format!("M{:.1} {y:.1}l5 -5l5 5l-5 5Z", x - 5.0));
-}
-
-fn description(methods: &[&MethodLine]) -> String {
-    let rows = methods.iter().map(|method| {
-        let [p50, p99, max] = [method.p50_us, method.p99_us, method.max_us].map(microseconds);
-        format!("{}: median {p50}, 99 % below {p99}, slowest {max}", method.name)
-    });
-    format!("{}.", rows.collect::<Vec<_>>().join("; "))
+fn description(groups: &[Group<'_>]) -> String {
+    let group = |group: &Group<'_>| {
+        let rows = group.methods.iter().map(|method| {
+            let [p50, p99, max] = [method.p50_us, method.p99_us, method.max_us].map(microseconds);
+            format!("{}: median {p50}, 99 % below {p99}, slowest {max}", method.name)
+        });
+        format!("{}: {}", group.words, rows.collect::<Vec<_>>().join("; "))
+    };
+    format!("{}.", groups.iter().map(group).collect::<Vec<_>>().join(". "))
 }

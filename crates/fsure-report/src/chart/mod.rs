@@ -8,8 +8,14 @@ mod bars;
 mod block_map;
 mod cache;
 mod comparison;
+mod curve;
+mod cut_bar;
+mod cuts;
+mod evictions;
+mod folders;
 mod ladder;
 mod latency;
+mod legend;
 mod number_format;
 mod plot;
 mod rate;
@@ -22,16 +28,20 @@ pub use bars::{Amount, amounts};
 pub use block_map::{DamageMap, block_map};
 pub use cache::{CacheCourse, RateBar, RatePair, cache_course, potential_and_actual};
 pub use comparison::{Bar, Mark, comparison};
+pub use curve::curve;
+pub use cuts::{CutCell, CutRun, CutState, cuts};
+pub use evictions::{Eviction, evictions};
+pub use folders::{FolderBars, folders};
 pub use ladder::{ladder, sorted};
 pub use latency::latency;
 pub use number_format::{figure, microseconds};
-pub use plot::{TimeLine, curve, over_time, throughput};
+pub use plot::{TimeLine, over_time, throughput};
 pub use rate::{area, sustained};
 pub use requests::requests;
 pub use timeline::{Moment, timeline};
 pub use treemap::{TreemapClass, TreemapItem, treemap};
 
-use svg::{CHARACTER, Canvas, clipped, escaped};
+use svg::{COLUMN, Canvas, character, escaped, wrapped};
 
 /// Colours as variables, for light and dark.
 pub const COLORS: &str = include_str!("colors.css");
@@ -43,8 +53,11 @@ pub const STYLE: &str = include_str!("chart.css");
 /// report can replace the file.
 pub const MADE_HERE: &str = "<!-- made by fsure report -->";
 
-/// Room for the title above a chart in a file of its own, in pixels.
-const TITLE_HEIGHT: f64 = 26.0;
+/// Height of a line of the title, and room below the last one, in pixels.
+const TITLE_LINE: f64 = 18.0;
+const BELOW_TITLE: f64 = 8.0;
+/// Characters of bold text that take the room of so many plain ones.
+const BOLD: f64 = 1.1;
 
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,33 +75,45 @@ impl Chart {
     /// As a part of a page, in which `id` is used by nothing else.
     pub fn inline(&self, id: &str) -> String {
         let (title, description) = (escaped(&self.title), escaped(&self.description));
+        let (above, body) = self.titled();
         format!(
-            "<svg class=\"chart\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" {}>\
-             <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>{}</svg>",
-            self.size(0.0),
-            self.body
+            "<svg class=\"{}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" {}>\
+             <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>{body}</svg>",
+            self.class(),
+            self.size(above),
         )
     }
 
-    /// As a file, with its title above it: on a page the heading says it.
+    /// As a file.
     pub fn alone(&self) -> String {
         let (title, description) = (escaped(&self.title), escaped(&self.description));
-        let (size, body) = match self.body.contains(&format!(">{title}</text>")) {
-            true => (self.size(0.0), self.body.clone()),
-            false => {
-                let mut canvas = Canvas::default();
-                let characters = (self.width / CHARACTER) as usize;
-                canvas.text(4.0, 16.0, "strong", &clipped(&self.title, characters));
-                let shifted = format!("<g transform=\"translate(0 {TITLE_HEIGHT})\">\n");
-                (self.size(TITLE_HEIGHT), format!("{}{shifted}{}</g>\n", canvas.body, self.body))
-            }
-        };
+        let (above, body) = self.titled();
         format!(
-            "{MADE_HERE}\n<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" \
-             aria-labelledby=\"t d\" {size}>\n<title id=\"t\">{title}</title>\n\
+            "{MADE_HERE}\n<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{}\" role=\"img\" \
+             aria-labelledby=\"t d\" {}>\n<title id=\"t\">{title}</title>\n\
              <desc id=\"d\">{description}</desc>\n<style>\n{COLORS}{STYLE}\
-             svg {{ background: var(--paper); }}\n</style>\n{body}</svg>\n"
+             svg {{ background: var(--paper); }}\n</style>\n{body}</svg>\n",
+            self.class(),
+            self.size(above),
         )
+    }
+
+    /// Its style: a narrow one is shown whole on a telephone, and a wide one can be scrolled.
+    fn class(&self) -> &'static str {
+        if self.width <= COLUMN { "chart column" } else { "chart" }
+    }
+
+    /// The title as lines above the chart, and their height.
+    fn titled(&self) -> (f64, String) {
+        let mut canvas = Canvas::default();
+        let characters = (self.width - 8.0) / (character(self.width) * BOLD);
+        let lines = wrapped(&self.title, characters as usize);
+        for (place, line) in lines.iter().enumerate() {
+            canvas.text(4.0, (place as f64 + 1.0) * TITLE_LINE - 3.0, "strong", line);
+        }
+        let above = lines.len() as f64 * TITLE_LINE + BELOW_TITLE;
+        let shifted = format!("<g transform=\"translate(0 {above})\">\n");
+        (above, format!("{}{shifted}{}</g>\n", canvas.body, self.body))
     }
 
     /// The size of the paper, with so much room above the chart.

@@ -1,14 +1,13 @@
-//! One quantity over another: throughput and waiting over time, and the curves of a
-//! flush. Lines differ by dashes and have their names beside them.
+//! Throughput and waiting over time. Lines differ by dashes and have their names beside them.
 
 use std::fmt::Write as _;
 
 use super::Chart;
 use super::axis::Axis;
-use super::number_format::{figure, microseconds};
+use super::number_format::figure;
 use super::svg::{Canvas, WIDTH, clipped};
 use fsure_core::units;
-use fsure_measure::results::{Curve, Series};
+use fsure_measure::results::Series;
 
 pub(super) const TOP: f64 = 12.0;
 pub(super) const BOTTOM: f64 = 262.0;
@@ -69,48 +68,6 @@ pub fn over_time(title: &str, unit: &str, series: &[TimeLine]) -> Chart {
     canvas.text(LEFT, HEIGHT - 8.0, "soft", unit);
     let rows: Vec<_> = series.iter().map(|series| &*series.words).collect();
     let description = format!("{}.", rows.join("; "));
-    Chart { title: title.to_owned(), description, width: WIDTH, height: HEIGHT, body: canvas.body }
-}
-
-/// A curve with the interval of each point.
-pub fn curve(title: &str, curve: &Curve) -> Chart {
-    let points: Vec<_> =
-        curve.points.iter().filter(|p| p.x.is_finite() && p.y.is_finite()).collect();
-    let x = Axis::tight(points.iter().map(|point| point.x), (LEFT, WIDTH - 30.0));
-    let values = points.iter().flat_map(|point| [point.low, point.y, point.high]);
-    let y = Axis::of(values, (BOTTOM, TOP));
-    let is_bytes = curve.x.contains("bytes");
-    let of_x = |value: f64| if is_bytes { units::size(value as u64) } else { figure(value) };
-    let is_time = matches!(curve.y.as_str(), "us" | "µs");
-    let of_y = |value: f64| if is_time { microseconds(value) } else { figure(value) };
-    let mut canvas = Canvas::default();
-    frame(&mut canvas, (&x, &y), WIDTH - 30.0, &|_| String::new(), &of_y);
-    let mut free = 0.0;
-    for point in &points {
-        let at = x.at(point.x);
-        if at >= free {
-            canvas.text(at, BOTTOM + 18.0, "soft mid", &of_x(point.x));
-            free = at + 58.0;
-        }
-        let (low, high) = (y.at(point.low), y.at(point.high));
-        canvas.path("whisker", "", &format!("M{at:.1} {low:.1}V{high:.1}"));
-    }
-    canvas.path("line ink0", "", &path(points.iter().map(|point| (x.at(point.x), y.at(point.y)))));
-    for point in &points {
-        canvas.circle("dot ink0", (x.at(point.x), y.at(point.y)), 3.5);
-    }
-    let unit = if is_time { "time" } else { curve.y.as_str() };
-    let note = match (x.is_log, y.is_log) {
-        (true, true) => ", both logarithmic",
-        (true, false) => ", the latter logarithmic",
-        (false, true) => ", the former logarithmic",
-        (false, false) => "",
-    };
-    let words = format!("{unit} over {}{note}; lines up and down: 95 % interval", curve.x);
-    canvas.text(LEFT, HEIGHT - 8.0, "soft", &words);
-    let rows = points.iter().map(|point| format!("{} at {}", of_y(point.y), of_x(point.x)));
-    let rows = rows.collect::<Vec<_>>().join(", ");
-    let description = format!("{}, {} over {}: {rows}.", curve.name, unit, curve.x);
     Chart { title: title.to_owned(), description, width: WIDTH, height: HEIGHT, body: canvas.body }
 }
 

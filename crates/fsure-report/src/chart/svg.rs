@@ -13,6 +13,18 @@ pub(super) const WIDTH: f64 = 760.0;
 /// The mean width of a character of the text, in a narrow guess upwards.
 pub(super) const CHARACTER: f64 = 6.6;
 
+/// Width of a chart that fits a telephone: there it is shown at two thirds of its size, and its
+/// text is set in 14 px, so that it can be read still.
+pub(super) const COLUMN: f64 = 520.0;
+
+/// The same as [`CHARACTER`], in such a chart.
+pub(super) const COLUMN_CHARACTER: f64 = 7.7;
+
+/// Mean width of a character of the text in a chart of this width.
+pub(super) fn character(width: f64) -> f64 {
+    if width <= COLUMN { COLUMN_CHARACTER } else { CHARACTER }
+}
+
 /// Text as it may stand in an element or between quotes.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -40,6 +52,22 @@ pub(super) fn clipped(text: &str, characters_max: usize) -> String {
     text.chars().take(characters_max.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// Text in lines of at most so many characters. A longer word is clipped.
+pub(super) fn wrapped(text: &str, characters_max: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in safe(text).split_whitespace() {
+        let length = word.chars().count();
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + length <= characters_max => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(clipped(word, characters_max)),
+        }
+    }
+    lines
+}
+
 /// The inside of a chart.
 #[derive(Default)]
 pub(super) struct Canvas {
@@ -55,6 +83,13 @@ impl Canvas {
             let _ = write!(self.body, " class=\"{class}\"");
         }
         let _ = writeln!(self.body, ">{text}</text>");
+    }
+
+    /// A value below its place on the axis of a narrow chart, moved where it would leave the paper.
+    pub(super) fn tick(&mut self, (x, y): (f64, f64), words: &str) {
+        let half = words.chars().count() as f64 * COLUMN_CHARACTER / 2.0;
+        let x = x.min(COLUMN - half).max(half);
+        self.text(x, y, "soft mid", words);
     }
 
     /// Text that can be read on any area: it has a rim in the colour of the paper.

@@ -33,9 +33,10 @@ fn rung(name: &str, low: f64, median: f64, high: f64) -> Rung {
 fn cache_charts(name: &str, value: f64) -> [Chart; 4] {
     let rate = RateBar { median: value, low: value / 2.0, high: value * 1.5 };
     let loss = name.to_owned();
-    let pair = RatePair { label: name.to_owned(), potential: rate, actual: rate, loss };
+    let pair = RatePair { label: name.to_owned(), potential: rate, actual: Some(rate), loss };
     let points = vec![(0.0, value, None), (value, 3.0, Some(u64::MAX))];
-    let course = CacheCourse { name: name.to_owned(), points, full_at_s: Some(value) };
+    let course =
+        CacheCourse { name: name.to_owned(), points, full_at_s: Some(value), is_purged: true };
     [
         potential_and_actual(name, &[pair]),
         potential_and_actual(name, &[]),
@@ -110,9 +111,35 @@ fn charts(name: &str, value: f64) -> Vec<Chart> {
         block_map(name, &damage),
     ]
     .into_iter()
+    .chain(story_charts(name, value))
     .chain(cache_charts(name, value))
     .chain(request_charts(name, value))
     .collect()
+}
+
+fn story_charts(name: &str, value: f64) -> [Chart; 6] {
+    let text = || name.to_owned();
+    let cut = |state| CutCell { state, oldest_lost: text(), variant: text() };
+    let states = [CutState::Kept, CutState::Damaged, CutState::Unknown];
+    let few: Vec<_> = states.into_iter().map(cut).collect();
+    let many = few.iter().cycle().take(60).cloned().collect();
+    let run = |cuts| CutRun { label: text(), rate: text(), cuts, outcome: text() };
+    let folder = FolderBars {
+        path: text(),
+        advice: text(),
+        waited: (value, text()),
+        moved: (value, text()),
+    };
+    let eviction =
+        Eviction { program: text(), way: text(), kept_share: value, left: (value, text()) };
+    [
+        cuts(name, &[run(few), run(many)]),
+        cuts(name, &[]),
+        folders(name, &[folder], name),
+        folders(name, &[], name),
+        evictions(name, &[eviction], name),
+        evictions(name, &[], name),
+    ]
 }
 
 fn request_charts(name: &str, value: f64) -> [Chart; 4] {
@@ -239,16 +266,355 @@ fn attribute(line: &str, name: &str) -> f64 {
     value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{name}: {line}"))
 }
 
+/// The room that a text of a chart takes.
+#[derive(Debug)]
+pub(super) struct TextPlace {
+    words: String,
+    left: f64,
+    pub(super) right: f64,
+    pub(super) y: f64,
+}
+
+/// The texts of a chart whose characters have this mean width.
+pub(super) fn text_places(body: &str, character: f64) -> Vec<TextPlace> {
+    let place = |line: &str| {
+        let (x, y) = (attribute(line, "x"), attribute(line, "y"));
+        let class = line.split("class=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let has = |name: &str| class.is_some_and(|class| class.split(' ').any(|one| one == name));
+        let words = line.split('>').nth(1).and_then(|rest| rest.split('<').next()).expect("text");
+        let words = words.replace("&#x27;", "'").replace("&quot;", "\"").replace("&amp;", "&");
+        let width = words.chars().count() as f64 * character;
+        let left = match () {
+            () if has("end") => x - width,
+            () if has("mid") => x - width / 2.0,
+            () => x,
+        };
+        TextPlace { words, left, right: left + width, y }
+    };
+    body.lines().filter(|line| line.starts_with("<text")).map(place).collect()
+}
+
+/// Asserts that no two texts of a chart take the same room.
+pub(super) fn assert_no_overlap(body: &str, character: f64) {
+    const HEIGHT: f64 = 13.0;
+    let places = text_places(body, character);
+    for (number, one) in places.iter().enumerate() {
+        for other in &places[number + 1..] {
+            let is_beside = one.right <= other.left || other.right <= one.left;
+            let is_above = (one.y - other.y).abs() >= HEIGHT;
+            assert!(is_beside || is_above, "'{}' is in '{}'", one.words, other.words);
+        }
+    }
+}
+
+/// Asserts that every text of a narrow chart is on its paper, and by itself.
+fn assert_readable(chart: &Chart) {
+    assert!(chart.width <= svg::COLUMN, "{}", chart.title);
+    for text in text_places(&chart.body, svg::COLUMN_CHARACTER) {
+        let is_inside = text.left >= 0.0 && text.right <= svg::COLUMN + 1.0;
+        let is_above_end = text.y > 0.0 && text.y <= chart.height;
+        assert!(is_inside && is_above_end, "{}: {text:?}", chart.title);
+    }
+    assert_no_overlap(&chart.body, svg::COLUMN_CHARACTER);
+}
+
+/// The lengths of the bars of a class.
+fn lengths(body: &str, class: &str) -> Vec<f64> {
+    let bars = body.lines().filter(|line| line.starts_with(&format!("<rect class=\"{class}\"")));
+    let lengths = bars.map(|line| (attribute(line, "width"), attribute(line, "height")));
+    // The key of a chart has one of 11 px.
+    lengths.filter(|(_, height)| *height != 11.0).map(|(width, _)| width).collect()
+}
+
 #[test]
 fn the_length_of_a_bar_is_its_figure_however_far_apart_they_are() {
     let rungs = [rung("a", 8e4, 8e4, 8e4), rung("b", 2e4, 2e4, 2e4), rung("c", 1e3, 1e3, 1e3)];
     let rungs: Vec<_> = rungs.iter().collect();
     let chart = ladder("t", &rungs).alone();
-    let bars = chart.lines().filter(|line| line.starts_with("<rect class=\"bar\""));
-    let lengths: Vec<_> = bars.map(|line| attribute(line, "width")).collect();
+    let lengths = lengths(&chart, "second");
     let [longest, quarter, least] = lengths[..] else { panic!("{lengths:?}") };
     assert!((longest / quarter - 4.0).abs() < 0.1 && longest / least > 60.0, "{lengths:?}");
     assert!(chart.contains(">0</text>") && !chart.contains("logarithmic"), "{chart}");
+    assert!(!chart.contains(cut_bar::MEANING), "none is cut off");
+}
+
+/// The founders' rungs, with figures as they are on a machine of two cores.
+fn founders_ladder() -> Chart {
+    let of = |name: &str, target: &str, median: f64| {
+        let rung = rung(name, median * 0.97, median, median * 1.03);
+        Rung { target: target.to_owned(), ..rung }
+    };
+    let rungs = [
+        of("void", "memory", 105_277.0),
+        of("disk read cached", "/srv", 28_553.0),
+        of("hash blake3 all cores", "memory", 14_695.0),
+        of("disk write cached", "/srv", 4_706.0),
+        of("disk read direct", "/srv", 3_509.0),
+        of("ram disk first write", "memory", 2_966.0),
+        of("bind", "memory", 2_931.0),
+        of("verify", "/srv", 2_847.0),
+        of("disk write durable", "/srv", 1_884.0),
+        of("fuse", "memory", 1_213.0),
+    ];
+    ladder("How fast is each step?", &rungs.iter().collect::<Vec<_>>())
+}
+
+#[test]
+fn a_bar_that_would_take_the_axis_is_cut_off_and_says_so() {
+    let chart = founders_ladder();
+    let (memory, disk) = (lengths(&chart.body, "bar"), lengths(&chart.body, "second"));
+    // Void, hashing and the reads from memory end at the edge; the others are to scale.
+    let [void, hash, ram_disk, bind, fuse] = memory[..] else { panic!("{memory:?}") };
+    assert!((void - hash).abs() < 0.1 && (void - disk[0]).abs() < 0.1, "{memory:?} {disk:?}");
+    assert!((ram_disk / bind - 2_966.0 / 2_931.0).abs() < 0.01, "{memory:?}");
+    assert!(bind / fuse > 2.3 && disk[1] > void * 0.8, "{memory:?} {disk:?}");
+    assert_eq!(chart.description.matches(cut_bar::WORDS).count(), 3, "{}", chart.description);
+    assert!(chart.description.contains("void 105,277 MiB/s"), "{}", chart.description);
+    assert!(chart.body.contains(cut_bar::MEANING) && chart.body.contains(">105,277</text>"));
+}
+
+#[test]
+fn what_others_measured_is_grey_and_has_its_source() {
+    let chart = founders_ladder();
+    let grey = lengths(&chart.body, "reference");
+    assert_eq!(grey.len(), 5, "{grey:?}");
+    // 305 and 145 MiB/s, to the scale of the rungs.
+    let memory = lengths(&chart.body, "bar");
+    assert!((grey[3] / memory[3] - 305.0 / 2_931.0).abs() < 0.01, "{grey:?} {memory:?}");
+    assert!(chart.body.contains("founders") && chart.description.contains("bindfs: 145"));
+    let other = Rung { unit: "ops/s".to_owned(), ..rung("bind", 1.0, 2.0, 3.0) };
+    assert!(lengths(&ladder("t", &[&other]).body, "reference").is_empty(), "another unit");
+}
+
+fn rate(median: f64) -> RateBar {
+    RateBar { median, low: median * 0.98, high: median * 1.01 }
+}
+
+/// The ways of reading, as they were on a machine of two cores.
+fn price_of_the_cache() -> Chart {
+    let pair = |label: &str, actual: Option<f64>, loss: &str| RatePair {
+        label: label.to_owned(),
+        potential: rate(2_952.0),
+        actual: actual.map(rate),
+        loss: loss.to_owned(),
+    };
+    let pairs = [
+        pair("past the cache", None, ""),
+        pair("through the cache", Some(2_722.0), "8 % lost"),
+        pair("from the cache", Some(10_322.0), "3.5 times as fast"),
+        pair("through a purged cache", Some(640.0), "78 % lost"),
+    ];
+    potential_and_actual("How fast is each way of reading?", &pairs)
+}
+
+#[test]
+fn the_axis_ends_near_what_the_device_can_give() {
+    let chart = price_of_the_cache();
+    let (potential, actual) = (lengths(&chart.body, "reference"), lengths(&chart.body, "third"));
+    assert_eq!((potential.len(), actual.len()), (4, 3), "a grey bar for each way");
+    assert!(potential.iter().all(|length| *length > 0.9 * (svg::COLUMN - 16.0)), "{potential:?}");
+    assert!((actual[0] / potential[0] - 2_722.0 / 2_952.0).abs() < 0.01, "{actual:?}");
+    assert!((actual[1] - (svg::COLUMN - 16.0)).abs() < 0.1, "cut off at the edge: {actual:?}");
+    assert!(chart.description.contains("3.5 times as fast, bar cut off"), "{}", chart.description);
+    assert!(chart.body.contains("class=\"onbar end\">8 % lost<"), "{}", chart.body);
+}
+
+#[test]
+fn a_purge_is_where_the_page_cache_is_emptied() {
+    let gib = 1_u64 << 30;
+    let fill = [0, gib / 2, gib, gib, gib / 2, 0, gib / 2, gib, 0];
+    let points = fill.iter().enumerate().map(|(n, bytes)| (n as f64, 1_000.0, Some(*bytes)));
+    let points: Vec<_> = points.collect();
+    let purged = CacheCourse {
+        name: "through a purged cache".to_owned(),
+        points,
+        full_at_s: Some(2.0),
+        is_purged: true,
+    };
+    let calm = CacheCourse { is_purged: false, full_at_s: None, ..purged.clone() };
+    let chart = cache_course("t", &[purged, calm]);
+    let own = chart.description.split(';').next().unwrap_or_default();
+    assert!(own.contains("memory full after 2 s, emptied after 4, 8 s"), "{}", chart.description);
+    assert_eq!(chart.description.matches("emptied").count(), 1, "{}", chart.description);
+    // Each course marks its own moments, and the key explains them.
+    assert_eq!(chart.body.matches("class=\"limit\"").count(), 2, "{}", chart.body);
+    assert_eq!(chart.body.matches("class=\"mark\"").count(), 3, "{}", chart.body);
+    assert_readable(&chart);
+}
+
+fn method(name: &str, p50_us: f64) -> MethodLine {
+    MethodLine {
+        name: name.to_owned(),
+        target: "drive".to_owned(),
+        ops: 1e6 / p50_us,
+        p50_us,
+        p99_us: p50_us * 1.2,
+        max_us: p50_us * 9.0,
+        p10_us: p50_us * 0.9,
+        p90_us: p50_us * 1.1,
+        count: 64,
+        device_kib_per_op: None,
+        flushes_per_op: None,
+        reached: String::new(),
+        histogram: Vec::new(),
+        turns_us: Vec::new(),
+    }
+}
+
+#[test]
+fn what_does_not_wait_for_the_drive_stands_apart_from_what_does() {
+    let methods = [
+        method("create + fsync + folder flush", 44_000.0),
+        method("fsync", 21_905.0),
+        method("syncfs", 7.8),
+        method("O_DIRECT + fdatasync", 21_921.0),
+        method("write only", 7.4),
+    ];
+    let mark = Mark { label: "etcd: 99 % in less than 10 ms (its FAQ)".to_owned(), value: 1e4 };
+    let chart = latency("t", &methods.iter().collect::<Vec<_>>(), &mark);
+    let (apart, flushed) = chart.description.split_once("waits for the drive").expect("two groups");
+    assert!(apart.contains("syncfs") && !flushed.contains("syncfs"), "{}", chart.description);
+    let place = |name: &str| flushed.find(name).unwrap_or_else(|| panic!("{name}: {flushed}"));
+    assert!(place("fsync: median") < place("O_DIRECT") && place("O_DIRECT") < place("create"));
+    assert_eq!(lengths(&chart.body, "idle").len(), 2, "grey, in another group");
+    assert_readable(&chart);
+}
+
+#[test]
+fn every_point_of_a_curve_has_its_figure() {
+    let figures = [45.6, 91.1, 182.1, 364.0, 725.0, 1_436.0, 2_828.0];
+    let points = figures.iter().enumerate().map(|(n, y)| {
+        let x = 2_f64.powi(i32::try_from(n).unwrap());
+        Point { x, y: *y, low: y * 0.98, high: y * 1.02, flushes_per_op: None }
+    });
+    let line = Curve {
+        name: "commits per flush".to_owned(),
+        target: "drive".to_owned(),
+        x: "commits per flush".to_owned(),
+        y: "commits/s".to_owned(),
+        points: points.collect(),
+        measured: String::new(),
+    };
+    let chart = curve("t", &line);
+    for value in ["45.6", "91.1", "182", "364", "725", "1,436", "2,828"] {
+        assert!(chart.body.contains(&format!("strong mid rim\">{value}</text>")), "{value}");
+    }
+    assert!(chart.body.contains("equal factors on both axes"), "{}", chart.body);
+}
+
+/// Cuts of a drive that defers flushes, as they were.
+fn deferred_cuts(count: usize) -> CutRun {
+    let of = |state, oldest: &str, variant: &str| CutCell {
+        state,
+        oldest_lost: oldest.to_owned(),
+        variant: variant.to_owned(),
+    };
+    let cuts = [
+        of(CutState::Lost, "426 ms", "none"),
+        of(CutState::Kept, "", "all"),
+        of(CutState::Unmountable, "", "prefix"),
+        of(CutState::Damaged, "2.9 s", "epoch"),
+        of(CutState::Unknown, "", "random"),
+        of(CutState::Lost, "81 ms", "torn"),
+    ];
+    CutRun {
+        label: "deferred by the drive".to_owned(),
+        rate: "2,461 commits/s".to_owned(),
+        cuts: cuts.iter().cycle().take(count).cloned().collect(),
+        outcome: "5 of 6 cuts lost something, 2 damaged, defer:1s drive, ext4".to_owned(),
+    }
+}
+
+#[test]
+fn each_cut_is_a_cell_that_says_what_it_took() {
+    let chart = cuts("t", &[deferred_cuts(6), deferred_cuts(12)]);
+    assert_readable(&chart);
+    for word in ["all kept", "lost", "damaged", "no mount", "unknown", "426 ms", "prefix"] {
+        assert!(chart.body.contains(&format!(">{word}</text>")), "{word}");
+    }
+    assert!(chart.description.contains("2,461 commits/s: 5 of 6 cuts"), "{}", chart.description);
+    let many = cuts("t", &[deferred_cuts(60)]);
+    assert_readable(&many);
+    let signs = [">-</text>", ">x</text>", ">!</text>", ">?</text>"];
+    let counts = signs.map(|sign| many.body.matches(sign).count());
+    assert_eq!(counts, [20, 10, 10, 10], "told apart without colours");
+    assert!(many.body.contains("the check fails (x)"), "{}", many.body);
+}
+
+#[test]
+fn both_figures_of_a_folder_are_bars_from_zero() {
+    let folder = |path: &str, advice: &str, waited: f64, moved: f64| FolderBars {
+        path: path.to_owned(),
+        advice: advice.to_owned(),
+        waited: (waited, format!("{waited} ms")),
+        moved: (moved, format!("{moved} MiB")),
+    };
+    let long = format!("/srv/{}/profile", "long/".repeat(30));
+    let all = [
+        folder("/srv/shop/db", "bind", 800.0, 4.0),
+        folder(&long, "leave", 200.0, 0.0),
+        folder("/srv/media", "", 0.0, 400.0),
+    ];
+    let chart = folders("t", &all, "2 folders with less are left out.");
+    assert_readable(&chart);
+    let (waited, moved) = (lengths(&chart.body, "second"), lengths(&chart.body, "bar"));
+    let ([most, quarter], [hundredth, all]) = (&waited[..], &moved[..]) else {
+        panic!("{waited:?}")
+    };
+    assert!((most / quarter - 4.0).abs() < 0.05, "{waited:?}");
+    assert!((all / hundredth - 100.0).abs() < 15.0, "{moved:?}");
+    assert!(chart.body.contains("/profile</text>"), "the end of a long path is shown");
+}
+
+#[test]
+fn what_a_program_leaves_is_a_bar_for_each_way() {
+    let of = |program: &str, way: &str, kept_share: f64, left: f64| Eviction {
+        program: program.to_owned(),
+        way: way.to_owned(),
+        kept_share,
+        left: (left, format!("{left} MiB")),
+    };
+    let all = [
+        of("tar", "plain", 0.0, 753.0),
+        of("tar", "nocache", 0.5, 0.0),
+        of("tar", "limit of 128 MiB", 1.0, 123.0),
+        of("tar", "fsure uncached", 1.0, 0.0),
+        of("rsync", "plain", 0.02, 735.0),
+        of("rsync", "fsure uncached", 1.0, 0.0),
+    ];
+    let chart = evictions("t", &all, "All had 768 MiB of memory.");
+    assert_readable(&chart);
+    let kept = lengths(&chart.body, "third");
+    assert_eq!(kept.len(), 2, "one way has one colour: {kept:?}");
+    assert!((lengths(&chart.body, "second")[0] * 2.0 - kept[0]).abs() < 0.2, "half of the bar");
+    assert!(chart.description.contains("tar, plain: 0 % kept, 753 MiB left"));
+}
+
+#[test]
+fn no_text_of_a_narrow_chart_is_clipped_or_in_another() {
+    assert_readable(&founders_ladder());
+    assert_readable(&price_of_the_cache());
+    // The last value of an axis may be at its very end.
+    let pair = RatePair {
+        label: "through the cache".to_owned(),
+        potential: rate(1_840.0),
+        actual: Some(rate(1_000.0)),
+        loss: "46 % lost".to_owned(),
+    };
+    let chart = potential_and_actual("t", &[pair]);
+    assert!(chart.body.contains(">2,000</text>"), "{}", chart.body);
+    assert_readable(&chart);
+}
+
+#[test]
+fn every_chart_shows_its_title() {
+    for chart in charts("a title that is asked", 5.0) {
+        let title = ">a title that is asked</text>";
+        assert!(chart.alone().contains(title) && chart.inline("c").contains(title));
+    }
+    let long = "words ".repeat(40);
+    let svg = ladder(&long, &[]).alone();
+    assert!(svg.matches("class=\"strong\"").count() > 2, "a long title has several lines");
 }
 
 #[test]
@@ -298,7 +664,8 @@ fn overlapping_intervals_share_their_ranks() {
     let rungs = [rung("a", 9.0, 10.0, 11.0), rung("b", 7.0, 8.0, 9.5), rung("c", 1.0, 2.0, 3.0)];
     let rungs: Vec<_> = rungs.iter().collect();
     let chart = ladder("t", &rungs).alone();
-    assert_eq!(chart.matches("class=\"tie\"").count(), 1);
+    // One beside the rungs, and one in the key.
+    assert_eq!(chart.matches("class=\"tie\"").count(), 2);
     assert_eq!(text_of(&chart).matches("1-2").count(), 2);
 }
 
@@ -308,7 +675,5 @@ fn a_rank_of_two_digits_is_on_the_paper() {
     let chart = ladder("t", &rungs.iter().collect::<Vec<_>>()).alone();
     let rank = chart.lines().find(|line| line.contains(">1-12<")).expect("a rank");
     let x = rank.split('"').nth(1).and_then(|x| x.parse::<f64>().ok()).expect("its place");
-    assert!(x >= "1-12".len() as f64 * svg::CHARACTER, "{rank}");
-    let few = ladder("t", &[&rungs[0]]).alone();
-    assert!(few.contains("x=\"30.0\""), "one digit stays where it was");
+    assert!(x >= "1-12".len() as f64 * svg::COLUMN_CHARACTER, "{rank}");
 }

@@ -10,10 +10,15 @@ use fsure_measure::results::ReadError;
 /// Cuts with a loss that are kept; all are counted.
 const LOSSES_MAX: usize = 1_000;
 
+/// Cuts that are kept for the picture.
+const CUTS_MAX: usize = 1_000;
+
 /// Cuts of one or more programs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CrashRun {
-    /// Cuts that have shown a loss, without those of twins.
+    /// Cuts, without those of twins.
+    pub(crate) cuts: Vec<CutRow>,
+    /// Those of them that have shown a loss.
     pub(crate) losses: Vec<CutRow>,
     /// Results of each drive, or of each cell of the matrix.
     pub(crate) drives: Vec<DriveResult>,
@@ -39,6 +44,8 @@ pub(crate) struct CutRow {
     pub(crate) variant: String,
     /// Acknowledged and not there.
     pub(crate) lost: Option<u64>,
+    /// Age of the oldest acknowledgement that was lost, in milliseconds.
+    pub(crate) oldest_lost_ms: Option<u64>,
     /// `survived`, `lost`, `corrupt`, `unmountable`, `harness-broken`.
     pub(crate) state: String,
     /// True if it is one of the twin's cuts.
@@ -128,7 +135,13 @@ pub(super) fn read(lines: &mut OutputLines<impl BufRead>) -> Result<CrashRun, Re
         match line.kind() {
             "cut" => {
                 let cut: CutRow = line.read()?;
-                if cut.state != "survived" && !cut.twin && run.losses.len() < LOSSES_MAX {
+                if cut.twin {
+                    continue;
+                }
+                if run.cuts.len() < CUTS_MAX {
+                    run.cuts.push(cut.clone());
+                }
+                if cut.state != "survived" && run.losses.len() < LOSSES_MAX {
                     run.losses.push(cut);
                 }
             }

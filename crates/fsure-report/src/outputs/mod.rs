@@ -2,6 +2,7 @@
 //! the page's own: they have only the fields that are shown. A missing field is zero or
 //! empty, and an unknown one is passed over. Each command has a file of its own.
 
+mod cache_trial;
 mod checked;
 mod compared;
 mod crash;
@@ -23,14 +24,15 @@ use serde_json::Value;
 
 use fsure_measure::results::{ReadError, StoredResult, read_on};
 
+pub(crate) use cache_trial::{CacheTrial, CacheTrialRun};
 pub(crate) use checked::{Age, Bar, Checked, FindingRow, OutputTotals, Remedy, Signed, Taken};
 pub(crate) use compared::Compared;
-pub(crate) use crash::{CrashRun, DriveResult};
+pub(crate) use crash::{CrashRun, CutRow, DriveResult};
 pub(crate) use deferred::Deferred;
 pub(crate) use duplicates::{DuplicateRow, Duplicates};
 pub(crate) use flush_trace::{FlushTraceRun, FlushTraceTotals, FlushedKind, TracedCost};
 pub(crate) use history::History;
-pub(crate) use hot::{HotFolder, HotRun};
+pub(crate) use hot::{HotAdvice, HotFolder, HotRun};
 pub(crate) use lines::{CommonLines, Line, OutputLines, StartLine};
 pub(crate) use power_cut::{PowerCut, PowerCutMethod};
 pub(crate) use protected::Protected;
@@ -68,6 +70,8 @@ pub(crate) enum ResultContent {
     Trial(Box<TrialRun>),
     /// Output of `defer`.
     Deferred(Box<Deferred>),
+    /// Result of `bench/uncached.py`.
+    CacheTrial(Box<CacheTrialRun>),
     /// Output of `log` or `seal`.
     History(Box<History>),
     /// Output of `powercut check`.
@@ -91,6 +95,7 @@ enum Reader {
     Ram,
     Trial,
     Deferred,
+    CacheTrial,
     History,
     PowerCut,
     Recovered,
@@ -108,6 +113,7 @@ impl Reader {
             "dupes" => Self::Duplicates,
             "hot" => Self::Hot,
             "defer" => Self::Deferred,
+            "uncached trial" => Self::CacheTrial,
             "log" | "seal" => Self::History,
             "recover" => Self::Recovered,
             "protect" => Self::Protected,
@@ -145,6 +151,7 @@ impl Reader {
             "advice" => Self::Hot,
             "flushes" | "flushed-file" => Self::FlushTrace,
             "trial" => Self::Trial,
+            "cache-trial" => Self::CacheTrial,
             "folder" | "told" | "synced" | "bound" | "unbound" | "recovered" | "verified" => {
                 Self::Ram
             }
@@ -218,6 +225,7 @@ fn read_as(reader: Reader, lines: OutputLines<impl BufRead>) -> Result<AnyResult
         Reader::Ram => of(lines, ram::read, ResultContent::Ram),
         Reader::Trial => of(lines, trial::read, ResultContent::Trial),
         Reader::Deferred => of(lines, deferred::read, ResultContent::Deferred),
+        Reader::CacheTrial => of(lines, cache_trial::read, ResultContent::CacheTrial),
         Reader::History => of(lines, history::read, ResultContent::History),
         Reader::PowerCut => of(lines, power_cut::read, ResultContent::PowerCut),
         Reader::Recovered => of(lines, recovered::read, ResultContent::Recovered),

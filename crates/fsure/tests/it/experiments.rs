@@ -20,6 +20,11 @@ fn listed(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// Returns the results of all experiments in a folder.
+pub(crate) fn results(folder: &Path) -> Vec<PathBuf> {
+    listed(folder).iter().flat_map(|experiment| listed(experiment)).collect()
+}
+
 #[test]
 fn every_picture_is_drawn_again_as_it_is() {
     let drawn = tempfile::tempdir().unwrap();

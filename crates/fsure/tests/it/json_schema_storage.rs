@@ -84,7 +84,7 @@ fn print_requests(printed: &mut Printed, place: &Path) {
     }
 }
 
-/// `powercut`, `defer`, `uncached`, `hot`, `flush trace` and `ram try`.
+/// `powercut`, `defer`, `uncached`, `hot`, `flush trace` and `ram try`, and stored results.
 pub(crate) fn print_rest() -> Printed {
     let mut printed = Printed::default();
     print_powercut(&mut printed);
@@ -98,10 +98,22 @@ pub(crate) fn print_rest() -> Printed {
     if run.code != 0 {
         printed.excuse(&["uncached_summary"], &run.stderr);
     }
+    keep_experiments(&mut printed);
     print_hot(&mut printed);
     print_flush_trace(&mut printed);
     print_trial(&mut printed);
     printed
+}
+
+/// The results of the experiments, as they are stored in `docs/experiments`. One kind of them is
+/// no command's: a script runs programs in several ways.
+fn keep_experiments(printed: &mut Printed) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments");
+    for file in crate::experiments::results(&folder) {
+        let text = std::fs::read_to_string(&file).expect("read a result");
+        let lines = text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON"));
+        printed.keep_lines(&file.to_string_lossy(), lines);
+    }
 }
 
 /// A witness, a writer that is killed, a check, and a writer that ends.

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use super::super::Named;
+use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::{milliseconds, number};
 use super::Draft;
-use crate::chart::figure;
-use crate::outputs::{CrashRun, DriveResult};
+use crate::chart::{CutCell, CutRun, CutState, cuts, figure};
+use crate::outputs::{CrashRun, CutRow, DriveResult, ResultContent};
 use fsure_core::count;
 
 /// The section of a run.
-pub(super) fn section(run: &CrashRun) -> Section {
-    let is_matrix = run.drives.iter().any(|drive| !drive.workload.is_empty());
+pub(super) fn section(run: &CrashRun, charts: &mut Charts) -> Section {
+    let is_matrix = is_matrix(run);
     let mut draft = Draft::new(if is_matrix { "crash matrix" } else { "crash" });
     if let Some(totals) = &run.summary {
         let cuts = number(totals.cuts, "cut", "cuts");
@@ -48,11 +50,82 @@ pub(super) fn section(run: &CrashRun) -> Section {
     }
     if is_matrix {
         draft.part("Matrix", matrix(&run.drives));
+    } else {
+        let runs = runs(run, "");
+        let title = "What did each cut of the power take?";
+        draft.part("Each cut", (!runs.is_empty()).then(|| charts.add(&cuts(title, &runs), "")));
     }
     draft.part("Each drive", drives(&run.drives));
     draft.part("Losses", losses(run));
     draft.part("After a write that failed", after_errors(run));
     draft.done()
+}
+
+fn is_matrix(run: &CrashRun) -> bool {
+    run.drives.iter().any(|drive| !drive.workload.is_empty())
+}
+
+/// One picture of several results.
+pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Section> {
+    let all = results.iter().filter_map(|named| match &named.result.content {
+        ResultContent::Crash(run) if !is_matrix(run) => Some(runs(run, &name(&named.file))),
+        _ => None,
+    });
+    let all: Vec<_> = all.filter(|runs| !runs.is_empty()).collect();
+    if all.len() < 2 {
+        return None;
+    }
+    let title = format!("Side by side: power cuts of {} results", all.len());
+    let asked = "How many writes are acknowledged a second, and what does a power cut take?";
+    let chart = charts.add(&cuts(asked, &all.concat()), "");
+    Some(Section { title, grade: Grade::Plain, pieces: vec![chart], ..Section::default() })
+}
+
+/// The name of a result's file as words, without the number that puts it into its place.
+fn name(file: &str) -> String {
+    let file = file.rsplit('/').next().unwrap_or(file);
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    let words = stem.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-' || c == '_');
+    words.replace(['-', '_'], " ")
+}
+
+/// The cuts of each drive, for the picture. A name of the result stands before that of the drive.
+fn runs(run: &CrashRun, name: &str) -> Vec<CutRun> {
+    let of_drive = |drive: &DriveResult| {
+        let own = run.cuts.iter().filter(|cut| (&cut.drive, &cut.fs) == (&drive.drive, &drive.fs));
+        let drive_words = format!("{} drive, {}", drive.drive, drive.fs);
+        let rate = drive
+            .acked_per_second
+            .map_or(String::new(), |rate| format!("{} acknowledged/s", figure(rate)));
+        CutRun {
+            label: if name.is_empty() { drive_words.clone() } else { name.to_owned() },
+            rate,
+            cuts: own.map(cell).collect(),
+            outcome: outcome(drive, if name.is_empty() { "" } else { &drive_words }),
+        }
+    };
+    run.drives.iter().map(of_drive).filter(|run| !run.cuts.is_empty()).collect()
+}
+
+fn outcome(drive: &DriveResult, on: &str) -> String {
+    let mut words = vec![format!("{} of {} cuts lost something", drive.losses(), drive.cuts)];
+    let bad = drive.corrupt + drive.unmountable;
+    words.extend((bad > 0).then(|| format!("{bad} damaged")));
+    words.extend((!on.is_empty()).then(|| on.to_owned()));
+    words.join(", ")
+}
+
+fn cell(cut: &CutRow) -> CutCell {
+    let state = match cut.state.as_str() {
+        "survived" => CutState::Kept,
+        "lost" => CutState::Lost,
+        "corrupt" => CutState::Damaged,
+        "unmountable" => CutState::Unmountable,
+        _ => CutState::Unknown,
+    };
+    let oldest = cut.oldest_lost_ms.filter(|_| state != CutState::Kept);
+    let oldest_lost = oldest.map_or(String::new(), |ms| milliseconds(ms as f64));
+    CutCell { state, oldest_lost, variant: cut.variant.clone() }
 }
 
 /// Programs down, file systems across; a colour and a word in each cell.

@@ -6,8 +6,11 @@ use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::{milliseconds, number, path};
 use super::Draft;
-use crate::chart::{TimeLine, TreemapClass, TreemapItem, figure, over_time, treemap};
-use crate::outputs::HotRun;
+use crate::chart::{
+    FolderBars, TimeLine, TreemapClass, TreemapItem, figure, folders as folder_bars, over_time,
+    treemap,
+};
+use crate::outputs::{HotAdvice, HotFolder, HotRun};
 use fsure_core::{count, units};
 
 /// Folders of the table; all are in the picture.
@@ -64,6 +67,7 @@ pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
         draft.plain_exit_code(totals.exit_code);
     }
     draft.part("Advice", advice(run));
+    draft.part("What is waited for, and what is moved", beside(run, charts));
     draft.part("Where programs wait", picture(run, charts));
     draft.part("Waiting over time", waiting(run, charts));
     draft.part("Folders", folders(run));
@@ -92,6 +96,79 @@ fn advice(run: &HotRun) -> Option<Piece> {
     table.unless_empty()
 }
 
+/// The time for which programs waited beside the bytes that they moved: of the folders that there
+/// is advice on, each with all below it, or else of those in which something was done.
+fn beside(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
+    const BARS_MAX: usize = 10;
+    let has_time = run.folders.iter().any(|folder| folder.own.waited_ms.is_some());
+    let mut bars = if run.advice.is_empty() { by_folder(run) } else { by_advice(run) };
+    bars.sort_by(|one, two| {
+        let by_bytes = two.moved.0.total_cmp(&one.moved.0);
+        two.waited.0.total_cmp(&one.waited.0).then(by_bytes)
+    });
+    let left_out = bars.len().saturating_sub(BARS_MAX);
+    bars.truncate(BARS_MAX);
+    let mut words = "Sorted by the time that memory would save. All bars begin at zero.".to_owned();
+    if left_out > 0 {
+        let others = number(left_out as u64, "folder", "folders");
+        words += &format!(" {others} with less are left out.");
+    }
+    if !run.advice.is_empty() {
+        words += " At the right: the advice on the folder.";
+    }
+    let title = "Which folders do programs wait for, and which do they fill? Time and bytes";
+    let chart = || folder_bars(title, &bars, &words);
+    (has_time && bars.len() > 1).then(|| charts.add(&chart(), ""))
+}
+
+/// A row for each folder by itself.
+fn by_folder(run: &HotRun) -> Vec<FolderBars> {
+    let row = |folder: &HotFolder| {
+        let path = path(&folder.path, folder.path_bytes.as_ref());
+        bars(path, "", folder.own.waited_ms.unwrap_or_default(), moved(folder))
+    };
+    run.folders.iter().map(row).collect()
+}
+
+/// A row for each advice. Of two folders of which one is in the other, the one that comes first.
+fn by_advice(run: &HotRun) -> Vec<FolderBars> {
+    let is_in = |path: &str, folder: &str| {
+        path.strip_prefix(folder.trim_end_matches('/'))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let mut shown: Vec<&HotAdvice> = Vec::new();
+    for advice in &run.advice {
+        let is_nested =
+            |one: &&HotAdvice| is_in(&one.path, &advice.path) || is_in(&advice.path, &one.path);
+        if !shown.iter().any(is_nested) {
+            shown.push(advice);
+        }
+    }
+    let row = |advice: &&HotAdvice| {
+        let own = || run.folders.iter().filter(|folder| is_in(&folder.path, &advice.path));
+        let waited = own().filter_map(|folder| folder.own.waited_ms).sum();
+        let bytes = own().map(moved).fold(0, u64::saturating_add);
+        let path = path(&advice.path, advice.path_bytes.as_ref());
+        bars(path, &advice.advice, waited, bytes)
+    };
+    shown.iter().map(row).collect()
+}
+
+fn moved(folder: &HotFolder) -> u64 {
+    let bytes = [folder.own.bytes_written, folder.own.bytes_read];
+    bytes.into_iter().flatten().fold(0, u64::saturating_add)
+}
+
+fn bars(path: String, advice: &str, waited_ms: f64, bytes: u64) -> FolderBars {
+    let waited = if waited_ms > 0.0 { milliseconds(waited_ms) } else { "no wait".to_owned() };
+    FolderBars {
+        path,
+        advice: advice.to_owned(),
+        waited: (waited_ms, waited),
+        moved: (bytes as f64, units::size(bytes)),
+    }
+}
+
 /// The tree of folders as areas: the time for which programs waited, or their writes.
 fn picture(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
     const CLASSES: [TreemapClass; 2] = [
@@ -99,7 +176,7 @@ fn picture(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
         TreemapClass { name: "writes", style: "plain" },
     ];
     let has_time = run.folders.iter().any(|folder| folder.own.waited_ms.is_some());
-    let item = |folder: &crate::outputs::HotFolder| {
+    let item = |folder: &HotFolder| {
         let path = path(&folder.path, folder.path_bytes.as_ref());
         let weight = match folder.own.waited_ms {
             Some(waited) => (waited * 1e3).max(0.0) as u64,

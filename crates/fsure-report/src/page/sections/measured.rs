@@ -239,7 +239,8 @@ fn pictures(stored: &StoredResult) -> Vec<(String, Vec<&Rung>)> {
 fn ladders(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
     for (title, rungs) in pictures(stored) {
         let unit = &rungs[0].unit;
-        let chart = charts.add(&ladder(&title, &rungs), "");
+        let asked = format!("How fast is each way to write or read? {unit}: {}", places(&rungs));
+        let chart = charts.add(&ladder(&asked, &rungs), "");
         let sorted = sorted(&rungs);
         let (ranks, factors) = (ranks(&sorted), factors(&sorted));
         let has_factors = factors.iter().any(Option::is_some);
@@ -263,6 +264,13 @@ fn ladders(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
         let pieces = [chart, Piece::Table(table)].into_iter().chain(compared).chain(meaning);
         draft.part(&title, pieces);
     }
+}
+
+/// The places that the rungs of a picture measure.
+fn places(rungs: &[&Rung]) -> String {
+    let mut places: Vec<_> = rungs.iter().map(|rung| rung.target.as_str()).collect();
+    places.dedup();
+    places.join(" and ")
 }
 
 fn rung_row(rung: &Rung, rank: &str) -> Vec<Cell> {
@@ -354,7 +362,11 @@ fn methods(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
             row.push(Cell::text(&method.reached));
             table.push(row);
         }
-        let chart = charts.add(&latency(&title, &of_target, &super::marks::etcd()), "");
+        let asked = format!(
+            "How long does one write take, by the call that makes it durable? ({})",
+            of_target[0].target
+        );
+        let chart = charts.add(&latency(&asked, &of_target, &super::marks::etcd()), "");
         draft.part(&title, [chart, Piece::Table(table)]);
     }
 }
@@ -365,9 +377,21 @@ fn curves(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
         let name: String =
             name.next().into_iter().flat_map(char::to_uppercase).chain(name).collect();
         let title = format!("{name}: {}", line.target);
-        let chart = charts.add(&curve(&title, line), &line.measured);
+        let chart = charts.add(&curve(&asked(line), line), &line.measured);
         draft.part(&title, [chart]);
     }
+}
+
+/// The question that a curve answers, with its unit.
+fn asked(line: &Curve) -> String {
+    let question = match line.name.as_str() {
+        "commits per flush" => "How many commits a second, by how many share one flush?",
+        "threads" => "How many commits a second, by the threads that flush?",
+        "group commit" => "How many commits a second, by the threads that share flushes?",
+        "flush after dirty bytes" => "How long does a flush take, by the bytes written before?",
+        name => return format!("{name}, {} over {}: {}", line.y, line.x, line.target),
+    };
+    format!("{question} ({})", line.target)
 }
 
 fn profiles(stored: &StoredResult) -> Option<Piece> {

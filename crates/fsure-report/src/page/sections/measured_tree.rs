@@ -50,7 +50,8 @@ pub(super) fn parts(draft: &mut Draft, stored: &StoredResult, charts: &mut Chart
     }
     let pairs = pairs(&ways);
     if !pairs.is_empty() {
-        let chart = potential_and_actual("What reading through the page cache gives", &pairs);
+        let chart =
+            potential_and_actual("How fast is each way of reading? MiB/s, from zero", &pairs);
         draft.part("The price of the page cache", [charts.add(&chart, "")]);
     }
     if let Some(way) = ways.iter().filter(is_decisive).find(|way| way.name == THROUGH) {
@@ -93,20 +94,33 @@ fn of_sweep(way: &TreeWay, ways: &[&TreeWay]) -> String {
     if is_sweep(ways) { format!(", {}", load(way)) } else { String::new() }
 }
 
-/// Each way beside the one past the page cache.
+/// Each way beside the one past the page cache, that one first.
 fn pairs(ways: &[&TreeWay]) -> Vec<RatePair> {
     let bar = |way: &TreeWay| RateBar { median: way.median, low: way.low, high: way.high };
     let pair = |way: &&TreeWay| {
-        let past = past_of(way, ways).filter(|_| way.name != PAST)?;
+        let past = past_of(way, ways)?;
         let label = format!("{}{}", way.name, of_sweep(way, ways));
-        let loss = loss_percent(way, past).map_or(String::new(), |loss| match loss {
-            loss if loss >= 0.0 => format!("({loss:.0} % lost)"),
-            loss => format!("({:.0} % faster)", -loss),
-        });
-        Some(RatePair { label, potential: bar(past), actual: bar(way), loss })
+        let actual = (way.name != PAST).then(|| bar(way));
+        let loss =
+            loss_percent(way, past).map_or(String::new(), |loss| loss_words(loss, way, past));
+        Some(RatePair { label, potential: bar(past), actual, loss })
     };
     // Of a sweep, what is asked is how the price changes.
-    ways.iter().filter(|way| !is_sweep(ways) || way.name != FROM).filter_map(pair).collect()
+    let shown = ways.iter().filter(|way| !is_sweep(ways) || way.name != FROM);
+    let mut pairs: Vec<_> = shown.filter_map(pair).collect();
+    if pairs.iter().all(|pair| pair.actual.is_none()) {
+        pairs.clear();
+    }
+    pairs
+}
+
+/// A loss as it stands on a bar.
+fn loss_words(loss_percent: f64, way: &TreeWay, past: &TreeWay) -> String {
+    match loss_percent {
+        loss if loss >= 0.0 => format!("{loss:.0} % lost"),
+        loss if loss > -100.0 => format!("{:.0} % faster", -loss),
+        _ => format!("{} times as fast", figure(way.median / past.median)),
+    }
 }
 
 fn course(through: &TreeWay, ways: &[&TreeWay], charts: &mut Charts) -> Piece {
@@ -119,11 +133,15 @@ fn course(through: &TreeWay, ways: &[&TreeWay], charts: &mut Charts) -> Piece {
         .map(|way| CacheCourse {
             name: way.name.clone(),
             points: way.points.clone(),
-            full_at_s: way.full_at_s.filter(|_| way.name == THROUGH),
+            full_at_s: way.full_at_s,
+            is_purged: way.purges.is_some(),
         })
         .collect();
     let caption = memory(through).map_or(String::new(), |words| format!("{words}."));
-    let title = format!("Throughput and page cache over time{}", of_sweep(through, ways));
+    let title = format!(
+        "What happens during a run? Throughput and page cache over time{}",
+        of_sweep(through, ways)
+    );
     charts.add(&cache_course(&title, &courses), &caption)
 }
 

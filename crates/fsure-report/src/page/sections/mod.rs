@@ -1,6 +1,7 @@
 //! A section of the page for each kind of output, and what all of them have.
 
 mod ages;
+mod cache_trial;
 mod checked;
 mod compared;
 mod crash;
@@ -41,7 +42,8 @@ pub(super) fn of(named: &Named, charts: &mut Charts) -> Section {
         ResultContent::Checked(found) => checked::section(found, common, charts),
         ResultContent::Compared(found) => compared::section(found),
         ResultContent::Duplicates(found) => duplicates::section(found, charts),
-        ResultContent::Crash(run) => crash::section(run),
+        ResultContent::CacheTrial(run) => cache_trial::section(run, charts),
+        ResultContent::Crash(run) => crash::section(run, charts),
         ResultContent::FlushTrace(run) => flush_trace::section(run, charts),
         ResultContent::Hot(run) => hot::section(run, charts),
         ResultContent::Ram(run) => ram::section(run, charts),

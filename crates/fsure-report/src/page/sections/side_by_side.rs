@@ -17,7 +17,10 @@ use fsure_measure::results::{LEFT_OUT, Measurement, StoredResult};
 /// several folders.
 pub(in super::super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Vec<Section> {
     let kinds = [Measurement::Speed, Measurement::Flush];
-    kinds.iter().filter_map(|kind| of_kind(*kind, results, charts)).collect()
+    let measured = kinds.iter().filter_map(|kind| of_kind(*kind, results, charts));
+    let mut sections: Vec<_> = measured.collect();
+    sections.extend(super::crash::side_by_side(results, charts));
+    sections
 }
 
 fn of_kind(kind: Measurement, results: &[Named], charts: &mut Charts) -> Option<Section> {

@@ -175,8 +175,9 @@ fn watch(args: &HotArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCod
     }
     let mut lines = match &args.command {
         Some(_) => report::advice_lines(&seen),
-        None => report::folder_lines(&seen, args.by.report()),
+        None => Vec::new(),
     };
+    lines.extend(report::folder_lines(&seen, args.by.report()));
     lines.push(report::summary_line(&seen, code));
     lines.iter().for_each(|line| screen.result_line(line));
     match (output.json, is_command) {

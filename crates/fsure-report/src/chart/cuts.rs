@@ -1,0 +1,157 @@
+//! Cuts of the power: a row of cells for each drive, a cell for each cut, with what it took. The
+//! price of a commit stands above: what is fast and loses the last moments can be told from what
+//! is fast and damages.
+
+use super::Chart;
+use super::legend::{Glyph, legend, note};
+use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
+
+const LEFT: f64 = 8.0;
+const RIGHT: f64 = COLUMN - 8.0;
+/// Height of the two lines above a row of cells, and room below it.
+const HEAD: f64 = 42.0;
+const GAP: f64 = 14.0;
+/// Cells with words: in a row, their height, and between two of them.
+const WORDED: usize = 6;
+const CELL: f64 = 58.0;
+const BETWEEN: f64 = 4.0;
+/// Rows of cells with words; more cuts than these hold are small squares.
+const WORDED_ROWS: usize = 2;
+const SQUARE: f64 = 20.0;
+
+/// State of what was acknowledged, after a cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutState {
+    /// All of it is there.
+    Kept,
+    /// Some of it is gone, and what is there is sound.
+    Lost,
+    /// The data is damaged.
+    Damaged,
+    /// The file system cannot be mounted.
+    Unmountable,
+    /// Nothing is known of it.
+    Unknown,
+}
+
+impl CutState {
+    const ALL: [Self; 5] =
+        [Self::Kept, Self::Lost, Self::Damaged, Self::Unmountable, Self::Unknown];
+
+    /// The state in a word, its style, a sign for small squares, and its meaning.
+    fn words(self) -> (&'static str, &'static str, &'static str, &'static str) {
+        match self {
+            Self::Kept => ("all kept", "tile good", "", "all that was acknowledged is there"),
+            Self::Lost => ("lost", "tile warn", "-", "the last of it is lost, the rest is sound"),
+            Self::Damaged => ("damaged", "tile bad", "x", "damaged: the check fails"),
+            Self::Unmountable => ("no mount", "tile bad", "!", "the file system does not mount"),
+            Self::Unknown => ("unknown", "tile plain", "?", "nothing is known"),
+        }
+    }
+}
+
+/// One cut.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CutCell {
+    /// State after it.
+    pub state: CutState,
+    /// Age of the oldest acknowledgement that was lost, in words; empty for none.
+    pub oldest_lost: String,
+    /// Rule by which writes survived it.
+    pub variant: String,
+}
+
+/// The cuts of one drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CutRun {
+    /// Name of the drive, or of the result.
+    pub label: String,
+    /// Acknowledgements a second, in words.
+    pub rate: String,
+    /// The cuts, in their order.
+    pub cuts: Vec<CutCell>,
+    /// Result of all cuts, in words.
+    pub outcome: String,
+}
+
+impl CutRun {
+    fn is_worded(&self) -> bool {
+        self.cuts.len() <= WORDED * WORDED_ROWS
+    }
+
+    fn height(&self) -> f64 {
+        let (columns, cell) = self.cells();
+        HEAD + self.cuts.len().div_ceil(columns) as f64 * (cell + BETWEEN) + GAP
+    }
+
+    /// Cells in a row, and their height.
+    fn cells(&self) -> (usize, f64) {
+        match self.is_worded() {
+            true => (WORDED, CELL),
+            false => (((RIGHT - LEFT) / (SQUARE + BETWEEN)) as usize, SQUARE),
+        }
+    }
+}
+
+/// The cuts of several drives, or of several programs, below each other.
+pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
+    let mut canvas = Canvas::default();
+    let mut top = 0.0;
+    for run in runs {
+        draw(&mut canvas, run, top);
+        top += run.height();
+    }
+    let has = |state: CutState| runs.iter().flat_map(|run| &run.cuts).any(|cut| cut.state == state);
+    let entries = CutState::ALL.into_iter().filter(|state| has(*state)).map(|state| {
+        let (_, style, sign, meaning) = state.words();
+        let sign = if sign.is_empty() { String::new() } else { format!(" ({sign})") };
+        (
+            style,
+            if runs.iter().all(CutRun::is_worded) {
+                meaning.to_owned()
+            } else {
+                meaning.to_owned() + &sign
+            },
+        )
+    });
+    let entries: Vec<_> = entries.collect();
+    let entries: Vec<_> =
+        entries.iter().map(|(style, words)| (Glyph::Bar(style), words.as_str())).collect();
+    let mut height = legend(&mut canvas, top, &entries);
+    if runs.iter().any(|run| run.is_worded() && !run.cuts.is_empty()) {
+        let words = "A cell is a cut of the power: what it took, the age of the oldest loss, and \
+                     which of the writes in the drive's cache survived.";
+        height = note(&mut canvas, height, words);
+    }
+    let rows = runs.iter().map(|run| format!("{}, {}: {}", run.label, run.rate, run.outcome));
+    let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));
+    let (title, height) = (title.to_owned(), height + 6.0);
+    Chart { title, description, width: COLUMN, height, body: canvas.body }
+}
+
+fn draw(canvas: &mut Canvas, run: &CutRun, top: f64) {
+    let room = (RIGHT - LEFT) / COLUMN_CHARACTER;
+    let label = room - run.rate.chars().count() as f64 - 2.0;
+    canvas.text(LEFT, top + 14.0, "strong", &clipped(&run.label, (label / 1.1) as usize));
+    canvas.text(RIGHT, top + 14.0, "strong end", &run.rate);
+    canvas.text(LEFT, top + 33.0, "soft", &clipped(&run.outcome, room as usize));
+    let (columns, height) = run.cells();
+    let width = match run.is_worded() {
+        true => (RIGHT - LEFT + BETWEEN) / columns as f64 - BETWEEN,
+        false => SQUARE,
+    };
+    for (place, cut) in run.cuts.iter().enumerate() {
+        let x = LEFT + (place % columns) as f64 * (width + BETWEEN);
+        let y = top + HEAD + (place / columns) as f64 * (height + BETWEEN);
+        let (word, style, sign, _) = cut.state.words();
+        canvas.rect(style, (x, y), (width, height));
+        let middle = x + width / 2.0;
+        if !run.is_worded() {
+            canvas.text(middle, y + 15.0, "mid", sign);
+            continue;
+        }
+        canvas.text(middle, y + 17.0, "strong mid", word);
+        canvas.text(middle, y + 34.0, "mid", &cut.oldest_lost);
+        canvas.text(middle, y + 51.0, "mid", &clipped(&cut.variant, 9));
+    }
+}

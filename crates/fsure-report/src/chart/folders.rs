@@ -1,0 +1,92 @@
+//! Folders with two figures each, side by side: the time for which programs waited, and the bytes
+//! that they moved. What is moved most is seldom what is waited for.
+
+use super::Chart;
+use super::legend::note;
+use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas};
+use fsure_core::safe;
+
+const LEFT: f64 = 8.0;
+const RIGHT: f64 = COLUMN - 8.0;
+/// Left end of the second panel.
+const SECOND: f64 = 268.0;
+/// Room behind the longest bar for its figure.
+const FIGURE: f64 = 82.0;
+const HEAD: f64 = 24.0;
+const LINE: f64 = 20.0;
+const BAR: f64 = 14.0;
+const GAP: f64 = 10.0;
+
+/// A folder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FolderBars {
+    /// Its path.
+    pub path: String,
+    /// Advice on it; empty for none.
+    pub advice: String,
+    /// The time, and the same in words.
+    pub waited: (f64, String),
+    /// The bytes, and the same in words.
+    pub moved: (f64, String),
+}
+
+/// Folders as two rows of bars, each from zero.
+pub fn folders(title: &str, folders: &[FolderBars], rest: &str) -> Chart {
+    let mut canvas = Canvas::default();
+    canvas.text(LEFT, 15.0, "soft", "programs waited");
+    canvas.text(SECOND, 15.0, "soft", "written and read");
+    let bottom = HEAD + folders.len() as f64 * (LINE + BAR + GAP);
+    for (place, folder) in folders.iter().enumerate() {
+        let top = HEAD + place as f64 * (LINE + BAR + GAP);
+        let room =
+            (RIGHT - LEFT - 3.0) / COLUMN_CHARACTER - folder.advice.chars().count() as f64 - 2.0;
+        canvas.text(LEFT + 3.0, top + 15.0, "", &end_of(&folder.path, room as usize));
+        canvas.text(RIGHT, top + 15.0, "strong end", &folder.advice);
+        let most = |of: fn(&FolderBars) -> f64| folders.iter().map(of).fold(0.0, f64::max);
+        let panels = [
+            (LEFT, SECOND - 12.0, "second", &folder.waited, most(|one| one.waited.0)),
+            (SECOND, RIGHT, "bar", &folder.moved, most(|one| one.moved.0)),
+        ];
+        for (left, right, class, (value, words), most) in panels {
+            bar(&mut canvas, (left, right - FIGURE), class, (*value / most, words), top + LINE);
+        }
+    }
+    for left in [LEFT, SECOND] {
+        canvas.line("axis", (left, HEAD), (left, bottom));
+    }
+    let height = note(&mut canvas, bottom + 2.0, rest) + 6.0;
+    let rows = folders.iter().map(|one| {
+        let advice =
+            if one.advice.is_empty() { String::new() } else { format!(" ({})", one.advice) };
+        format!("{}{advice}: waited {}, moved {}", one.path, one.waited.1, one.moved.1)
+    });
+    let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));
+    Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
+}
+
+/// A bar of a share of its room, with its figure behind.
+pub(super) fn bar(
+    canvas: &mut Canvas,
+    (left, right): (f64, f64),
+    class: &str,
+    (share, words): (f64, &str),
+    top: f64,
+) {
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    let width = (right - left) * share;
+    if width > 0.0 {
+        canvas.rect(class, (left, top), (width.max(1.5), BAR));
+    }
+    canvas.text(left + width + 6.0, top + BAR - 2.0, "strong", words);
+}
+
+/// At most so many characters of a path, of which the end says most.
+fn end_of(path: &str, characters_max: usize) -> String {
+    let path = safe(path);
+    let length = path.chars().count();
+    if length <= characters_max {
+        return path;
+    }
+    let rest: String = path.chars().skip(length + 1 - characters_max.max(1)).collect();
+    format!("…{rest}")
+}

@@ -1,0 +1,81 @@
+//! `bench/uncached.py`: what programs leave of the page cache, run as they are and otherwise.
+
+use super::super::charts::Charts;
+use super::super::pieces::{Cell, Grade, Section, Table};
+use super::Draft;
+use crate::chart::{Eviction, evictions, figure};
+use crate::outputs::{CacheTrial, CacheTrialRun};
+use fsure_core::units;
+
+/// The way of fsure.
+const UNCACHED: &str = "fsure uncached";
+
+/// The section of a run.
+pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
+    let mut draft = Draft::new("uncached trial");
+    if let Some(totals) = &run.summary {
+        let least = |way: &str| {
+            let own = run.trials.iter().filter(|trial| trial.way == way);
+            own.map(|trial| trial.kept_share() * 100.0).reduce(f64::min)
+        };
+        match (least(UNCACHED), least("plain")) {
+            (Some(uncached), Some(plain)) => {
+                draft.verdict(
+                    Grade::Plain,
+                    format!(
+                        "At least {uncached:.0} % of another program's file stayed in memory \
+                         under 'fsure uncached', and {plain:.0} % without"
+                    ),
+                );
+                draft.key(format!("{uncached:.0} %"), "of another program's file kept at least");
+            }
+            _ => draft.verdict(Grade::Plain, format!("{} trials", totals.trials)),
+        }
+        draft.fact("Duration", format!("{} s", figure(totals.seconds)));
+        draft.plain_exit_code(totals.exit_code);
+    }
+    let all: Vec<_> = run.trials.iter().map(eviction).collect();
+    if let Some(first) = run.trials.first() {
+        let title = "What is in memory after a program has run? Share of another program's file, \
+                     and the program's own files";
+        let chart = evictions(title, &all, &conditions(first));
+        draft.part("What stays in memory", [charts.add(&chart, "")]);
+    }
+    draft.part("Trials", table(&run.trials).unless_empty());
+    draft.done()
+}
+
+fn eviction(trial: &CacheTrial) -> Eviction {
+    Eviction {
+        program: trial.program.clone(),
+        way: trial.way.clone(),
+        kept_share: trial.kept_share(),
+        left: (trial.left_bytes as f64, units::size(trial.left_bytes)),
+    }
+}
+
+fn conditions(first: &CacheTrial) -> String {
+    format!(
+        "All had {} of memory. A file of {} of another program was in it before. Medians of {} \
+         runs; all bars begin at zero.",
+        units::size(first.memory_bytes),
+        units::size(first.others_bytes),
+        first.runs
+    )
+}
+
+fn table(trials: &[CacheTrial]) -> Table {
+    let columns = ["Program", "Way", "#Other's file kept", "#Own files left", "#Time", "#Runs"];
+    let mut table = Table::new("Trials", &columns);
+    for trial in trials {
+        table.push(vec![
+            Cell::head(&trial.program),
+            Cell::text(&trial.way),
+            Cell::number(format!("{:.0} %", trial.kept_share() * 100.0)),
+            Cell::number(units::size(trial.left_bytes)).with_key(trial.left_bytes),
+            Cell::number(format!("{} s", figure(trial.seconds))),
+            Cell::number(trial.runs.to_string()),
+        ]);
+    }
+    table
+}
