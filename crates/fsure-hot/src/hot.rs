@@ -214,6 +214,7 @@ fn advised_on(hot: &Hot, node: &FolderNode) -> Advised {
         is_disk_side: is_disk_side(&node.path),
         unbindable: unbindable(&node.path),
         is_of_the_system: is_of_the_system(&node.path),
+        access: contents.access,
         size: contents.size,
         available: fsure_os::machine::available_memory(),
         risk: contents.risk,
