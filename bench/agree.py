@@ -275,7 +275,7 @@ class Agreement:
 
 def agreement(bench):
     """The row of the benchmark."""
-    work = Agreement("our measurements beside known tools", pairs())
+    work = Agreement("fsure's measurements beside known tools", pairs())
     for pair in work.pairs:
         pair.measure(bench.rounds, bench.folder, bench.env)
     found = [pair.line(peer) for pair in work.pairs for peer in pair.peers]

@@ -34,7 +34,7 @@ class Cost(agree.Pair):
             f"{statistics.median(mine):,.1f} {self.unit}",
             f"{statistics.median(theirs):,.1f} {self.unit} {peer.name}",
             f"{statistics.median(ratios):.3f} ({min(ratios):.3f}-{max(ratios):.3f})",
-            "told",
+            "reported",
             "-",
         )
 
@@ -108,7 +108,7 @@ def row(bench, title, pairs, alone=statistics.median):
     for pair in (pair for pair in work.pairs if not pair.peers):
         values = pair.good(pair.ours.name)
         shown = f"{alone(values):,.0f} {pair.unit}" if values else "-"
-        found.append(Line(pair.title, shown, "none", "-", "told", "-"))
+        found.append(Line(pair.title, shown, "none", "-", "reported", "-"))
     return found, work
 
 

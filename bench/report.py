@@ -9,34 +9,34 @@ import host
 MIB = 1 << 20
 
 METHOD = """\
-All commands of a row do the same with the same data, in turn: {rounds} rounds,
+All commands of a row do the same work on the same data, in turn: {rounds} rounds,
 each beginning with the next command. Figures are medians. A ratio is that of the
-medians, and in brackets the median of the rounds' own ratios; where they do not
+medians, and in brackets the median of the rounds' own ratios; if the two do not
 agree about a target, it is undecided. Every run is a session of its own with a
 raised autogroup weight.
 
 - **cold**: after `sync` and dropping all caches. The programs themselves are
-  loaded before the clock starts; data, names and our record are not. A host may
+  loaded before the clock starts; data, names and fsure's record are not. A host may
   still have in memory what its guest believes to be cold.
-- **in cache**: every page of the data and our record are in memory.
-- **nothing changed**: all names and inodes and our record are in memory.
-- Our time is that of the whole command, record included. fio's is the time of
+- **in cache**: every page of the data and of fsure's record is in memory.
+- **nothing changed**: all names and inodes and fsure's record are in memory.
+- fsure's time is that of the whole command, record included. fio's is the time of
   its reads alone, as it reports it. fio and dd read into huge pages, which
   makes them up to three times as fast on a virtual disk.
 - **load and compare** is all CPU of the command less that of a plain `find` that
   asks for the size of every file and prints nothing.
-- **somebody else's** file was read once, so its pages are the first to go; the
-  command and that file share the limited memory.
+- **another program's** file was read once, so its pages are the first that the
+  kernel drops; the command and that file share the limited memory.
 - **cache growth** counts resident pages of the data (`cachestat`), not those of
-  our record; a small file's last page counts whole. **device** is what
-  everybody read from the disk meanwhile.
-- **others** is the CPU that other work on the machine had during the run; a
+  fsure's record; a small file's last page counts whole. **device** is what all
+  processes read from the disk meanwhile.
+- **others** is the CPU that other work on the machine used during the run; a
   run with much of it says little.
-- **agreement**: the figure that each tool says itself, in turn in one folder. It
-  is met where the rounds' ratios lie on both sides of 1 or their median is within
-  15 % of it. pg_test_fsync writes 8 KiB where the others write 4.
-- **peak** is that of the largest single process; below {floor:.0f} MiB it
-  cannot be told from the benchmark's own.
+- **agreement**: the figure that each tool reports itself, in turn in one folder.
+  It is met if the rounds' ratios lie on both sides of 1 or their median is within
+  15 % of it. pg_test_fsync writes 8 KiB, the others 4.
+- **peak** is that of the largest single process; below {floor:.0f} MiB it cannot be
+  distinguished from the benchmark's own.
 """
 
 

@@ -192,7 +192,7 @@ def neighbour(bench):
             for one in (fsure("verify", "big"), fsure_anew(big), whole("b3sum"))
         ]
         limit = f"limited to {group.limit // MIB:,} MiB" if group.folder else "NOT limited"
-        title = f"{size // 10**6} MB of somebody else's, memory {limit}"
+        title = f"{size // 10**6} MB of another program's, memory {limit}"
         work = bench.measured(title, "big", "cold", contenders)
     return [lines.kept(work, ours, "b3sum") for ours in ("fsure verify", ANEW)], work
 

@@ -1,13 +1,14 @@
 //! Contents of a folder, as far as advice on it needs them: how large it is, and what
 //! kind of data is at risk. Only names are read: no file is opened.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use fsure_os::physical_order::LocateFiles;
 use fsure_os::root_dir::{Root, is_gone};
 use fsure_os::{Kind, Stat};
 
-use crate::placement_advice::Risk;
+use crate::placement_advice::{FolderAccess, Risk};
 
 /// Maximum number of names that are looked at: a folder with more takes longer to
 /// be copied than a user wants to wait.
@@ -20,6 +21,7 @@ pub(super) struct FolderContents {
     /// `None` where not all of it was seen.
     pub(super) size: Option<u64>,
     pub(super) risk: Risk,
+    pub(super) access: FolderAccess,
 }
 
 /// Looks at all names in and below a folder, in its own file system.
@@ -55,7 +57,13 @@ pub(super) fn contents(path: &Path) -> FolderContents {
         }
         Ok(true)
     });
-    FolderContents { size: whole.is_ok_and(|whole| whole).then_some(sum.bytes), risk: sum.risk }
+    let access = match &whole {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => FolderAccess::Denied,
+        Err(error) if is_gone(error) => FolderAccess::Gone,
+        _ => FolderAccess::Allowed,
+    };
+    let size = whole.is_ok_and(|whole| whole).then_some(sum.bytes);
+    FolderContents { size, risk: sum.risk, access }
 }
 
 #[derive(Default)]
@@ -213,6 +221,7 @@ mod tests {
         assert_eq!(found.size, Some(2 * PAGE + 2 * PAGE));
         assert_ne!(found.risk, Risk::Database);
         assert_eq!(contents(folder.path()).risk, Risk::Database);
-        assert_eq!(contents(&folder.path().join("none")).size, None);
+        let none = contents(&folder.path().join("none"));
+        assert_eq!((none.size, none.access), (None, FolderAccess::Gone));
     }
 }

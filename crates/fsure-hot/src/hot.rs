@@ -3,13 +3,16 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use fsure_os::io_trace::{FolderIo, TraceOptions, TraceSource, TracedFolder, Tracer, is_in_memory};
+use fsure_os::io_trace::{
+    FolderIo, IoCounts, TraceOptions, TraceSource, TracedFolder, Tracer, is_in_memory,
+};
 use fsure_os::process_tree::CommandEnd;
 
 use super::call_filter::CallFilter;
 use super::command_refusal;
 use super::folder_contents::{self, FolderContents};
 use super::folder_tree::{self, FolderNode, durable_ns};
+use super::history::History;
 use super::monitor::HotMonitor;
 use super::options::HotOptions;
 use super::watch::{Watch, watch};
@@ -39,13 +42,15 @@ pub struct Hot {
     /// Descriptions of what the source cannot see.
     pub blind: Vec<String>,
     /// Kinds of events that the source lost, with their number.
-    pub lost: Vec<(&'static str, u64)>,
+    pub lost: Vec<(String, u64)>,
     /// The end of the command, if one was watched.
     pub command: Option<CommandEnd>,
     /// Number of processes that the command has left behind.
     pub processes_left: usize,
     /// Number of calls that were logged; `None` without a log.
     pub logged: Option<u64>,
+    /// The history that it was read from; `None` if it was watched now.
+    pub history: Option<History>,
     /// Exit code of the request that ended it early; `None` also if only a request could.
     pub ended_by: Option<ExitCode>,
 }
@@ -62,6 +67,16 @@ pub struct Advised {
 }
 
 impl Hot {
+    /// Returns the sum over all folders, those without a path included.
+    pub fn totals(&self) -> IoCounts {
+        let mut totals = self.tree.all;
+        self.unseen.iter().for_each(|folder| totals.add(&folder.counts));
+        if let Some(history) = &self.history {
+            totals.add(&history.not_visible.counts);
+        }
+        totals
+    }
+
     /// Seconds per hour, of so many nanoseconds in the time that was watched.
     pub fn per_hour(&self, ns: u64) -> f64 {
         if self.seconds > 0.0 { ns as f64 / 1e9 * 3600.0 / self.seconds } else { 0.0 }
@@ -108,7 +123,8 @@ pub fn hot(options: &HotOptions, listener: &dyn HotMonitor) -> Result<Hot> {
     let (seen_at, unseen): (Vec<_>, Vec<_>) =
         seen.folders.into_iter().partition(|folder| matches!(folder.place, TracedFolder::At(_)));
     let tree = folder_tree::tree(&only(seen_at, &below));
-    let (blind, lost, processes_left) = (seen.blind, seen.lost, seen.processes_left);
+    let lost = seen.lost.into_iter().map(|(what, count)| (what.to_owned(), count)).collect();
+    let (blind, processes_left) = (seen.blind, seen.processes_left);
     let advised = Vec::new();
     let mut hot = Hot {
         source,
@@ -122,6 +138,7 @@ pub fn hot(options: &HotOptions, listener: &dyn HotMonitor) -> Result<Hot> {
         command,
         processes_left,
         logged,
+        history: None,
         ended_by: ended_by.filter(|_| options.span.is_some()),
     };
     if source == TraceSource::Ebpf {
@@ -132,7 +149,7 @@ pub fn hot(options: &HotOptions, listener: &dyn HotMonitor) -> Result<Hot> {
 
 /// Returns the advice on folders with something to gain. The busiest of the other folders
 /// follow: that nothing is to be done with them is news to many.
-fn advice(hot: &Hot) -> Vec<Advised> {
+pub(super) fn advice(hot: &Hot) -> Vec<Advised> {
     let least = (WORTH / 3600.0 * hot.seconds * 1e9) as u64;
     let candidates = folder_tree::candidates(&hot.tree, least);
     let mut advised: Vec<_> = candidates.into_iter().map(|node| advised_on(hot, node)).collect();
@@ -147,7 +164,7 @@ fn advice(hot: &Hot) -> Vec<Advised> {
 const OTHERS: usize = 3;
 
 /// The folders as the kernel names them: without links.
-fn resolved(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
+pub(super) fn resolved(folders: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let one = |path: &PathBuf| {
         let found = fsure_os::path::resolve(path).context("access", path)?;
         if !fsure_os::path::is_folder(&found) {
@@ -191,7 +208,7 @@ fn cannot(options: &HotOptions, place: &Path, error: std::io::Error) -> Error {
 }
 
 /// Those that are in or below one of the folders, all where there are none.
-fn only(folders: Vec<FolderIo>, below: &[PathBuf]) -> Vec<FolderIo> {
+pub(super) fn only(folders: Vec<FolderIo>, below: &[PathBuf]) -> Vec<FolderIo> {
     let is_asked = |folder: &FolderIo| match &folder.place {
         TracedFolder::At(path) => below.is_empty() || below.iter().any(|one| path.starts_with(one)),
         TracedFolder::Unseen { .. } => true,
@@ -212,6 +229,7 @@ fn advised_on(hot: &Hot, node: &FolderNode) -> Advised {
         is_disk_side: is_disk_side(&node.path),
         unbindable: unbindable(&node.path),
         is_of_the_system: is_of_the_system(&node.path),
+        access: contents.access,
         size: contents.size,
         available: fsure_os::machine::available_memory(),
         risk: contents.risk,

@@ -8,6 +8,7 @@ mod flush_cost;
 mod flush_trace;
 mod folder_contents;
 mod folder_tree;
+mod history;
 mod hot;
 mod monitor;
 mod options;
@@ -18,6 +19,10 @@ pub use call_filter::CallFilter;
 pub use flush_cost::FlushCost;
 pub use flush_trace::{FlushTrace, FlushedFile, flush_trace};
 pub use folder_tree::{FolderNode, durable_ns, waited_ns};
+pub use history::{
+    Gap, History, HistoryOptions, RecordMonitor, RecordOptions, Recorded, RecordedFolder,
+    RecordedInterval, RecordedRest, StoreLimits, hot_history, record, stored_line,
+};
 pub use hot::{Advised, Hot, hot};
 pub use monitor::{HotMonitor, Interval};
 pub use options::HotOptions;

@@ -62,6 +62,18 @@ impl Advice {
     }
 }
 
+/// The answer of the system when the contents of a folder were looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FolderAccess {
+    /// It can be read, or was not looked at.
+    #[default]
+    Allowed,
+    /// This user must not read all of it.
+    Denied,
+    /// It is not there any more.
+    Gone,
+}
+
 /// The known facts about a folder and all that is below it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FolderUse {
@@ -77,6 +89,8 @@ pub struct FolderUse {
     pub unbindable: Option<String>,
     /// True if the machine needs it to start, or all else is below it.
     pub is_of_the_system: bool,
+    /// The answer when its contents were looked at.
+    pub access: FolderAccess,
     /// Bytes in it; `None` if they were not all found.
     pub size: Option<u64>,
     /// Bytes of memory that are free for it; `None` if the system does not report them.
@@ -118,9 +132,17 @@ pub fn advise(seen: &FolderUse) -> Recommendation {
                    they read and write";
         return recommend(Advice::Leave, why.to_owned());
     }
+    if seen.access == FolderAccess::Gone {
+        return recommend(Advice::Leave, "it is not there any more".to_owned());
+    }
     if seen.is_of_the_system {
         let why = "the machine needs it to start, or everything else is below it: use the folders \
                    below it";
+        return recommend(Advice::Exclude, why.to_owned());
+    }
+    if seen.access == FolderAccess::Denied {
+        let why = "this user must not read all of it, so that its size and what it holds are not \
+                   known: ask again as root";
         return recommend(Advice::Exclude, why.to_owned());
     }
     if let Some(why) = size_objection(seen) {
@@ -196,6 +218,7 @@ mod tests {
         is_disk_side: false,
         unbindable: None,
         is_of_the_system: false,
+        access: FolderAccess::Allowed,
         size: Some(MIB),
         available: Some(GIB),
         risk: Risk::Unknown,
@@ -225,6 +248,16 @@ mod tests {
             (FolderUse { unbindable: no, ..read.clone() }, Advice::Pin, ""),
             (FolderUse { is_of_the_system: true, ..HOT }, Advice::Exclude, "folders below it"),
             (FolderUse { size: None, ..HOT }, Advice::Exclude, "too large"),
+            (
+                FolderUse { access: FolderAccess::Denied, size: None, ..HOT },
+                Advice::Exclude,
+                "as root",
+            ),
+            (
+                FolderUse { access: FolderAccess::Gone, size: None, ..HOT },
+                Advice::Leave,
+                "not there",
+            ),
             (FolderUse { size: Some(GIB / 2 + 1), ..HOT }, Advice::Exclude, "1.0 GiB"),
             (FolderUse { size: Some(GIB / 2), ..HOT }, Advice::Bind, ""),
             (FolderUse { available: None, ..HOT }, Advice::Bind, ""),

@@ -26,7 +26,17 @@ impl AppendFile {
     /// Opens a regular file that fsure itself keeps, to append to it: no link is followed,
     /// and no FIFO waited for. One that is not there yet is made.
     pub fn open_own(path: &Path) -> io::Result<Self> {
+        Self::open_own_with(path, OpenOptions::new())
+    }
+
+    /// The same; one that is made can be read by its owner only.
+    pub fn open_private(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
+        crate::host::output::owner_only(&mut options);
+        Self::open_own_with(path, options)
+    }
+
+    fn open_own_with(path: &Path, mut options: OpenOptions) -> io::Result<Self> {
         options.read(true).append(true).create(true);
         crate::user_file::regular(without_following(&mut options).open(path)?).map(Self)
     }

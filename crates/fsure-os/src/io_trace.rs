@@ -74,20 +74,22 @@ pub struct IoCounts {
 }
 
 impl IoCounts {
-    /// Adds what was done elsewhere, or by another name.
+    /// Adds what was done elsewhere, or by another name; a sum that does not fit is the largest
+    /// number.
     pub fn add(&mut self, other: &Self) {
-        self.reads += other.reads;
-        self.bytes_read += other.bytes_read;
-        self.read_ns += other.read_ns;
-        self.writes += other.writes;
-        self.bytes_written += other.bytes_written;
-        self.write_ns += other.write_ns;
-        self.fsyncs += other.fsyncs;
-        self.fsync_ns += other.fsync_ns;
-        self.synced_write_ns += other.synced_write_ns;
-        self.bytes_missed += other.bytes_missed;
-        self.missed_ns += other.missed_ns;
-        self.bytes_mapped += other.bytes_mapped;
+        // Counts that were stored can be damaged, and must not end the program.
+        self.reads = self.reads.saturating_add(other.reads);
+        self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
+        self.read_ns = self.read_ns.saturating_add(other.read_ns);
+        self.writes = self.writes.saturating_add(other.writes);
+        self.bytes_written = self.bytes_written.saturating_add(other.bytes_written);
+        self.write_ns = self.write_ns.saturating_add(other.write_ns);
+        self.fsyncs = self.fsyncs.saturating_add(other.fsyncs);
+        self.fsync_ns = self.fsync_ns.saturating_add(other.fsync_ns);
+        self.synced_write_ns = self.synced_write_ns.saturating_add(other.synced_write_ns);
+        self.bytes_missed = self.bytes_missed.saturating_add(other.bytes_missed);
+        self.missed_ns = self.missed_ns.saturating_add(other.missed_ns);
+        self.bytes_mapped = self.bytes_mapped.saturating_add(other.bytes_mapped);
     }
 
     /// Returns what was done since `earlier` counts of the same.
@@ -155,6 +157,8 @@ pub struct FolderIo {
 pub struct TraceReport {
     /// Folders in no order, each path once.
     pub folders: Vec<FolderIo>,
+    /// Programs by name, if [`TraceOptions::has_intervals`] asks for them.
+    pub programs: Vec<(String, IoCounts)>,
     /// The blind spots of the source, one sentence each.
     pub blind: Vec<String>,
     /// Events that it could have seen and did not, for want of space: a
@@ -227,7 +231,7 @@ pub struct TraceOptions<'a> {
     pub source: Option<TraceSource>,
     /// Operations of which each call is reported. Needs [`TraceSource::Ebpf`].
     pub logged: &'a [LoggedOperation],
-    /// True if counts of intervals are asked for, by program, too. Needs
+    /// True if counts of intervals are asked for; they and the report have programs, too. Needs
     /// [`TraceSource::Ebpf`].
     pub has_intervals: bool,
 }
@@ -301,7 +305,13 @@ impl Tracer {
 
     /// Ends the trace, and returns its result.
     pub fn end(self) -> io::Result<TraceReport> {
-        self.0.end()
+        self.0.end(None)
+    }
+
+    /// Ends the trace, and returns its result. Another one, which watches already, leaves out of
+    /// its own what was done until then; fanotify cannot do that.
+    pub fn end_before(self, next: &mut Self) -> io::Result<TraceReport> {
+        self.0.end(Some(&mut next.0))
     }
 }
 

@@ -97,6 +97,13 @@ impl Stack {
         loops.filter_map(StorageLayer::held_flushes).next()
     }
 
+    /// Returns the kind of the file system that is furthest down: that of the file of a loop
+    /// device, where the folder's own one is on such a device.
+    pub fn lowest_file_system(&self) -> Option<&str> {
+        let lowest = self.layers.iter().rev().find(|layer| layer.kind == "file system");
+        lowest.map(|layer| layer.name.as_str())
+    }
+
     /// One of which nothing but its layers is known.
     pub(crate) fn on(medium: Medium, layers: Vec<StorageLayer>) -> Self {
         Self { layers, medium, is_write_back: None, drive_cache_on: None }

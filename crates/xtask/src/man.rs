@@ -174,6 +174,9 @@ impl<'a> Page<'a> {
         if is_about(&["ram"]) {
             list(FILES_OF_RAM);
         }
+        if is_about(&["hot"]) {
+            list(FILES_OF_HOT);
+        }
         list(FILES_OF_USER);
         roff.control("SH", ["ENVIRONMENT"]);
         let options = self.command.get_arguments().filter(|option| !option.is_hide_set());
@@ -262,6 +265,9 @@ const FILES_OF_RAM: &[(&str, &str)] = &[
     ("/var/lib/fsure/ram", "what a crash must not forget of them"),
     ("/run/fsure/disk", "the RAM disks that have a name"),
 ];
+
+const FILES_OF_HOT: &[(&str, &str)] =
+    &[("/var/lib/fsure/hot", "what 'fsure hot record' has stored, unless '--store' names another")];
 
 const FILES_OF_USER: &[(&str, &str)] =
     &[("~/.config/fsure/config.toml", "the user's own defaults for options")];

@@ -242,10 +242,11 @@ const SIZE_MAX: usize = 1 << 20;
 /// The time that one folder may take if nothing is slow.
 fn planned(options: &FlushOptions) -> Duration {
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let methods = options.span * count(methods::count());
-    let curves = options.span / 2 * count(curves::count(options));
-    let profiles = options.span * 2 * count(profiles::count(&options.profiles));
-    workspace::time(methods + curves + profiles)
+    let with_tail = |span| workspace::time_with_tail(span, options.rate);
+    let methods = with_tail(options.span) * count(methods::count());
+    let curves = workspace::time(options.span / 2) * count(curves::count(options));
+    let profiles = with_tail(options.span * 2) * count(profiles::count(&options.profiles));
+    methods + curves + profiles
 }
 
 fn header(options: &FlushOptions, machine: Machine) -> ResultHeader {

@@ -21,7 +21,7 @@ pub(super) fn of(
     let median = |method| table.of(method).map(|tally: &SliceStats| tally.latency.quantile_us(0.5));
     FlushFacts {
         medium: medium(stack),
-        file_system: file_system.to_owned(),
+        file_system: judged_file_system(stack, file_system).to_owned(),
         write_cache: stack.is_write_back.map(|is_back| match is_back {
             true => WriteCache::Back,
             false => WriteCache::Through,
@@ -43,6 +43,17 @@ pub(super) fn of(
     }
 }
 
+/// Returns the kind of the file system by which a flush is judged. Where there is no drive, that is
+/// the one that has none: not ext4 on a loop device whose file is in FUSE, but FUSE.
+fn judged_file_system<'a>(stack: &'a Stack, own: &'a str) -> &'a str {
+    match stack.medium {
+        storage_stack::Medium::Remote | storage_stack::Medium::Memory => {
+            stack.lowest_file_system().unwrap_or(own)
+        }
+        _ => own,
+    }
+}
+
 /// Converts to the type of the layer that knows no system.
 fn medium(stack: &Stack) -> Medium {
     match stack.medium {
@@ -54,5 +65,36 @@ fn medium(stack: &Stack) -> Medium {
         storage_stack::Medium::Remote => Medium::Remote,
         storage_stack::Medium::Memory => Medium::Memory,
         storage_stack::Medium::Unknown => Medium::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fsure_os::storage_stack::StorageLayer;
+
+    use super::*;
+
+    #[test]
+    fn a_file_system_without_a_drive_is_named_and_not_the_one_on_its_loop_device() {
+        let layer = |kind, name: &str| StorageLayer { kind, name: name.to_owned(), facts: vec![] };
+        let stack = |medium, lower: &str| Stack {
+            layers: vec![
+                layer("file system", "ext4"),
+                layer("loop", "loop3"),
+                layer("file system", lower),
+            ],
+            medium,
+            is_write_back: None,
+            drive_cache_on: None,
+        };
+        for (medium, lower, judged) in [
+            (storage_stack::Medium::Remote, "fuse.bindfs", "fuse.bindfs"),
+            (storage_stack::Medium::Memory, "tmpfs", "tmpfs"),
+            (storage_stack::Medium::Loop, "btrfs", "ext4"),
+        ] {
+            assert_eq!(judged_file_system(&stack(medium, lower), "ext4"), judged);
+        }
+        let bare = Stack { layers: vec![], ..stack(storage_stack::Medium::Memory, "") };
+        assert_eq!(judged_file_system(&bare, "tmpfs"), "tmpfs");
     }
 }

@@ -78,6 +78,10 @@ impl<'a> MeasuredOperation<'a> {
         let pace = site.options.rate.map(Pace);
         Self { least: SAMPLES_MIN, pace, ..Self::new(name, operation) }
     }
+
+    fn planned_rounds(&self, turn: Duration) -> u32 {
+        rounds_with_tail(turn, self.pace.as_ref().map(|pace| pace.0))
+    }
 }
 
 impl<'a> FlushWorkspace<'a> {
@@ -247,8 +251,9 @@ impl<'a> FlushWorkspace<'a> {
             while let Some(contender) = contenders.get_mut(place) {
                 let is_short = contender.tally.latency.count() < contender.least;
                 if round <= ROUNDS || is_short {
-                    // Additional rounds were not planned.
-                    let takes = if round <= ROUNDS { turn } else { Duration::ZERO };
+                    // Further rounds were not planned.
+                    let planned = contender.planned_rounds(turn);
+                    let takes = if round <= planned { turn } else { Duration::ZERO };
                     self.step(&contender.name, takes);
                     self.check()?;
                     let turned = self.turn(contender, turn, round == 0);
@@ -293,9 +298,39 @@ pub(super) fn time(span: Duration) -> Duration {
     span / ROUNDS * (ROUNDS + 1)
 }
 
+/// The same of an operation whose tail is measured, at the rate that was asked for.
+pub(super) fn time_with_tail(span: Duration, rate: Option<u32>) -> Duration {
+    let turn = span / ROUNDS;
+    turn * (rounds_with_tail(turn, rate) + 1)
+}
+
+/// Rounds in which there are enough samples at a rate, if nothing is slow. How many it takes
+/// without one is not known before.
+fn rounds_with_tail(turn: Duration, rate: Option<u32>) -> u32 {
+    let Some(rate) = rate else { return ROUNDS };
+    let in_a_turn = f64::from(rate) * turn.as_secs_f64();
+    let rounds = (SAMPLES_MIN as f64 / in_a_turn).ceil() as u32;
+    rounds.clamp(ROUNDS, ROUNDS_MAX)
+}
+
 /// Memory with content that no device can compress.
 pub(super) fn noise() -> io::Result<Buffer> {
     let mut data = Buffer::new(1)?;
     blake3::Hasher::new().finalize_xof().fill(&mut data);
     Ok(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_takes_the_rounds_that_its_samples_take() {
+        let second = Duration::from_secs(1);
+        assert_eq!(time_with_tail(second, None), time(second));
+        // 100 samples of 30 a second take 27 rounds of an eighth of a second.
+        assert_eq!(time_with_tail(second, Some(30)), second / ROUNDS * 28);
+        assert_eq!(time_with_tail(second, Some(1000)), time(second), "as many as without");
+        assert_eq!(time_with_tail(second, Some(1)), second / ROUNDS * (ROUNDS_MAX + 1));
+    }
 }

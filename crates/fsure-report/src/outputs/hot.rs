@@ -106,9 +106,22 @@ pub(crate) struct HotTotals {
     pub(crate) is_of_command: bool,
     pub(crate) processes_left: u64,
     pub(crate) logged: Option<u64>,
+    /// The history that it was read from; `None` if it was watched then.
+    pub(crate) history: Option<HotHistory>,
     pub(crate) lost: Vec<LostEvents>,
     pub(crate) ended_early: bool,
     pub(crate) exit_code: u8,
+}
+
+/// The time that a history covers.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct HotHistory {
+    pub(crate) began: String,
+    pub(crate) ended: String,
+    pub(crate) intervals: u64,
+    pub(crate) seconds_missing: f64,
+    pub(crate) gaps: Vec<serde_json::Value>,
 }
 
 /// Reads the lines of a run.

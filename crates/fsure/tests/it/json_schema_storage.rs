@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -164,7 +165,8 @@ fn print_hot(printed: &mut Printed) {
     printed.keep("hot", &run);
     if run.code != 0 {
         let kinds = ["hot_folder", "hot_summary", "advice", "hot_call", "hot_interval"];
-        return printed.excuse(&kinds, &run.stderr);
+        printed.excuse(&kinds, &run.stderr);
+        return printed.excuse(&["hot_recorded_interval", "hot_record_summary"], &run.stderr);
     }
     for (kind, args) in
         [("hot_call", &["--log"][..]), ("hot_interval", &["--top", "--interval", "0.1s"])]
@@ -179,6 +181,41 @@ fn print_hot(printed: &mut Printed) {
     printed.keep("hot advise", &run);
     if !run.stdout.contains(r#""source":"ebpf""#) {
         printed.excuse(&["advice"], "without eBPF there is no advice");
+    }
+    print_history(printed);
+}
+
+/// `hot record`, and what it has stored.
+fn print_history(printed: &mut Printed) {
+    let place = folder();
+    let store = place.path().join("store");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
+    command.args(["hot", "record", "--json", "--interval", "1s", "--store", text(&store)]);
+    let mut recorder = command
+        .env("XDG_CONFIG_HOME", NO_HOME)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("start fsure");
+    let output = BufReader::new(recorder.stdout.take().expect("a pipe"));
+    let mut lines: Vec<Value> = Vec::new();
+    for line in output.lines() {
+        let line: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
+        // One signal: a second one would end it at once.
+        if line["type"] == "interval" && lines.iter().all(|line| line["type"] != "interval") {
+            let pid = Pid::from_child(&recorder);
+            kill_process(pid, Signal::TERM).expect("send a signal");
+        }
+        lines.push(line);
+    }
+    let code = recorder.wait().expect("wait for fsure").code();
+    printed.keep_lines("hot record", lines);
+    if code != Some(0) {
+        let why = "it cannot be recorded here";
+        return printed.excuse(&["hot_recorded_interval", "hot_record_summary"], why);
+    }
+    for sub in [&["hot", "--history"][..], &["hot", "advise", "--history"]] {
+        printed.run(Path::new(NO_HOME), &[sub, &["--store", text(&store)]].concat());
     }
 }
 

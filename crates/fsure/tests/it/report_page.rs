@@ -84,6 +84,7 @@ fn each_command_has_a_verdict() {
         ("crash-matrix.jsonl", "bad", "1 cell came out otherwise than expected"),
         ("powercut.jsonl", "bad", "8 blocks do not hold what was acknowledged last"),
         ("hot.jsonl", "plain", "Programs waited 22.1 s for storage in 60 s"),
+        ("hot-history.jsonl", "plain", "Programs waited 22.1 s for storage in 9:00:00"),
         ("ram-try.jsonl", "plain", "The command is 8 times as fast in memory"),
         ("flush-trace.jsonl", "plain", "216 flushes took 3.6 s of 5 s (72 %)"),
         ("defer.jsonl", "good", "All was durable after 641 ms at most"),
@@ -180,6 +181,18 @@ fn a_log_of_calls_and_intervals_is_known_and_a_loss_is_shown() {
         assert!(html.contains(part), "{part}");
     }
     assert!(!html.contains("were passed over"));
+}
+
+#[test]
+fn a_history_says_which_time_it_covers() {
+    let html = page_of("hot-history.jsonl", &[]);
+    for part in [
+        "Recorded in 54 intervals from 2026-11-24 01:00:00 to 2026-11-25 03:00:00 UTC.",
+        "Not recorded: 17:00:00, with 1 gap; no figure takes it for quiet.",
+        ">ms waited in a second, over hours</text>",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
 }
 
 #[test]

@@ -52,7 +52,7 @@ pages! {
 }
 
 /// Pages in the folders of sessions that have none.
-const WITHOUT: &[&str] = &["docs/how-to/automate.md"];
+const WITHOUT: &[&str] = &["docs/how-to/automate.md", "docs/how-to/hot-folders.md"];
 
 /// Programs of others that a page calls. Without one, the rest of the page does not run.
 const OTHERS: &[&str] = &["b3sum", "hashdeep", "jq", "minisign", "python3"];

@@ -164,13 +164,18 @@ fn is_test_file(all: &BTreeMap<String, String>, file: &str) -> bool {
 
 /// All Rust sources below a folder, by their paths in it.
 fn sources(folder: &Path) -> BTreeMap<String, String> {
+    files(folder, "rs")
+}
+
+/// All files below a folder whose names have this extension, by their paths in it.
+fn files(folder: &Path, extension: &str) -> BTreeMap<String, String> {
     let (mut sources, mut folders) = (BTreeMap::new(), vec![folder.to_owned()]);
     while let Some(next) = folders.pop() {
         for entry in std::fs::read_dir(&next).expect("list a folder") {
             let path = entry.expect("list a folder").path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension().is_some_and(|found| found == extension) {
                 let name = path.strip_prefix(folder).expect("below").to_str().expect("UTF-8");
                 let source = std::fs::read_to_string(&path).expect("read a source");
                 sources.insert(name.replace('\\', "/"), source);
@@ -178,6 +183,42 @@ fn sources(folder: &Path) -> BTreeMap<String, String> {
         }
     }
     sources
+}
+
+/// Words that hide who does something: another process, another user, the user, the daemon.
+const NAMELESS_ACTORS: &[&str] = &["nobody", "somebody", "anybody", "someone", "anyone", "whoever"];
+
+/// Returns the lines of a page on which one of these words stands, with the word.
+fn nameless_actors(page: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(page.lines()).flat_map(|(number, line)| {
+        let words = line.split(|c: char| !c.is_alphanumeric());
+        let is_nameless = |word: &&str| NAMELESS_ACTORS.contains(&&*word.to_lowercase());
+        words.filter(is_nameless).map(move |word| (number, word))
+    })
+}
+
+/// Returns what is wrong with the pages of the documents, with their paths in the repository.
+/// Decisions keep the words of their day.
+fn page_faults(pages: &BTreeMap<String, String>) -> Vec<String> {
+    let kept = pages.iter().filter(|(path, _)| !path.starts_with("docs/adr/"));
+    kept.flat_map(|(path, page)| nameless_actors(page).map(move |found| (path, found)))
+        .map(|(path, (line, word))| format!("{path}:{line}: '{word}' names no actor"))
+        .collect()
+}
+
+#[test]
+fn pages_name_their_actors() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let docs = files(&root.join("docs"), "md");
+    let mut pages: BTreeMap<_, _> =
+        docs.into_iter().map(|(path, page)| (format!("docs/{path}"), page)).collect();
+    assert!(pages.contains_key("docs/promises.md") && pages.len() > 40, "{} pages", pages.len());
+    for path in ["README.md", "CHANGELOG.md"] {
+        let page = std::fs::read_to_string(root.join(path)).expect("read a page");
+        pages.insert(path.to_owned(), page);
+    }
+    let faults = page_faults(&pages);
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
 /// Returns what is wrong with the first lines of a crate other than `fsure-os`.

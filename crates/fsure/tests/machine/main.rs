@@ -10,6 +10,7 @@ mod flush;
 mod flush_counters;
 mod hanging_storage;
 mod hot;
+mod hot_record;
 mod io_options;
 mod ladder;
 mod page_cache_effects;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{LINES_MAX, check, floors, root_faults};
+use super::{LINES_MAX, check, floors, page_faults, root_faults};
 
 /// File, source, and a part of what must be said of it.
 const PLANTED: &[(&str, &str, &str)] = &[
@@ -78,4 +78,24 @@ mod tests { use super::{super::super::words, *}; use std::fs; }
     let long = format!("//!{}", "\n".repeat(LINES_MAX + 1));
     assert!(first(&long).contains(&format!("{LINES_MAX} lines")));
     assert!(first(&format!("//!{}", "-".repeat(98))).contains("100 columns"));
+}
+
+#[test]
+fn every_nameless_actor_is_caught() {
+    let page = |path: &str, text: &str| BTreeMap::from([(path.to_owned(), text.to_owned())]);
+    for (text, word, line) in [
+        ("Nobody writes there.", "Nobody", 1),
+        ("It is\nsomebody's file.", "somebody", 2),
+        ("| told | `x`, by anybody |", "anybody", 1),
+        ("*Someone* reads it.", "Someone", 1),
+        ("- open to (anyone)", "anyone", 1),
+        ("a\n\nWhoever asks", "Whoever", 3),
+    ] {
+        let expected = format!("docs/ram.md:{line}: '{word}' names no actor");
+        assert_eq!(page_faults(&page("docs/ram.md", text)), [expected], "{text}");
+        assert_eq!(page_faults(&page("CHANGELOG.md", text)).len(), 1, "{text}");
+        assert_eq!(page_faults(&page("docs/adr/0001-a.md", text)), [""; 0], "{text}");
+    }
+    let named = "Another process, nobodyish, some one, the user's.";
+    assert_eq!(page_faults(&page("docs/ram.md", named)), [""; 0]);
 }

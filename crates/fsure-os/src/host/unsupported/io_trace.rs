@@ -52,7 +52,7 @@ impl Tracer {
         match self.0 {}
     }
 
-    pub(crate) fn end(self) -> io::Result<TraceReport> {
+    pub(crate) fn end(self, _: Option<&mut Self>) -> io::Result<TraceReport> {
         match self.0 {}
     }
 }

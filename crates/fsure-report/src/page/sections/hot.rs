@@ -4,23 +4,29 @@ use std::collections::BTreeMap;
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::{milliseconds, number, path};
+use super::super::words::{date, milliseconds, number, path};
 use super::Draft;
 use crate::chart::{
     FolderBars, TimeLine, TreemapClass, TreemapItem, figure, folders as folder_bars, over_time,
     treemap,
 };
-use crate::outputs::{HotAdvice, HotFolder, HotRun};
+use crate::outputs::{HotAdvice, HotFolder, HotHistory, HotRun};
 use fsure_core::{count, units};
 
 /// Folders of the table; all are in the picture.
 const ROWS_MAX: usize = 200;
 
+/// Seconds from which on a time axis is in hours.
+const HOURS_FROM_S: f64 = 3.0 * 3600.0;
+
 /// The section of a run.
 pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
     let mut draft = Draft::new("hot");
     if let Some(totals) = &run.summary {
-        let watched = format!("{} s", figure(totals.seconds));
+        let watched = match &totals.history {
+            Some(_) => units::span(totals.seconds),
+            None => format!("{} s", figure(totals.seconds)),
+        };
         match totals.totals.waited_ms {
             Some(waited) => {
                 let waited = milliseconds(waited);
@@ -62,6 +68,9 @@ pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
             let folders = count(totals.folders_not_visible);
             draft.note(format!("{folders} of the folders could not be seen from here."));
         }
+        if let Some(history) = &totals.history {
+            add_history(&mut draft, history);
+        }
         draft.fact("Source", &totals.source);
         draft.fact("Duration", watched);
         draft.plain_exit_code(totals.exit_code);
@@ -77,6 +86,18 @@ pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
         draft.part("Not seen", (!unseen.is_empty()).then_some(Piece::List(unseen)));
     }
     draft.done()
+}
+
+/// Tells which time a history covers.
+fn add_history(draft: &mut Draft, history: &HotHistory) {
+    let intervals = number(history.intervals, "interval", "intervals");
+    let (began, ended) = (date(&history.began), date(&history.ended));
+    draft.note(format!("Recorded in {intervals} from {began} to {ended} UTC."));
+    if history.seconds_missing > 0.0 {
+        let span = units::span(history.seconds_missing);
+        let gaps = number(history.gaps.len() as u64, "gap", "gaps");
+        draft.note(format!("Not recorded: {span}, with {gaps}; no figure takes it for quiet."));
+    }
 }
 
 fn advice(run: &HotRun) -> Option<Piece> {
@@ -198,6 +219,8 @@ fn picture(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
 /// The programs that waited most, over the intervals.
 fn waiting(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
     const LINES_MAX: usize = 4;
+    let all: f64 = run.intervals.iter().map(|interval| interval.seconds).sum();
+    let (unit, seconds) = if all >= HOURS_FROM_S { ("hours", 3600.0) } else { ("seconds", 1.0) };
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     for program in run.intervals.iter().flat_map(|interval| &interval.programs) {
         *sums.entry(&program.program).or_default() += program.waited_ms.unwrap_or_default();
@@ -207,7 +230,7 @@ fn waiting(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
     let line = |(program, waited): (&str, f64)| {
         let mut at = 0.0;
         let points = run.intervals.iter().map(|interval| {
-            at += interval.seconds;
+            at += interval.seconds / seconds;
             let own = interval.programs.iter().filter(|one| one.program == program);
             let waited: f64 = own.filter_map(|one| one.waited_ms).sum();
             (at, if interval.seconds > 0.0 { waited / interval.seconds } else { 0.0 })
@@ -218,8 +241,10 @@ fn waiting(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
     };
     let lines: Vec<_> = sums.into_iter().take(LINES_MAX).map(line).collect();
     let title = "Programs that wait, over time";
-    let chart = || over_time(title, "ms waited in a second, over seconds", &lines);
-    let caption = "Several that wait at once make more than 1000 ms a second.";
+    let axes = format!("ms waited in a second, over {unit}");
+    let chart = || over_time(title, &axes, &lines);
+    let caption = "Several that wait at once make more than 1000 ms a second. Time that was not \
+                   recorded is left out.";
     (run.intervals.len() > 1 && !lines.is_empty()).then(|| charts.add(&chart(), caption))
 }
 

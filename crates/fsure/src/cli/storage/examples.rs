@@ -194,7 +194,7 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("sudo fsure hot --log --operation flush", "Print each flush as it ends"),
             ("sudo fsure hot --top", "Show what programs and folders do now"),
         ],
-        see_also: &["hot advise", "flush trace", "ram bind"],
+        see_also: &["hot advise", "hot record", "flush trace", "ram bind"],
         page: "docs/hot.md",
     },
     CommandNotes {
@@ -203,8 +203,19 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("sudo fsure hot advise", "Watch for 30 seconds, and advise"),
             ("sudo fsure hot advise --for 10m", "Watch longer: the advice is better"),
             ("sudo fsure hot advise /srv --json", "One JSON object a line, for a script"),
+            ("sudo fsure hot advise --history --since 7d", "From what was recorded in a week"),
         ],
-        see_also: &["hot", "ram bind", "ram pin"],
+        see_also: &["hot", "hot record", "ram bind", "ram pin"],
+        page: "docs/hot.md",
+    },
+    CommandNotes {
+        command: "hot record",
+        examples: &[
+            ("sudo fsure hot record", "Record, an interval each ten minutes, until Ctrl-C"),
+            ("sudo fsure hot record --interval 1m --keep 7d", "Finer, and for a week"),
+            ("sudo fsure hot record --store /srv/hot --keep 90d", "Another place, for longer"),
+        ],
+        see_also: &["hot advise", "hot"],
         page: "docs/hot.md",
     },
     CommandNotes {

@@ -8,10 +8,12 @@ use std::time::Duration;
 use crate::report::storage::{command_code, hot as report};
 use clap::{Args, Subcommand, ValueEnum};
 use fsure_core::{Error, ExitCode, Monitor, Result, Step, StepMonitor, units};
-use fsure_hot::{CallFilter, Hot, HotMonitor, HotOptions, Interval, hot};
+use fsure_hot::{CallFilter, Hot, HotMonitor, HotOptions, Interval, hot, hot_history};
 use fsure_os::io_trace::{LoggedCall, LoggedOperation, TraceSource};
 
 use super::OutputArgs;
+use super::hot_history::HistoryArgs;
+use super::hot_record::{self, RecordArgs};
 use super::save_args::SaveArgs;
 use super::screen::progress::step_line;
 use super::screen::{Live, Screen};
@@ -25,7 +27,8 @@ use super::screen::{Live, Screen};
 /// and shows what was seen. Root uses
 /// eBPF; other users can watch only folders that are named, and without times; a
 /// command needs root, and so do single calls ('--log') and the live view ('--top'),
-/// which go on until Ctrl-C. Exit codes: 0 seen, 2 not allowed or no sense, 5 it cannot be
+/// which go on until Ctrl-C. 'fsure hot record' watches for days, and '--history' answers from what
+/// it has stored. Exit codes: 0 seen, 2 not allowed or no sense, 5 it cannot be
 /// watched here, 130 ended early; with a command its own, or 2.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -41,7 +44,7 @@ pub(crate) struct HotArgs {
     log: LogArgs,
     /// Show what programs and folders do now, over and over, until Ctrl-C or for the time of
     /// '--for'
-    #[arg(long, conflicts_with_all = ["log", "command"])]
+    #[arg(long, conflicts_with_all = ["log", "command", "history"])]
     top: bool,
     /// Time between two views
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "2s", requires = "top")]
@@ -53,7 +56,7 @@ pub(crate) struct HotArgs {
 struct LogArgs {
     /// Print each call as it ends, failed ones too: time, program, call, duration, bytes and
     /// file; until Ctrl-C or for the time of '--for', with the folders behind it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "history")]
     log: bool,
     /// Log this program only: its name, or the number of a process; can be repeated
     #[arg(long = "program", value_name = "NAME", requires = "log")]
@@ -90,6 +93,7 @@ enum HotCommand {
     /// Advise what to do with the hottest folders: bind, pin, leave or exclude, and
     /// why
     Advise(WatchArgs),
+    Record(RecordArgs),
 }
 
 #[derive(Args)]
@@ -103,6 +107,8 @@ struct WatchArgs {
     /// Source of the events [default: ebpf, or fanotify if ebpf is not available]
     #[arg(long, value_enum, value_name = "SOURCE")]
     source: Option<SourceArg>,
+    #[command(flatten)]
+    history: HistoryArgs,
     #[command(flatten)]
     save: SaveArgs,
     /// Watch this command alone, with all that it starts, until it ends
@@ -140,6 +146,9 @@ fn time(text: &str) -> std::result::Result<Duration, String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &HotArgs, output: &OutputArgs) -> ExitCode {
+    if let Some(HotCommand::Record(record)) = &args.command {
+        return hot_record::run(record, output);
+    }
     let screen = match args.watch().command.is_empty() {
         true => output.patient_screen(),
         false => output.screen_beside_program(),
@@ -164,7 +173,10 @@ fn watch(args: &HotArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCod
         live: if is_shown_as_it_comes { None } else { screen.live_line() },
         has_head: AtomicBool::new(false),
     };
-    let seen = hot(&args.options(), &watching)?;
+    let seen = match watch.history.options(&watch.paths) {
+        Some(history) => hot_history(&history)?,
+        None => hot(&args.options(), &watching)?,
+    };
     drop(watching);
     let code = match &seen.command {
         Some(command) => command_code(command.ended),
@@ -175,7 +187,7 @@ fn watch(args: &HotArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCod
     }
     let mut lines = match &args.command {
         Some(_) => report::advice_lines(&seen),
-        None => Vec::new(),
+        None => report::recorded_lines(&seen).collect(),
     };
     lines.extend(report::folder_lines(&seen, args.by.report()));
     lines.push(report::summary_line(&seen, code));
@@ -214,7 +226,7 @@ impl HotArgs {
     fn watch(&self) -> &WatchArgs {
         match &self.command {
             Some(HotCommand::Advise(watch)) => watch,
-            None => &self.watch,
+            _ => &self.watch,
         }
     }
 }
@@ -222,7 +234,7 @@ impl HotArgs {
 fn text(args: &HotArgs, seen: &Hot) -> String {
     match args.command {
         Some(HotCommand::Advise(_)) => report::advice_text(seen),
-        None => report::text(seen, args.by.report()),
+        _ => report::text(seen, args.by.report()),
     }
 }
 

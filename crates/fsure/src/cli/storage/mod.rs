@@ -12,6 +12,8 @@ mod flush;
 mod flush_loop;
 mod flush_trace;
 mod hot;
+mod hot_history;
+mod hot_record;
 mod measurement_screen;
 mod pass_through;
 mod powercut;

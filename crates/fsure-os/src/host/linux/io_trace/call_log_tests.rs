@@ -50,7 +50,7 @@ fn the_log_adds_up_to_the_counts() {
     tracer.stop();
     take_all(&mut tracer, &mut calls);
     add(tracer.interval().unwrap());
-    let report = tracer.end().unwrap();
+    let report = tracer.end(None).unwrap();
     assert!(report.lost.iter().all(|(what, _)| what.starts_with("names")), "{:?}", report.lost);
     let mut counted: BTreeMap<TracedFolder, IoCounts> = BTreeMap::new();
     for call in calls.iter().filter(|call| call.error.is_none()) {

@@ -125,8 +125,11 @@ pub(super) struct Kernel {
     log: Option<CallLog>,
     /// The counts at the end of the last interval.
     earlier: Earlier,
+    /// The counts that are not in the report.
+    forgotten: Earlier,
 }
 
+/// Counts at an earlier time.
 #[derive(Default)]
 struct Earlier {
     folders: BTreeMap<Key, IoCounts>,
@@ -166,7 +169,8 @@ impl Kernel {
         };
         let names = FolderNames::new(ring(&mut programs, "names")?);
         let below = scope.below.to_vec();
-        Ok(Self { programs, names, blind, below, log, earlier: Earlier::default() })
+        let (earlier, forgotten) = (Earlier::default(), Earlier::default());
+        Ok(Self { programs, names, blind, below, log, earlier, forgotten })
     }
 
     pub(super) fn watch(&mut self, time: Duration) -> io::Result<()> {
@@ -273,13 +277,27 @@ impl Kernel {
         Ok(watched.keys().count())
     }
 
-    pub(super) fn end(mut self) -> io::Result<TraceReport> {
-        self.stop();
+    /// Leaves what was counted until now out of the report.
+    fn forget(&mut self) -> io::Result<()> {
+        let folders = counted::<Key>(&self.programs, "folders")?.into_iter().collect();
+        let programs = counted::<[u8; 16]>(&self.programs, "programs")?.into_iter().collect();
+        self.forgotten = Earlier { folders, programs };
+        Ok(())
+    }
+
+    /// Reads the counts, and ends the watch behind that: it takes a tenth of a second, for which
+    /// a part of the programs would go on counting. The next watch has what comes later.
+    pub(super) fn end(mut self, next: Option<&mut Self>) -> io::Result<TraceReport> {
+        let programs = self.named_programs()?;
+        let all = counted::<Key>(&self.programs, "folders")?;
+        next.map_or(Ok(()), Self::forget)?;
         let processes = self.processes()?;
+        self.stop();
         let namer = Namer::new()?;
         let (mut folders, mut nowhere) = (Folders::default(), 0);
-        for (key, counts) in counted::<Key>(&self.programs, "folders")? {
-            let name = self.names.get(&key);
+        for (key, counts) in all {
+            let forgotten = self.forgotten.folders.get(&key).copied().unwrap_or_default();
+            let (counts, name) = (counts.since(&forgotten), self.names.get(&key));
             if counts.is_nothing() {
                 continue;
             }
@@ -293,7 +311,20 @@ impl Kernel {
         let mut lost = self.lost()?;
         lost.extend((nowhere > 0).then_some((NOWHERE, nowhere)));
         let processes_left = self.processes_alive()?;
-        Ok(TraceReport { folders: folders.all(), blind: self.blind, lost, processes_left })
+        let (folders, blind) = (folders.all(), self.blind);
+        Ok(TraceReport { folders, programs, blind, lost, processes_left })
+    }
+
+    fn named_programs(&self) -> io::Result<Vec<(String, IoCounts)>> {
+        let mut programs = Vec::new();
+        for (name, counts) in counted::<[u8; 16]>(&self.programs, "programs")? {
+            let forgotten = self.forgotten.programs.get(&name).copied().unwrap_or_default();
+            let counts = counts.since(&forgotten);
+            if !counts.is_nothing() {
+                programs.push((program_name(&name), counts));
+            }
+        }
+        Ok(programs)
     }
 
     fn processes(&self) -> io::Result<BTreeMap<Key, BTreeSet<ProcessIo>>> {
@@ -511,7 +542,7 @@ mod tests {
             assert!(shell.output().is_ok());
         }
         kernel.watch(Duration::ZERO).unwrap();
-        let seen = kernel.end().unwrap();
+        let seen = kernel.end(None).unwrap();
         assert!(seen.folders.len() <= 1, "{:?}", seen.folders);
         let lost =
             |what| seen.lost.iter().any(|(kernel_error, count)| kernel_error == what && *count > 0);

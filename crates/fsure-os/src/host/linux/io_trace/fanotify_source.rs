@@ -145,7 +145,8 @@ impl Notify {
             0 => vec![],
             count => vec![("events, in overflows of the kernel's queue", count)],
         };
-        Ok(TraceReport { folders: folders.all(), blind: self.blind, lost, processes_left: 0 })
+        let (folders, blind) = (folders.all(), self.blind);
+        Ok(TraceReport { folders, programs: Vec::new(), blind, lost, processes_left: 0 })
     }
 }
 

@@ -14,7 +14,7 @@ fn seen(test: &str, path: &Path, script: &str) -> Option<TraceReport> {
     let done = Command::new("sh").args(["-euc", script]).current_dir(path).status().unwrap();
     assert!(done.success(), "{script}");
     tracer.watch(Duration::ZERO).unwrap();
-    Some(tracer.end().unwrap())
+    Some(tracer.end(None).unwrap())
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn calls_of_programs_of_32_bits_are_counted_as_lost() {
     if !command.args(["--exact", &name]).env(CALLER, "1").output().unwrap().status.success() {
         return crate::host::did_not_run(test, "the kernel runs no programs of 32 bits");
     }
-    let lost = tracer.end().unwrap().lost;
+    let lost = tracer.end(None).unwrap().lost;
     let calls = lost.iter().find(|(what, _)| what.contains("32 bits"));
     assert!(calls.is_some_and(|(_, count)| *count >= 100), "{lost:?}");
 }

@@ -124,9 +124,13 @@ impl Tracer {
         }
     }
 
-    pub(crate) fn end(self) -> io::Result<TraceReport> {
+    pub(crate) fn end(self, next: Option<&mut Self>) -> io::Result<TraceReport> {
+        let next = next.and_then(|next| match &mut next.watching {
+            Watching::Kernel(kernel) => Some(&mut **kernel),
+            Watching::Notify(_) => None,
+        });
         match self.watching {
-            Watching::Kernel(kernel) => kernel.end(),
+            Watching::Kernel(kernel) => kernel.end(next),
             Watching::Notify(notify) => notify.end(),
         }
     }

@@ -88,7 +88,7 @@ fn watched(mut tracer: Tracer, path: &Path) -> (u32, TraceReport) {
         tracer.watch(Duration::from_millis(20)).unwrap();
     }
     assert!(child.wait().unwrap().success());
-    (child.id(), tracer.end().unwrap())
+    (child.id(), tracer.end(None).unwrap())
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_folder_that_is_gone_has_no_name() {
     let done = Command::new("sh").args(["-c", script]).arg(&gone).status().unwrap();
     assert!(done.success());
     tracer.watch(Duration::from_millis(60)).unwrap();
-    let seen = tracer.end().unwrap();
+    let seen = tracer.end(None).unwrap();
     let wrong = seen.folders.iter().find(|folder| {
         folder.place == TracedFolder::At(gone.clone()) && folder.counts.bytes_written > 0
     });
@@ -231,7 +231,7 @@ fn what_a_call_costs() {
                 }
                 calls.join().unwrap()
             });
-            tracer.end().unwrap();
+            tracer.end(None).unwrap();
             for kind in [0, 1] {
                 alone[kind].push(before[kind]);
                 extra[kind].push(during[kind] - before[kind]);

@@ -7,6 +7,7 @@ use std::path::Path;
 use fsure_os::io_trace::{FolderIo, IoCounts, ProcessIo, TraceSource};
 use serde::Serialize;
 
+use super::history::HistoryFacts;
 use super::{By, name_of};
 use crate::report::json::line;
 use fsure_core::ExitCode;
@@ -172,44 +173,45 @@ struct HotSummaryLine<'a> {
     seconds: f64,
     #[serde(flatten)]
     totals: Figures,
-    folders_not_visible: usize,
+    folders_not_visible: u64,
     not_seen: &'a [String],
-    lost: Vec<LostLine>,
+    lost: Vec<LostLine<'a>>,
     /// True if one command was watched.
     is_of_command: bool,
     processes_left: usize,
     /// Number of calls that were logged; `None` without a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     logged: Option<u64>,
+    /// The history; `None` if it was watched now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<HistoryFacts>,
     ended_early: bool,
     exit_code: u8,
 }
 
 #[derive(Serialize)]
-pub(super) struct LostLine {
-    pub(super) what: &'static str,
+pub(super) struct LostLine<'a> {
+    pub(super) what: &'a str,
     pub(super) count: u64,
 }
 
 /// The last line: the source, the time it watched, and what it did not see; no line end.
 pub fn summary_line(hot: &Hot, exit_code: ExitCode) -> String {
-    let mut totals = hot.tree.all;
-    for folder in &hot.unseen {
-        totals.add(&folder.counts);
-    }
+    let recorded_unseen = hot.history.as_ref().map_or(0, |history| history.not_visible.count);
     line(&HotSummaryLine {
         r#type: "summary",
         command: "hot",
         source: hot.source.name(),
         fell_back: hot.fell_back.as_deref(),
         seconds: hot.seconds,
-        totals: Figures::of(&totals, hot.source),
-        folders_not_visible: hot.unseen.len(),
+        totals: Figures::of(&hot.totals(), hot.source),
+        folders_not_visible: hot.unseen.len() as u64 + recorded_unseen,
         not_seen: &hot.blind,
         lost: hot.lost.iter().map(|(what, count)| LostLine { what, count: *count }).collect(),
         is_of_command: hot.command.is_some(),
         processes_left: hot.processes_left,
         logged: hot.logged,
+        history: hot.history.as_ref().map(HistoryFacts::of),
         ended_early: hot.ended_by.is_some(),
         exit_code: exit_code.number(),
     })

@@ -1,6 +1,7 @@
 //! `hot` for a person: a tree of the folders that programs wait for, and what to
 //! do about them.
 
+mod history;
 mod json;
 mod log;
 mod top;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use fsure_os::io_trace::{FolderIo, IoCounts, TraceSource, TracedFolder};
 
+pub use history::{recorded_lines, recorded_summary_line, recorded_text};
 pub use json::{advice_lines, folder_lines, summary_line};
 pub use log::{LOG_HEAD, call_lines, call_texts};
 pub use top::{interval_line, top_text};
@@ -75,6 +77,11 @@ pub fn text(hot: &Hot, by: By) -> String {
         for folder in unseen.iter().take(UNSEEN) {
             rows.push(row(hot, &folder.counts, folder.processes.len(), "", name_of(folder)));
         }
+        if let Some(rest) = hot.history.as_ref().map(|history| history.not_visible) {
+            let mut last = row(hot, &rest.counts, 0, "", "<deleted or not visible>".to_owned());
+            last[PROGRAMS_COLUMN] = "?".to_owned();
+            rows.extend((rest.count > 0).then_some(last));
+        }
         report += &table(&rows, |column| column + 2 >= HEAD.len());
         if unseen.len() > UNSEEN {
             let more = count((unseen.len() - UNSEEN) as u64);
@@ -96,6 +103,9 @@ const HEAD: [&str; 10] = [
     "advice",
     "folder",
 ];
+
+/// The column of `HEAD` that has the number of programs.
+const PROGRAMS_COLUMN: usize = 7;
 
 /// The hottest folders, and all that lead to them.
 fn hottest(root: &FolderNode, by: By) -> BTreeSet<PathBuf> {
@@ -175,7 +185,10 @@ fn row(hot: &Hot, counts: &IoCounts, programs: usize, advice: &str, name: String
 /// Returns sentences on the source, the time it watched, and what it did not see.
 fn closing(hot: &Hot) -> String {
     let whom = if hot.command.is_some() { " one command" } else { "" };
-    let mut text = format!("Watched{whom} for {:.1} s by {}.", hot.seconds, hot.source.name());
+    let mut text = match &hot.history {
+        Some(history) => history::coverage(hot, history),
+        None => format!("Watched{whom} for {:.1} s by {}.", hot.seconds, hot.source.name()),
+    };
     if hot.processes_left > 0 {
         let left = number(hot.processes_left as u64, "process", "processes");
         text += &format!(" {left} of it still ran at its end; what followed is not in it.");

@@ -41,10 +41,11 @@ fn hot(source: TraceSource) -> Hot {
             vec![]
         },
         blind: vec!["an msync".to_owned()],
-        lost: vec![("names", 3)],
+        lost: vec![("names".to_owned(), 3)],
         command: None,
         processes_left: 0,
         logged: None,
+        history: None,
         ended_by: None,
     }
 }

@@ -76,7 +76,7 @@ struct IntervalLine<'a> {
     seconds: f64,
     programs: Vec<ProgramFigures<'a>>,
     folders: Vec<FolderFigures>,
-    lost: Vec<LostLine>,
+    lost: Vec<LostLine<'a>>,
 }
 
 #[derive(Serialize)]
