@@ -21,6 +21,7 @@ class Tools:
     def __init__(self, project):
         self.project = project
         self.folder = project.target / "tools" / "dist"
+        self.cache = self.folder / "cache"  # of zig
         self.folder.mkdir(parents=True, exist_ok=True)
 
     @property
