@@ -17,8 +17,12 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Operations on a path that the user names and that has to be there.
 const READING: [&str; 4] = ["access", "open", "read", "find"];
 
+/// The operation on recovery data, which have their place beside the record.
+pub const KEEPING_RECOVERY_DATA: &str = "keep recovery data in";
+
 /// Advice for a record whose disk or quota is full.
-pub const ROOM_HINT: &str = "make room there, and run the same command again";
+pub const ROOM_HINT: &str =
+    "make room there ('df' and 'df -i' show it), and run the same command again";
 
 /// An error that ends a run.
 #[derive(Debug, thiserror::Error)]
@@ -209,11 +213,11 @@ impl Error {
             (Some(folder), _) => {
                 format!("make its folder first: {}", shell_command("mkdir -p", folder))
             }
-            (None, Some(command)) => format!(
+            (None, Some(command)) if !is_on_read_only(catalog) => format!(
                 "it belongs to another user: run it as that user or as root, with sudo, or make \
                  the record yours: {command}"
             ),
-            (None, None) => not_writable_hint(catalog),
+            (None, _) => not_writable_hint(catalog),
         };
         Self::RecordNotWritten { catalog: catalog.to_owned(), why: why.to_string(), hint }
     }
@@ -303,32 +307,45 @@ impl Error {
                  --verbose"
                     .to_owned(),
             ),
-            Self::Io { doing, path, source } => match source.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    Some("make room there, or choose another place".to_owned())
-                }
-                io::ErrorKind::ReadOnlyFilesystem => {
-                    Some("it is mounted read-only: choose another place".to_owned())
-                }
-                io::ErrorKind::PermissionDenied if READING.contains(doing) => {
-                    Some(not_readable_hint(path))
-                }
-                io::ErrorKind::PermissionDenied => Some(
-                    "choose a place that you may write to, or run it as its owner or as root, \
-                         with sudo"
-                        .to_owned(),
-                ),
-                io::ErrorKind::NotConnected => Some(format!(
-                    "the program that serves this mount (FUSE) has ended: {}, then mount it again",
-                    shell_command("fusermount3 -u", dead_mount(path))
-                )),
-                io::ErrorKind::NotFound if READING.contains(doing) => {
-                    Some(not_there_hint(path, similar_path(path).as_deref()))
-                }
-                _ => None,
-            },
+            Self::Io { doing, path, source } => io_hint(doing, path, source.kind()),
             Self::Interrupted(_) => None,
         }
+    }
+}
+
+/// Returns advice on what the system refused to do to a path; `None` if there is none.
+fn io_hint(doing: &str, path: &Path, kind: io::ErrorKind) -> Option<String> {
+    match kind {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+            if doing == KEEPING_RECOVERY_DATA =>
+        {
+            Some(format!(
+                "{ROOM_HINT}; a record that is kept elsewhere, with '--catalog FILE', has \
+                 its recovery data beside it"
+            ))
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Some("make room there, or choose another place".to_owned())
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            Some("it is mounted read-only: choose another place".to_owned())
+        }
+        io::ErrorKind::PermissionDenied if READING.contains(&doing) => {
+            Some(not_readable_hint(path))
+        }
+        io::ErrorKind::PermissionDenied => Some(
+            "choose a place that you may write to, or run it as its owner or as root, \
+                 with sudo"
+                .to_owned(),
+        ),
+        io::ErrorKind::NotConnected => Some(format!(
+            "the program that serves this mount (FUSE) has ended: {}, then mount it again",
+            shell_command("fusermount3 -u", dead_mount(path))
+        )),
+        io::ErrorKind::NotFound if READING.contains(&doing) => {
+            Some(not_there_hint(path, similar_path(path).as_deref()))
+        }
+        _ => None,
     }
 }
 
@@ -361,7 +378,8 @@ pub fn own_record_command(catalog: &Path) -> Option<String> {
     let folder = catalog.parent().filter(|folder| folder.ends_with(".fsure"))?;
     // A folder that is closed to the user hides whose the file in it is.
     let known = if os_path::exists(catalog) { catalog } else { folder };
-    let is_of_another = !user::is_root() && user::is_of_another_user(known);
+    let is_of_another =
+        !user::is_root() && user::is_of_another_user(known) && !is_on_read_only(folder);
     is_of_another.then(|| format!("sudo chown -R \"$(id -un)\" {}", shell_quoted(folder)))
 }
 
@@ -473,6 +491,11 @@ fn not_writable_hint(catalog: &Path) -> String {
             format!("{cure}; '--catalog FILE' begins another record, in a place of your choice")
         }
     }
+}
+
+/// Returns true if a path, or the folder that it would be in, is on a medium that is read-only.
+fn is_on_read_only(path: &Path) -> bool {
+    path.ancestors().find(|path| path.exists()).is_some_and(is_read_only)
 }
 
 /// Returns true if a folder is on a medium that is read-only.

@@ -23,7 +23,9 @@ pub mod units;
 pub use clock::{Clock, ElapsedTimer};
 pub use device_readers::DeviceReaders;
 pub use digest::{Algorithm, AlgorithmSet, Digests};
-pub use error::{Error, IoContext, ROOM_HINT, Result, own_record_command, timeout_error};
+pub use error::{
+    Error, IoContext, KEEPING_RECOVERY_DATA, ROOM_HINT, Result, own_record_command, timeout_error,
+};
 pub use exit_code::ExitCode;
 pub use input::{copy_stream, read_input};
 pub use monitor::{Monitor, NullMonitor, Step, StepMonitor};

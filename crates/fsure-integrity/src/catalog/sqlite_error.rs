@@ -88,13 +88,13 @@ pub(super) fn map_sqlite_error(file: &Path, error: &rusqlite::Error) -> Error {
         other => other.sqlite_error_code(),
     };
     match code {
+        Some(NotADatabase) => foreign(file),
         // The last ones: statements that fit the tables of `schema.rs` do not
         // fit those in the file (`SQLITE_ERROR`: no such table, a schema that
         // cannot be parsed).
-        Some(
-            DatabaseCorrupt | NotADatabase | ConstraintViolation | SchemaChanged | TypeMismatch
-            | Unknown,
-        ) => untrusted(file, format!("it is damaged ({error})")),
+        Some(DatabaseCorrupt | ConstraintViolation | SchemaChanged | TypeMismatch | Unknown) => {
+            untrusted(file, format!("it is damaged ({error})"))
+        }
         // A stored value is of another type than its column: one flipped bit of a
         // row's header does that, and SQLite does not mind.
         None if is_of_wrong_type(error) => untrusted(file, format!("it is damaged ({error})")),

@@ -295,8 +295,15 @@ fn complete(
         ..UpdateOptions::default()
     };
     let left_out = CompletionMonitor { monitor, reasons: Mutex::default() };
-    let outcome: Outcome = update(place, &options, &left_out)?;
     let unwritten = "the list needs digests that the record lacks, and they cannot be recorded";
+    let outcome: Outcome = update(place, &options, &left_out).map_err(|error| match error {
+        Error::RecordNotWritten { ref why, ref hint, .. } => Error::Reported {
+            message: format!("{unwritten}: {why}"),
+            hint: Some(format!("'--format json' writes the digests that are recorded; {hint}")),
+            code: error.exit_code(),
+        },
+        other => other,
+    })?;
     match (&outcome.record_untrusted, &outcome.stopped) {
         (Some(why), _) => {
             return Err(Error::RecordUntrusted {

@@ -10,6 +10,7 @@ use fsure_os::Kind;
 use super::list_catalog::broken_rules;
 use super::list_folder::ListFolder;
 use super::list_records::{self, ListProblem, ListProblems, named, record};
+use super::listed_algorithm::in_proven_form;
 use super::open_root::{
     OpenRoot, is_empty, keep_backup, lock, make_own_folder, open_root, root_identity,
 };
@@ -83,6 +84,7 @@ pub fn import(
 ) -> Result<Imported> {
     let open = open_root(place)?;
     let source = &source.of_files_in(place.asked());
+    let source = &in_proven_form(place, &open.root, source, monitor)?;
     if list_records::first(source, monitor)?.is_none() {
         return nothing(source, monitor);
     }
@@ -158,7 +160,9 @@ fn nothing(source: &ManifestSource, monitor: &dyn ScanMonitor) -> Result<Importe
     let ListProblems { malformed, unusable, .. } = troubles;
     let is_empty = unusable == 0;
     if is_empty {
-        monitor.warn(&format!("{} names no file", source.label().display()));
+        let why =
+            if source.is_empty() { " and is empty: did the command before it fail?" } else { "" };
+        monitor.warn(&format!("{} names no file{why}", source.label().display()));
     }
     Ok(Imported { malformed, unusable, is_empty, ..Imported::default() })
 }
@@ -216,6 +220,17 @@ impl Import<'_> {
             }
             Some(StoredRow::Bad(_)) => {
                 refuse(ProblemKind::Malformed, format!("the record of {shown} fails its own seal"))
+            }
+            // The same digits by another name: the list was taken for one of another digest.
+            Some(StoredRow::Sound(row))
+                if row.record.hashed_ns == 0
+                    && is_renamed(&row.record.digests, &listed.digests) =>
+            {
+                self.imported.recorded += 1;
+                self.imported.absent += u64::from(named.there.is_none());
+                let file_system = row.record.entry.file_system;
+                let record = record(named, listed, file_system, true);
+                self.catalog.put(Some(&row), record, &[]).map(Ok)
             }
             Some(StoredRow::Sound(row)) => match row.record.digests.agree(&listed.digests) {
                 // Several digests of one file are several lines of most lists.
@@ -300,6 +315,16 @@ impl Import<'_> {
         };
         self.catalog.put(None, record, &[])
     }
+}
+
+/// Returns true if two sets of digests have the same values, and not one name in common.
+fn is_renamed(recorded: &Digests, listed: &Digests) -> bool {
+    let values = |digests: &Digests| -> Vec<Vec<u8>> {
+        let all = digests.algorithms();
+        let values = all.iter().filter_map(|one| digests.get(one).map(<[u8]>::to_vec));
+        values.collect()
+    };
+    recorded.agree(listed).is_none() && values(recorded) == values(listed)
 }
 
 fn open_or_create(

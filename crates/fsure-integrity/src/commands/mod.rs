@@ -17,6 +17,7 @@ mod import_crc32;
 mod list_catalog;
 mod list_folder;
 mod list_records;
+mod listed_algorithm;
 mod log;
 mod open_root;
 mod options;

@@ -9,6 +9,7 @@ use fsure_os::{path as os_path, user_file};
 
 use super::Options;
 use super::list_catalog::{ListCatalog, expected};
+use super::listed_algorithm::in_proven_form;
 use super::open_root::{open_root, plan};
 use crate::catalog::{Catalog, PageStart, RootLocation};
 use crate::manifest::{ManifestFormat, ManifestSource};
@@ -27,6 +28,7 @@ pub fn verify_against(
     // Names are relative to the folder that was named, whatever it belongs to.
     let whole = RootLocation { scope: RelPath::root(), ..place.clone() };
     let source = &source.of_files_in(place.root.clone());
+    let source = &in_proven_form(&whole, &open.root, source, monitor)?;
     let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
     let ListCatalog { mut catalog, entries, folder, troubles } =
         expected(&whole, &open, source, digests, monitor)?;
@@ -66,7 +68,9 @@ pub fn verify_against(
         };
         outcome.record_untrusted.get_or_insert(why);
     } else if entries == 0 && troubles.unusable == 0 {
-        outcome.record_untrusted.get_or_insert("it names no file".to_owned());
+        let why =
+            if source.is_empty() { ", and is empty: did the command before it fail?" } else { "" };
+        outcome.record_untrusted.get_or_insert(format!("it names no file{why}"));
     }
     Ok(outcome)
 }
@@ -86,11 +90,12 @@ fn other_algorithm(
     let verdicts = outcome.files;
     let is_wrong = verdicts.of(Verdict::Mismatch) > 0 && verdicts.of(Verdict::Ok) == 0;
     is_wrong.then(|| {
+        let list = source.argument();
+        let run = if list == "-" { "send the list again to" } else { "run" };
         format!(
             "not one file is as listed. The digests were taken for {read_as}, which may be wrong: \
-             if they are {other}, run: {} --against {} --format {}",
+             if they are {other}, {run}: {} --against {list} --format {}",
             place.command("verify"),
-            source.argument(),
             option.name()
         )
     })

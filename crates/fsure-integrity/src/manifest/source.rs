@@ -31,6 +31,8 @@ const STANDARD_INPUT_LABEL: &str = "standard input";
 pub struct ManifestSource {
     /// The form it has.
     pub format: ManifestFormat,
+    /// True if the form was recognised, and not named by the user.
+    pub is_recognised: bool,
     /// The folder its names are relative to, unless the user names another one.
     pub folder: PathBuf,
     /// The folder below which its absolute paths are taken for names; `folder` unless
@@ -70,6 +72,7 @@ impl ManifestSource {
         }
         let name = path.file_name().map(|name| os_path::bytes(Path::new(name)).to_vec());
         let name = name.unwrap_or_default();
+        let is_recognised = format.is_none();
         let format = match format {
             Some(format) => format,
             None => {
@@ -84,6 +87,7 @@ impl ManifestSource {
         let folder = if is_in_history { parent.parent().unwrap_or(parent) } else { parent };
         Ok(Self {
             format,
+            is_recognised,
             folder: folder.to_owned(),
             files_in: folder.to_owned(),
             files: vec![path.clone()],
@@ -97,6 +101,12 @@ impl ManifestSource {
     /// The path that messages call it by.
     pub fn label(&self) -> &Path {
         self.files.first().filter(|_| self.bag.is_none()).unwrap_or(&self.folder)
+    }
+
+    /// Returns true if it came as a stream without one byte.
+    pub fn is_empty(&self) -> bool {
+        let mut byte = [0];
+        self.copy.clone().is_some_and(|mut copy| copy.read(&mut byte).is_ok_and(|read| read == 0))
     }
 
     /// The word that a command line names it by.
@@ -239,6 +249,7 @@ fn of_stream(
         return Err(no_folder(path));
     }
     let copy = copy_stream(path, monitor)?;
+    let is_recognised = format.is_none();
     let format = match format {
         Some(format) => format,
         None => recognise(b"", &head(copy.clone(), path)?),
@@ -249,6 +260,7 @@ fn of_stream(
     let folder = os_path::resolve(here).context("find", here)?;
     Ok(ManifestSource {
         format,
+        is_recognised,
         files_in: folder.clone(),
         folder,
         files: vec![label.to_owned()],
@@ -270,6 +282,7 @@ fn no_folder(path: &Path) -> Error {
 fn attributes(folder: &Path) -> ManifestSource {
     ManifestSource {
         format: ManifestFormat::Cshatag,
+        is_recognised: false,
         folder: folder.to_owned(),
         files_in: folder.to_owned(),
         files: Vec::new(),
@@ -333,6 +346,7 @@ fn of_bag(folder: &Path) -> Result<ManifestSource> {
         manifests.iter().copied().partition(|name| name.starts_with(b"tag"));
     Ok(ManifestSource {
         format: ManifestFormat::Bagit,
+        is_recognised: true,
         folder: folder.to_owned(),
         files_in: folder.to_owned(),
         files: manifests.iter().map(|name| place(name)).collect(),

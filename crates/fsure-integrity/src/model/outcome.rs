@@ -257,8 +257,6 @@ pub struct Outcome {
     pub unknown_paths: u64,
     /// True if the run began the record.
     pub is_first: bool,
-    /// New files that this user may not read.
-    pub denied_new: u64,
     /// Tombstones that were dropped.
     pub forgotten: u64,
     /// Blocks that differ from their recorded value.

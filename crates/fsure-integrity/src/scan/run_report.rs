@@ -87,13 +87,13 @@ impl<'a> RunReport<'a> {
         self.outcome.record_untrusted.get_or_insert(why);
     }
 
-    /// Notes that this user may not read a new file, in a run that does not try to.
+    /// Calls a new file denied that this user may not read, in a run that does not try to.
     pub(super) fn note_if_denied(&mut self, plan: &ScanPlan, result: &mut PathResult) {
         let is_new = result.verdict == Verdict::New && result.kind() == EntryKind::File;
         let is_tried = matches!(plan.purpose, Purpose::Update(_));
         if is_new && !is_tried && !plan.root.may_read(result.path.as_bytes()) {
-            self.outcome.denied_new += 1;
-            result.reason = Some("this user may not read it".to_owned());
+            result.verdict = Verdict::Denied;
+            result.reason = Some("it is not recorded, and this user may not read it".to_owned());
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::report::compare::Side;
 use crate::report::{RootPaths, compare as report, last_word};
 use clap::{Args, ValueHint};
-use fsure_core::ExitCode;
+use fsure_core::{Error, ExitCode};
 use fsure_integrity::manifest::ManifestFormat;
 use fsure_integrity::{CompareSide, Options, compare};
 
@@ -53,6 +53,12 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
         exclude_always: output.user.exclude.clone(),
         ..Options::default()
     };
+    if [&args.here, &args.there].iter().all(|path| *path == Path::new("-")) {
+        return screen.failed(&Error::Usage {
+            message: "standard input can be one side only".to_owned(),
+            hint: Some("name a folder, a record or a list for the other side".to_owned()),
+        });
+    }
     if output.user.signed_by.as_ref().is_some_and(|key| key != ACCEPT_UNSIGNED) {
         screen.warn(
             "compare checks no signature, whatever signed_by in your config.toml says; 'fsure \

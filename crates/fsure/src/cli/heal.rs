@@ -77,7 +77,9 @@ impl HealArgs {
     /// Returns the error with other advice if there is no record: to record the folder as it is
     /// now would record its damage.
     fn with_other_record(&self, error: Error) -> Error {
-        if !matches!(error, Error::NoRecord { .. }) {
+        // An empty folder is most likely a mount point, and heal would fill it.
+        let is_empty = fsure_os::user_file::names(&self.path).is_ok_and(|names| names.is_empty());
+        if !matches!(error, Error::NoRecord { .. }) || is_empty {
             return error;
         }
         let here = shell_quoted(&self.path);

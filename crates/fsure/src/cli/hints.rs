@@ -47,8 +47,18 @@ pub(super) fn advise(error: Error, args: &[OsString], exists: &dyn Fn(&OsStr) ->
         ErrorKind::InvalidSubcommand => unknown_command(error, args, exists),
         ErrorKind::UnknownArgument => unknown_option(error, args, exists),
         ErrorKind::MissingRequiredArgument => with_examples(error, args),
+        ErrorKind::InvalidValue => without_weak_digest(error),
         _ => error,
     }
+}
+
+/// Returns the error without advice that leads from a misspelt digest to a broken one.
+fn without_weak_digest(mut error: Error) -> Error {
+    let near = context(&error, ContextKind::SuggestedValue).unwrap_or_default();
+    if matches!(near, "sha1" | "md5") {
+        error.remove(ContextKind::SuggestedValue);
+    }
+    error
 }
 
 /// Returns the error with the examples of the command that was typed.

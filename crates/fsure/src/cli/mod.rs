@@ -241,15 +241,22 @@ fn end_of_parsing(error: &clap::Error) -> ExitCode {
     let width = screen::error_width().filter(|width| {
         error.use_stderr() && written.lines().any(|line| line.chars().count() > *width)
     });
-    // If this fails, there is no output left to report it on.
-    let _ = match width {
+    let printed = match width {
         Some(width) => {
             let lines = written.lines().map(|line| screen::wrap_message(line, width) + "\n");
             std::io::stderr().write_all(lines.collect::<String>().as_bytes())
         }
         None => error.print(),
     };
-    if error.use_stderr() { ExitCode::Usage } else { ExitCode::Clean }
+    match printed {
+        _ if error.use_stderr() => ExitCode::Usage,
+        Err(failed) if failed.kind() != std::io::ErrorKind::BrokenPipe => {
+            // If this fails, there is no output left to report it on.
+            let _ = writeln!(std::io::stderr(), "fsure: cannot write the help: {failed}");
+            ExitCode::Incomplete
+        }
+        _ => ExitCode::Clean,
+    }
 }
 
 /// Prints a topic, or the help of a command.

@@ -248,7 +248,7 @@ impl Screen {
         }
     }
 
-    /// Prints a report whose last line says how the run ended.
+    /// Prints a report whose last sentence says how the run ended.
     pub(crate) fn print_verdict(&self, report: &str, code: ExitCode) {
         let report = report.trim_end_matches('\n');
         let color = match code {
@@ -256,12 +256,13 @@ impl Screen {
             ExitCode::Damage | ExitCode::RecordUntrusted | ExitCode::Internal => "31",
             _ => "33",
         };
-        match report.rsplit_once('\n') {
-            _ if !self.colored => self.print(report),
-            Some((head, last)) => self.print(&format!("{head}\n\x1b[{color}m{last}\x1b[0m")),
-            None if report.is_empty() => {}
-            None => self.print(&format!("\x1b[{color}m{report}\x1b[0m")),
+        let mut lines: Vec<_> = report.lines().map(str::to_owned).collect();
+        // A command keeps its form, or it would be broken, and be copied in parts.
+        let sentence = lines.iter_mut().rfind(|line| !line.starts_with("    "));
+        if let Some(sentence) = sentence.filter(|line| self.colored && !line.is_empty()) {
+            *sentence = format!("\x1b[{color}m{sentence}\x1b[0m");
         }
+        self.print(&lines.join("\n"));
     }
 
     /// The form of the counts that the user asked for.
@@ -405,7 +406,9 @@ impl Screen {
         match self.finish() {
             Ok(()) => code,
             Err(error) => {
-                self.warn(&format!("standard output failed, results were lost: {error}"));
+                self.warn(&format!(
+                    "standard output failed, and a part of the report was lost: {error}"
+                ));
                 code.worse(ExitCode::Incomplete)
             }
         }

@@ -140,6 +140,10 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
 /// before, and takes what is damaged by now for sound.
 fn second_record(place: &RootLocation) -> Option<String> {
     let own = locate(&place.root, None).ok().filter(RootLocation::is_recorded)?;
+    // The record of a folder above may know nothing of this one.
+    if !own.scope.is_root() {
+        return None;
+    }
     (!place.is_inside() && !place.is_recorded()).then(|| {
         format!(
             "a second record is begun in {}, which takes what is there now for sound; the one in {} \

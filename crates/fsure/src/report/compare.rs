@@ -79,6 +79,13 @@ pub fn text_summary(found: &Comparison, sides: &[Side; 2]) -> String {
             _ => "What could be compared is the same on both sides.\n",
         };
     }
+    if found.unknown > 0 {
+        text += &format!(
+            "{} NOT BE READ, and so not compared: run it as a user who may read them, or as root, with \
+             sudo; fsure verify names the reasons.\n",
+            number(found.unknown, "name could", "names could")
+        );
+    }
     if found.empty_lists > 0 {
         text += "A list CANNOT BE TRUSTED: it names no file. It is not a list of checksums, or of a \
                  format that '--format' has to name. compare takes folders, records and lists; two \
@@ -113,6 +120,12 @@ fn next_step(found: &Comparison, sides: &[Side; 2]) -> Option<String> {
             "One side lies within the other: names are compared from each of the two folders on.\n"
                 .to_owned(),
         );
+    }
+    // Nothing differs, and a recorded side lacks nothing.
+    let is_complete =
+        (here.is_recorded && found.only_there == 0) || (there.is_recorded && found.only_here == 0);
+    if found.different == 0 && is_complete {
+        return None;
     }
     let heal = |one: &Side, other: &Side| {
         let sentence = "The record tells which files are damaged or lost, and the other side may \

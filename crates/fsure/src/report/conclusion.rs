@@ -404,16 +404,7 @@ fn differences(paths: &RootPaths, outcome: &Outcome) -> Option<String> {
         if outcome.is_against_list {
             return format!("{parts}.");
         }
-        let denied = match outcome.denied_new {
-            0 => String::new(),
-            files => format!(
-                " {} be read by this user: run it as one who may, or leave such names out by \
-                 {}.",
-                number(files, "new file cannot", "new files cannot"),
-                paths.shown(&RelPath::from_bytes(*b".fsureignore"))
-            ),
-        };
-        let sentence = format!("{parts}.{denied} If that is as it should be, record it");
+        let sentence = format!("{parts}. If that is as it should be, record it");
         let options = outcome.allowed.options();
         let command = options.fold(paths.command("update"), |line, option| line + " " + option);
         with_command(&sentence, &command)

@@ -96,6 +96,10 @@ pub fn imported(paths: &RootPaths, done: &Imported) -> String {
     if done.is_empty {
         text += NOT_A_LIST;
     }
+    if !done.is_elsewhere && done.absent > done.recorded / 2 {
+        text += "\nMost of these files are not here: if the list is about another folder, name that with \
+                 '--root DIR'.";
+    }
     if done.is_elsewhere {
         text += "\nNOT ONE of these files is here. Names in a list are relative to the folder that it \
                  lies in; '--root DIR' names another one.";

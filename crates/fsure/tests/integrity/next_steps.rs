@@ -417,8 +417,13 @@ fn other_slips_get_the_command_that_was_meant() {
     assert!(empty.stderr.contains("mount it") && commands(&empty).is_empty(), "{empty:?}");
     if typed(tree.root(), "command -v b3sum && cd photos && b3sum a.raw > ../list").code == 0 {
         let taken = typed(tree.root(), "fsure verify photos --against list");
-        assert!(taken.stderr.contains("which may be wrong"), "{taken:?}");
-        let again = type_it_first(&tree, &taken);
+        assert!(taken.stderr.contains("is read as '--format b3sum'"), "{taken:?}");
+        assert!(taken.code == 1 && taken.stdout.contains("ok           1 file"), "{taken:?}");
+        // What the user has named is not put right, and the other form is named.
+        let named = "fsure verify photos --against list --format sha256sums";
+        let wrong = typed(tree.root(), named);
+        assert!(wrong.stderr.contains("which may be wrong"), "{wrong:?}");
+        let again = type_it_first(&tree, &wrong);
         assert!(again.code == 1 && again.stdout.contains("ok           1 file"), "{again:?}");
     }
     let age = typed(tree.root(), "fsure update photos --forget 90");
@@ -651,4 +656,69 @@ fn a_status_beside_an_update_says_so() {
     let run = typed(tree.root(), line);
     let is_told = run.stderr.contains("this is how it stands so far");
     assert_eq!((run.code, is_told), (0, true), "{run:?}");
+}
+
+#[test]
+fn a_list_of_blake3_without_a_name_is_known_by_a_file_of_it() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos; fsure export photos --format b3sum -o LIST");
+    typed(tree.root(), "rm -r photos/.fsure; sed 's/^./0/' LIST > WRONG");
+    for line in ["verify photos --against - < LIST", "import - --root photos < LIST"] {
+        let run = typed(
+            tree.root(),
+            &format!(
+                "cd photos && fsure {}",
+                line.replace("photos", ".").replace("< LIST", "< ../LIST")
+            ),
+        );
+        assert_eq!(run.code, 0, "{line}: {run:?}");
+        assert!(run.stderr.contains("is read as '--format b3sum'"), "{line}: {run:?}");
+    }
+    assert_eq!(typed(tree.root(), "fsure verify photos").code, 0);
+    // Of files that are away, nothing proves it, and a second import puts it right.
+    typed(tree.root(), "mkdir away; cd away; fsure import ../LIST --root . --format sha256sums");
+    let again = typed(tree.root(), "cd away; fsure import ../LIST --root . --format b3sum");
+    assert!(again.stdout.contains("Recorded 3 files"), "{again:?}");
+    typed(tree.root(), "cp -r photos/* away");
+    let run = typed(tree.root(), "fsure verify away");
+    assert!(run.stdout.contains("ok           3 files"), "{run:?}");
+}
+
+#[test]
+fn an_empty_pipe_is_said_to_be_one() {
+    let tree = photos();
+    for line in ["fsure import - --root photos", "fsure verify photos --against -"] {
+        let run = typed(tree.root(), &format!("false | {line}"));
+        let text = format!("{}{}", run.stdout, run.stderr);
+        assert!(text.contains("is empty: did the command before it fail?"), "{text}");
+        assert_eq!(run.code, 6);
+    }
+}
+
+#[test]
+fn heal_advises_no_option_that_was_not_typed_and_fills_no_mount_point() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos; fsure protect photos; rm photos/a.raw photos/b.raw");
+    let run = typed(tree.root(), "fsure heal photos");
+    assert!(!run.stdout.contains("--allow"), "{run:?}");
+    typed(tree.root(), "mkdir mnt");
+    let run = typed(tree.root(), "fsure heal mnt --from photos");
+    assert!(run.stderr.contains("if a disk should be mounted there, mount it"), "{run:?}");
+    assert!(!run.stderr.contains("cp -r"), "{run:?}");
+    typed(tree.root(), "rm -r photos/.fsure/*.parity");
+    let run = typed(tree.root(), "fsure heal photos/2026");
+    // Two files are gone: recovery data are made of the rest.
+    assert_eq!(type_it(&tree, &run).code, 5, "{run:?}");
+}
+
+#[test]
+fn a_wrong_file_for_a_catalog_is_called_so_in_every_command() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos");
+    for command in ["verify", "status", "log", "heal", "update", "export --format b3sum"] {
+        let line = format!("fsure {command} photos --catalog photos/a.raw");
+        let run = typed(tree.root(), &line);
+        assert_eq!(run.code, 6, "{line}: {run:?}");
+        assert!(run.stderr.contains("if '--catalog' names the wrong file"), "{line}: {run:?}");
+    }
 }

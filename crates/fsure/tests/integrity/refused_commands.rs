@@ -133,7 +133,7 @@ fn a_refused_command_leaves_nothing() {
         ("fsure verify 'photos/*.raw'", "the shell puts the names in place of the pattern", 5),
         (
             "ln -s notes.txt /tmp/x.$$ && fsure verify /tmp/x.$$; c=$?; rm /tmp/x.$$; exit $c",
-            "it leads to nothing",
+            "it leads to /tmp/notes.txt, which does not exist",
             5,
         ),
     ];

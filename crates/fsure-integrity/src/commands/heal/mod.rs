@@ -37,7 +37,7 @@ use crate::model::{
 };
 use crate::scan::{Purpose, scan};
 use finding_filter::FindingFilter;
-use fsure_core::{Clock, Error, IoContext as _, Result};
+use fsure_core::{Clock, Error, IoContext as _, RelPath, Result};
 use healer::Healer;
 use parity_rebuild::Parity;
 pub(crate) use protect::refresh;
@@ -100,6 +100,8 @@ pub fn heal(
     let ward = FindingFilter::new(monitor);
     let noted = catalog.history().last_verification()?;
     let mut outcome = scan(&plan, &mut catalog, &ward)?;
+    // What the user has allowed: a command that is advised must not allow more.
+    outcome.allowed = options.common.allowed;
     outcome.unknown_paths = *unknown_paths;
     let may_go_on = outcome.offline.is_none()
         && outcome.stopped.is_none()
@@ -238,7 +240,7 @@ fn open_replicas(
                 "name a copy of the folder: {} --from COPY. To need none the next time, make \
                  recovery data before anything is damaged: {}",
                 place.command("heal"),
-                place.command("protect")
+                RootLocation { scope: RelPath::root(), ..place.clone() }.command("protect")
             )),
         });
     }

@@ -21,7 +21,7 @@ use crate::model::{HealSource, ProtectOutcome, ScanMonitor};
 use crate::parity;
 use crate::parity::{GroupFile, GroupHeader, GroupHeaderInfo, Member, ParityGroup, SHARD};
 use fsure_core::block_hash::BLOCK;
-use fsure_core::{Error, ExitCode, ROOM_HINT, RelPath, Result, shell_quoted};
+use fsure_core::{Error, KEEPING_RECOVERY_DATA, RelPath, Result};
 
 /// Groups of one file that come to their names together, where only the whole
 /// of it is proven.
@@ -314,18 +314,7 @@ fn own_members(row: &Row) -> Vec<Member> {
 
 /// Returns the error of recovery data that cannot be kept.
 pub(super) fn not_kept(folder: &Path, error: &io::Error) -> Error {
-    let doing = "keep recovery data in";
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Reported {
-            message: format!("cannot {doing} {}: {error}", shell_quoted(folder)),
-            hint: Some(format!(
-                "{ROOM_HINT}; a record that is kept elsewhere, with '--catalog FILE', has its \
-                 recovery data beside it"
-            )),
-            code: ExitCode::Incomplete,
-        },
-        _ => Error::Io { doing, path: folder.to_owned(), source: copy_of(error) },
-    }
+    Error::Io { doing: KEEPING_RECOVERY_DATA, path: folder.to_owned(), source: copy_of(error) }
 }
 
 fn copy_of(error: &io::Error) -> io::Error {
