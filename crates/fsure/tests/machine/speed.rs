@@ -285,7 +285,7 @@ fn what_is_not_there_is_a_wrong_command_line() {
     assert_eq!(report.code, 2);
     assert!(report.stderr.contains("disk write cached"), "{report:?}");
     let (_, report) = measure(&folder.path().join("none"), "void", &[]);
-    assert_eq!(report.code, 2, "{report:?}");
+    assert_eq!(report.code, 5, "{report:?}");
     let here = folder.path().to_str().expect("UTF-8");
     let (_, report) = measure(&folder.path().join("."), "void", &[here]);
     assert_eq!(report.code, 2, "{report:?}");
@@ -293,7 +293,7 @@ fn what_is_not_there_is_a_wrong_command_line() {
     // A result that never began is not in the way of the next attempt.
     let (saved, none) = (folder.path().join("saved"), folder.path().join("none"));
     let (_, report) = measure(&none, "void", &["--save", saved.to_str().expect("UTF-8")]);
-    assert_eq!(report.code, 2, "{report:?}");
+    assert_eq!(report.code, 5, "{report:?}");
     assert_eq!(names(folder.path()), [""; 0]);
 }
 
