@@ -18,7 +18,7 @@ use fsure_core::{Error, ExitCode, Result};
 pub use contenders::{Contender, ContenderVerdict};
 pub use figures::{Figure, FigureValue, Ratio, Seen};
 pub use purposes::Purpose;
-pub use references::{REFERENCES, Reference, RungReference, rung_references};
+pub use references::{REFERENCES, Reference, RungReference, UNFLUSHED_REFERENCE, rung_references};
 
 /// A stored result and the name of its file.
 #[derive(Clone, Copy, Debug)]

@@ -21,9 +21,12 @@ impl Reference {
 
 const THREAD: &str = "Hector Martin, thread on Apple's NVMe drives, February 2022";
 
-/// The drives with which this project began, and a consumer's NVMe drive. Without a flush, the
-/// drive of the second was written to about 60,000 times a second, which is not a durable write
-/// and therefore not here.
+/// A write that returns before the drive has the data: no durable write, and therefore not one
+/// of [`REFERENCES`].
+pub const UNFLUSHED_REFERENCE: Reference =
+    Reference { what: "Apple SSD, macOS, fsync: no flush", per_second: 60_000.0, source: THREAD };
+
+/// The drives with which this project began, and a consumer's NVMe drive.
 pub const REFERENCES: [Reference; 4] = [
     Reference { what: "Apple SSD, Linux, fsync", per_second: 46.0, source: THREAD },
     Reference { what: "Apple SSD, macOS, FAT32, F_FULLFSYNC", per_second: 58.0, source: THREAD },

@@ -1,6 +1,6 @@
-//! The two pictures of `speed --tree`: each way of reading beside what the device can give, and
-//! the course of a run. There, each way has the rate and below it the fill of the page cache, on
-//! one axis of time that all ways share.
+//! The two pictures of `speed --tree`: each way of reading beside the one past the page cache,
+//! and the course of a run. There, each way has the rate and below it the fill of the page cache,
+//! on one axis of time that all ways share.
 
 use super::Chart;
 use super::axis::Axis;
@@ -13,13 +13,13 @@ use fsure_core::units::{self, GIB, MIB};
 
 const LEFT: f64 = 8.0;
 const RIGHT: f64 = COLUMN - 8.0;
-/// Height of the line of a name, of the bar of the potential, and of that of the rate.
+/// Height of the line of a name, of the bar of the reference, and of that of the rate.
 const NAME: f64 = 21.0;
-const POTENTIAL: f64 = 8.0;
+const REFERENCE: f64 = 8.0;
 const ACTUAL: f64 = 22.0;
 const GAP: f64 = 14.0;
-/// A rate beyond so many times the potential has its bar cut off.
-const POTENTIALS_MAX: f64 = 2.0;
+/// A rate beyond so many times the reference has its bar cut off.
+const REFERENCES_MAX: f64 = 2.0;
 
 /// A rate with the interval of its median, in MiB/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,14 +32,14 @@ pub struct RateBar {
     pub high: f64,
 }
 
-/// A way of reading, held against what the device can give.
+/// A way of reading, held against the same work past the page cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RatePair {
     /// Name of the way.
     pub label: String,
-    /// The rate that the device can give.
-    pub potential: RateBar,
-    /// The rate that was reached; `None` for the way that shows the potential itself.
+    /// The rate past the page cache.
+    pub reference: RateBar,
+    /// The rate that was reached; `None` for the reference itself.
     pub actual: Option<RateBar>,
     /// The loss in words, such as `8 % lost`; empty for none.
     pub loss: String,
@@ -47,20 +47,20 @@ pub struct RatePair {
 
 impl RatePair {
     fn is_cut(&self) -> bool {
-        self.actual.is_some_and(|rate| rate.median > self.potential.median * POTENTIALS_MAX)
+        self.actual.is_some_and(|rate| rate.median > self.reference.median * REFERENCES_MAX)
     }
 }
 
-/// Bars from zero: grey for the potential, green for the actual rate.
-pub fn potential_and_actual(title: &str, pairs: &[RatePair]) -> Chart {
+/// Bars from zero: grey for the reference, green for the way itself.
+pub fn beside_reference(title: &str, pairs: &[RatePair]) -> Chart {
     let ends = pairs.iter().flat_map(|pair| {
-        let actual = pair.actual.filter(|_| !pair.is_cut()).unwrap_or(pair.potential);
-        [pair.potential.high, actual.median, actual.high]
+        let actual = pair.actual.filter(|_| !pair.is_cut()).unwrap_or(pair.reference);
+        [pair.reference.high, actual.median, actual.high]
     });
     let axis = Axis::straight(ends, (LEFT, RIGHT));
     let each = |pair: &RatePair| {
         let second = if pair.actual.is_some() { ACTUAL } else { 0.0 };
-        NAME + POTENTIAL + second + GAP
+        NAME + REFERENCE + second + GAP
     };
     let bottom: f64 = pairs.iter().map(each).sum::<f64>() + 4.0;
     let mut canvas = Canvas::default();
@@ -75,8 +75,8 @@ pub fn potential_and_actual(title: &str, pairs: &[RatePair]) -> Chart {
     }
     canvas.line("axis", (LEFT, 4.0), (LEFT, bottom));
     let entries = [
-        (true, Glyph::Bar("reference"), "potential: past the page cache"),
-        (true, Glyph::Bar("third"), "actual"),
+        (true, Glyph::Bar("reference"), "past the cache: the reference"),
+        (true, Glyph::Bar("third"), "this way"),
         (true, Glyph::Whisker, "95 % interval of the median"),
         (pairs.iter().any(RatePair::is_cut), Glyph::Cut("third"), cut_bar::MEANING),
     ];
@@ -92,21 +92,21 @@ pub fn potential_and_actual(title: &str, pairs: &[RatePair]) -> Chart {
 }
 
 fn in_words(pair: &RatePair) -> String {
-    let potential = figure(pair.potential.median);
+    let reference = figure(pair.reference.median);
     let Some(actual) = pair.actual else {
-        return format!("{}: {potential} MiB/s, the potential", pair.label);
+        return format!("{}: {reference} MiB/s, the reference", pair.label);
     };
     let loss = if pair.loss.is_empty() { String::new() } else { format!(", {}", pair.loss) };
     let cut = if pair.is_cut() { format!(", {}", cut_bar::WORDS) } else { String::new() };
-    format!("{}: {} of {potential} MiB/s{loss}{cut}", pair.label, figure(actual.median))
+    format!("{}: {} of {reference} MiB/s{loss}{cut}", pair.label, figure(actual.median))
 }
 
 fn draw(canvas: &mut Canvas, axis: &Axis, pair: &RatePair, top: f64) {
-    let rate = pair.actual.unwrap_or(pair.potential);
+    let rate = pair.actual.unwrap_or(pair.reference);
     let words = format!("{} MiB/s", figure(rate.median));
     let room = RIGHT - LEFT - (words.chars().count() as f64 + 3.0) * COLUMN_CHARACTER;
     let name = match pair.actual {
-        None => format!("{}: the potential", pair.label),
+        None => format!("{}: the reference", pair.label),
         Some(_) => pair.label.clone(),
     };
     let name = clipped(&name, (room / COLUMN_CHARACTER) as usize);
@@ -114,13 +114,13 @@ fn draw(canvas: &mut Canvas, axis: &Axis, pair: &RatePair, top: f64) {
     canvas.text(RIGHT, top + 15.0, "strong end rim", &words);
     let (zero, top) = (axis.at(0.0), top + NAME);
     let width = |value: f64| (axis.at(value) - zero).max(0.5);
-    let potential = pair.potential;
-    canvas.rect("reference", (zero, top), (width(potential.median), POTENTIAL));
+    let reference = pair.reference;
+    canvas.rect("reference", (zero, top), (width(reference.median), REFERENCE));
     let Some(actual) = pair.actual else {
-        whisker(canvas, (axis.at(rate.low), axis.at(rate.high)), top + POTENTIAL / 2.0);
+        whisker(canvas, (axis.at(rate.low), axis.at(rate.high)), top + REFERENCE / 2.0);
         return;
     };
-    let top = top + POTENTIAL;
+    let top = top + REFERENCE;
     let end = if pair.is_cut() { RIGHT } else { zero + width(actual.median) };
     canvas.rect("third", (zero, top), (end - zero, ACTUAL));
     let words = (pair.loss.chars().count() as f64 + 2.0) * COLUMN_CHARACTER;
@@ -160,6 +160,8 @@ const FILL: f64 = 38.0;
 const BETWEEN: f64 = 10.0;
 const BELOW: f64 = 16.0;
 const EACH: f64 = COURSE_NAME + RATE + BETWEEN + FILL + BELOW;
+/// Dashes of the mean.
+const MEAN_DASHES: &str = "2 3";
 /// Points of the rate in the longest course.
 const BINS: f64 = 40.0;
 /// A purge takes at least this share of the most that was in the page cache.
@@ -211,6 +213,7 @@ pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
     let has_purges = courses.iter().any(|course| !purges(course).is_empty());
     let entries = [
         (true, Glyph::Line("line ink2", ""), "MiB/s"),
+        (true, Glyph::Line("tie", MEAN_DASHES), "mean of the run"),
         (true, Glyph::Bar("fill"), &*format!("files in the page cache, {}", axes.unit)),
         (
             courses.iter().any(|one| full(one).is_some()),
@@ -225,7 +228,9 @@ pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
         .map(|(_, glyph, words)| (glyph, words))
         .collect();
     let mut height = legend(&mut canvas, bottom + 28.0, &entries);
-    height = note(&mut canvas, height, "Time runs evenly; all ways have the same scales.") + 6.0;
+    let notes = "Time runs evenly; all ways have the same scales. What is in memory already is \
+                 read too fast to be shown.";
+    height = note(&mut canvas, height, notes) + 6.0;
     let description = described(courses);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
@@ -242,7 +247,9 @@ fn panels(canvas: &mut Canvas, axes: &CourseAxes, course: &CacheCourse, top: f64
         canvas.text(RIGHT, top + 16.0, "soft end", &words);
     }
     panel(canvas, &rate, (rate_top, rate_top + RATE), rate.ticks());
-    panel(canvas, &fill, (fill_top, fill_top + FILL), vec![0.0, axes.fill_high]);
+    let most = fill.ticks().into_iter().rfind(|tick| *tick <= axes.fill_high);
+    let fill_ticks = vec![0.0, most.unwrap_or_default()];
+    panel(canvas, &fill, (fill_top, fill_top + FILL), fill_ticks);
     let scaled = |bytes: u64| bytes as f64 / axes.unit_bytes as f64;
     let fills = course.points.iter().filter_map(|point| Some((point.0, scaled(point.2?))));
     let fills = extremes(&fills.collect::<Vec<_>>());
@@ -258,10 +265,16 @@ fn panels(canvas: &mut Canvas, axes: &CourseAxes, course: &CacheCourse, top: f64
     }
     let rates = means(&course.points, axes.bin_s);
     canvas.path("line ink2", "", &path(rates.iter().map(|point| at(&rate, *point))));
+    if let Some(mean) = mean(&course.points) {
+        let y = rate.at(mean);
+        canvas.path("tie", MEAN_DASHES, &format!("M{COURSE_LEFT:.1} {y:.1}H{RIGHT:.1}"));
+    }
     if let Some(second) = full(course) {
         let x = axes.time.at(second);
         canvas.path("limit", "4 3", &format!("M{x:.1} {rate_top:.1}V{:.1}", fill_top + FILL));
     }
+    canvas.text(COURSE_LEFT + 4.0, rate_top + RATE - 5.0, "soft rim", "MiB/s");
+    canvas.text(COURSE_LEFT + 4.0, fill_top + FILL - 5.0, "soft rim", axes.unit);
 }
 
 fn panel(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), ticks: Vec<f64>) {
@@ -318,6 +331,11 @@ fn means(points: &[(f64, f64, Option<u64>)], bin_s: f64) -> Vec<(f64, f64)> {
         }
     }
     means
+}
+
+/// The mean rate of a run.
+fn mean(points: &[(f64, f64, Option<u64>)]) -> Option<f64> {
+    means(points, f64::INFINITY).last().map(|point| point.1).filter(|rate| rate.is_finite())
 }
 
 fn described(courses: &[CacheCourse]) -> String {

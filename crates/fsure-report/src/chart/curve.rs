@@ -16,6 +16,8 @@ const LEFT: f64 = 66.0;
 const RIGHT: f64 = COLUMN - 34.0;
 /// Between the middles of two names below the axis.
 const NAME: f64 = 62.0;
+/// Radius of a point.
+const POINT: f64 = 4.0;
 
 /// A curve with the interval of each point.
 pub fn curve(title: &str, curve: &Curve) -> Chart {
@@ -38,9 +40,18 @@ pub fn curve(title: &str, curve: &Curve) -> Chart {
     let unit = if is_time { "time" } else { curve.y.as_str() };
     canvas.text(RIGHT + 26.0, BOTTOM + 38.0, "soft end", &curve.x);
     canvas.text(4.0, 10.0, "soft", unit);
-    let entries =
-        [(Glyph::Circle("dot ink0"), "median"), (Glyph::Upright("whisker", ""), "95 % interval")];
-    let mut height = legend(&mut canvas, BOTTOM + 46.0, &entries);
+    let is_hidden = |point: &&Point| y.at(point.low) - y.at(point.high) <= 2.0 * POINT;
+    let entries: &[_] = match points.iter().all(is_hidden) {
+        true => &[(
+            Glyph::Circle("dot ink0"),
+            "median, with a 95 % interval that is smaller than the point",
+        )],
+        false => &[
+            (Glyph::Circle("dot ink0"), "median"),
+            (Glyph::Upright("whisker", ""), "95 % interval"),
+        ],
+    };
+    let mut height = legend(&mut canvas, BOTTOM + 46.0, entries);
     let scale = match (x.is_log, y.is_log) {
         (true, true) => "Equal steps are equal factors on both axes.",
         (true, false) => "Equal steps to the right are equal factors.",
@@ -71,7 +82,7 @@ fn draw(
     canvas.path("line ink0", "", &path(places.iter().copied()));
     let (mut free, mut free_value) = (0.0, 0.0);
     for (point, (at, height)) in points.iter().zip(&places) {
-        canvas.circle("dot ink0", (*at, *height), 4.0);
+        canvas.circle("dot ink0", (*at, *height), POINT);
         let words = of_y(point.y);
         let half = words.chars().count() as f64 * COLUMN_CHARACTER / 2.0;
         if at - half >= free_value {

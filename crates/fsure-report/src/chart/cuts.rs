@@ -8,8 +8,8 @@ use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
 
 const LEFT: f64 = 8.0;
 const RIGHT: f64 = COLUMN - 8.0;
-/// Height of the two lines above a row of cells, and room below it.
-const HEAD: f64 = 42.0;
+/// Height of the three lines above a row of cells, and room below it.
+const HEAD: f64 = 61.0;
 const GAP: f64 = 14.0;
 /// Cells with words: in a row, their height, and between two of them.
 const WORDED: usize = 6;
@@ -18,6 +18,14 @@ const BETWEEN: f64 = 4.0;
 /// Rows of cells with words; more cuts than these hold are small squares.
 const WORDED_ROWS: usize = 2;
 const SQUARE: f64 = 20.0;
+
+/// Rules by which some of the writes survive a cut, and their meaning.
+const VARIANTS: [(&str, &str); 4] = [
+    ("prefix", "those before a moment"),
+    ("epoch", "all before a flush, some behind it"),
+    ("random", "some, in no order"),
+    ("torn", "parts of 512 bytes of some"),
+];
 
 /// State of what was acknowledged, after a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +52,9 @@ impl CutState {
             Self::Kept => ("all kept", "tile good", "", "all that was acknowledged is there"),
             Self::Lost => ("lost", "tile warn", "-", "the last of it is lost, the rest is sound"),
             Self::Damaged => ("damaged", "tile bad", "x", "damaged: the check fails"),
-            Self::Unmountable => ("no mount", "tile bad", "!", "the file system does not mount"),
+            Self::Unmountable => {
+                ("no mount", "tile gone", "!", "no mount: the file system does not mount")
+            }
             Self::Unknown => ("unknown", "tile plain", "?", "nothing is known"),
         }
     }
@@ -72,6 +82,8 @@ pub struct CutRun {
     pub cuts: Vec<CutCell>,
     /// Result of all cuts, in words.
     pub outcome: String,
+    /// The simulated drive and its file system, in words.
+    pub drive: String,
 }
 
 impl CutRun {
@@ -119,9 +131,17 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
         entries.iter().map(|(style, words)| (Glyph::Bar(style), words.as_str())).collect();
     let mut height = legend(&mut canvas, top, &entries);
     if runs.iter().any(|run| run.is_worded() && !run.cuts.is_empty()) {
-        let words = "A cell is a cut of the power: what it took, the age of the oldest loss, and \
-                     which of the writes in the drive's cache survived.";
-        height = note(&mut canvas, height, words);
+        let seen = |name: &str| {
+            runs.iter().flat_map(|run| &run.cuts).any(|cut| cut.variant.as_str() == name)
+        };
+        let meanings = VARIANTS.iter().filter(|(name, _)| seen(name));
+        let meanings: String =
+            meanings.map(|(name, meaning)| format!("; {name}: {meaning}")).collect();
+        let words = format!(
+            "A cell is a cut of the power: what it took, the age of the oldest loss, and at its \
+             foot which of the writes in the drive's cache survived: none or all{meanings}."
+        );
+        height = note(&mut canvas, height, &words);
     }
     let rows = runs.iter().map(|run| format!("{}, {}: {}", run.label, run.rate, run.outcome));
     let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));
@@ -134,7 +154,8 @@ fn draw(canvas: &mut Canvas, run: &CutRun, top: f64) {
     let label = room - run.rate.chars().count() as f64 - 2.0;
     canvas.text(LEFT, top + 14.0, "strong", &clipped(&run.label, (label / 1.1) as usize));
     canvas.text(RIGHT, top + 14.0, "strong end", &run.rate);
-    canvas.text(LEFT, top + 33.0, "soft", &clipped(&run.outcome, room as usize));
+    canvas.text(LEFT, top + 33.0, "soft", &clipped(&run.drive, room as usize));
+    canvas.text(LEFT, top + 52.0, "soft", &clipped(&run.outcome, room as usize));
     let (columns, height) = run.cells();
     let width = match run.is_worded() {
         true => (RIGHT - LEFT + BETWEEN) / columns as f64 - BETWEEN,
@@ -150,7 +171,7 @@ fn draw(canvas: &mut Canvas, run: &CutRun, top: f64) {
             canvas.text(middle, y + 15.0, "mid", sign);
             continue;
         }
-        canvas.text(middle, y + 17.0, "strong mid", word);
+        canvas.text(middle, y + 17.0, "strong mid cell", word);
         canvas.text(middle, y + 34.0, "mid", &cut.oldest_lost);
         canvas.text(middle, y + 51.0, "mid", &clipped(&cut.variant, 9));
     }

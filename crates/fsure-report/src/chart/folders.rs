@@ -3,7 +3,7 @@
 
 use super::Chart;
 use super::legend::note;
-use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas};
+use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
 use fsure_core::safe;
 
 const LEFT: f64 = 8.0;
@@ -16,6 +16,8 @@ const HEAD: f64 = 24.0;
 const LINE: f64 = 20.0;
 const BAR: f64 = 14.0;
 const GAP: f64 = 10.0;
+/// Bars that are narrower are left out.
+const WIDTH_MIN: f64 = 0.5;
 
 /// A folder.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,11 +32,22 @@ pub struct FolderBars {
     pub moved: (f64, String),
 }
 
-/// Folders as two rows of bars, each from zero.
-pub fn folders(title: &str, folders: &[FolderBars], rest: &str) -> Chart {
+/// Meaning of each advice.
+const ADVICE: [(&str, &str); 4] = [
+    ("bind", "into a folder in memory, written to the disk in the background"),
+    ("pin", "keep the files in the page cache"),
+    ("exclude", "not into memory, what was flushed is promised"),
+    ("leave", "memory would save nothing"),
+];
+
+/// Folders as two rows of bars, each from zero, of what was done in a time.
+pub fn folders(title: &str, folders: &[FolderBars], time: &str, rest: &str) -> Chart {
     let mut canvas = Canvas::default();
-    canvas.text(LEFT, 15.0, "soft", "programs waited");
+    canvas.text(LEFT, 15.0, "soft", &clipped(&format!("programs waited in {time}"), 32));
     canvas.text(SECOND, 15.0, "soft", "written and read");
+    if folders.iter().any(|one| !one.advice.is_empty()) {
+        canvas.text(RIGHT, 15.0, "soft end", "advice");
+    }
     let bottom = HEAD + folders.len() as f64 * (LINE + BAR + GAP);
     for (place, folder) in folders.iter().enumerate() {
         let top = HEAD + place as f64 * (LINE + BAR + GAP);
@@ -54,7 +67,12 @@ pub fn folders(title: &str, folders: &[FolderBars], rest: &str) -> Chart {
     for left in [LEFT, SECOND] {
         canvas.line("axis", (left, HEAD), (left, bottom));
     }
-    let height = note(&mut canvas, bottom + 2.0, rest) + 6.0;
+    let mut height = note(&mut canvas, bottom + 2.0, rest);
+    let given = |name: &str| folders.iter().any(|one| one.advice == name);
+    for (name, meaning) in ADVICE.iter().filter(|(name, _)| given(name)) {
+        height = note(&mut canvas, height, &format!("{name}: {meaning}"));
+    }
+    let height = height + 6.0;
     let rows = folders.iter().map(|one| {
         let advice =
             if one.advice.is_empty() { String::new() } else { format!(" ({})", one.advice) };
@@ -74,8 +92,9 @@ pub(super) fn bar(
 ) {
     let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
     let width = (right - left) * share;
-    if width > 0.0 {
-        canvas.rect(class, (left, top), (width.max(1.5), BAR));
+    // A bar of the least width that can be seen would show more than there is.
+    if width >= WIDTH_MIN {
+        canvas.rect(class, (left, top), (width, BAR));
     }
     canvas.text(left + width + 6.0, top + BAR - 2.0, "strong", words);
 }

@@ -10,6 +10,7 @@ use super::number_format::figure;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
 use crate::disk_factor::{self, factors};
 use crate::rank::{Rank, longest, ranks};
+use fsure_core::units;
 use fsure_measure::comparison::{RungReference, rung_references};
 use fsure_measure::results::Rung;
 
@@ -30,6 +31,31 @@ const FACTOR: f64 = 84.0;
 const FIGURE: f64 = 76.0;
 /// The target of rungs that measure no folder.
 const MEMORY: &str = "memory";
+
+/// Meaning of the rungs whose names do not say whether they read or write.
+const MEANINGS: [(&str, &str); 4] = [
+    ("void", "writes to nowhere"),
+    ("bind", "writes, RAM disk over a folder"),
+    ("fuse", "writes, RAM disk by a program"),
+    ("verify", "reads, hashes and judges"),
+];
+
+fn glossed(name: &str) -> String {
+    match MEANINGS.iter().find(|(rung, _)| *rung == name) {
+        Some((_, meaning)) => format!("{name}: {meaning}"),
+        None => name.to_owned(),
+    }
+}
+
+/// The number of runs of the rungs and the most that one moves, as a sentence.
+fn runs(rows: &[Row<'_>]) -> String {
+    let runs = || rows.iter().map(|row| row.rung.runs);
+    let (Some(least), Some(most)) = (runs().min(), runs().max()) else { return String::new() };
+    let runs = if least < most { format!("{least} to {most}") } else { most.to_string() };
+    let moved = rows.iter().filter(|row| row.rung.unit == "MiB/s").map(|row| row.rung.amount).max();
+    let moved = moved.map_or(String::new(), |most| format!(" of at most {}", units::size(most)));
+    format!("Medians of {runs} runs{moved}.")
+}
 
 /// Rungs with the fastest first.
 pub fn sorted<'a>(rungs: &[&'a Rung]) -> Vec<&'a Rung> {
@@ -148,7 +174,7 @@ fn draw(
     let (rung, base) = (row.rung, top + 15.0);
     let name = ((figures - FIGURE - left) / COLUMN_CHARACTER) as usize;
     canvas.text(rank_end, base, "soft end", &row.rank.to_string());
-    canvas.text(left + 2.0, base, "rim", &clipped(&rung.name, name));
+    canvas.text(left + 2.0, base, "rim", &clipped(&glossed(&rung.name), name));
     canvas.text(figures, base, "strong end rim", &figure(rung.median));
     if let Some(factor) = row.factor {
         canvas.text(RIGHT, base, "soft end rim", &disk_factor::words(factor));
@@ -209,6 +235,7 @@ fn key(canvas: &mut Canvas, rows: &[Row<'_>], top: f64, most: f64) -> f64 {
     let entries = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
     let entries: Vec<_> = entries.map(|(_, glyph, words)| (glyph, words)).collect();
     let mut bottom = legend(canvas, top, &entries);
+    bottom = note(canvas, bottom, &runs(rows));
     if has_others {
         let source = rung_references().first().map_or("", |one| one.source);
         bottom = note(canvas, bottom, &format!("Grey: {source}."));

@@ -1,5 +1,5 @@
 //! Latencies of single operations: a row for each method on one axis, the fastest first, from
-//! its median to its slowest, with its three figures above. Those that are far too fast to have
+//! its median to its slowest, with its figures above. Those that are far too fast to have
 //! waited for the drive are grey and stand apart: what is fast because it does not flush is no
 //! fast flush.
 
@@ -9,13 +9,23 @@ use super::axis::Axis;
 use super::legend::{Glyph, diamond, legend, note};
 use super::number_format::microseconds;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
-use fsure_measure::comparison::REFERENCES;
+use fsure_measure::comparison::{REFERENCES, Reference, UNFLUSHED_REFERENCE};
 use fsure_measure::results::MethodLine;
 
 const LEFT: f64 = 10.0;
 const RIGHT: f64 = COLUMN - 16.0;
-/// Right ends of the columns of the three figures.
-const FIGURES: [f64; 3] = [350.0, 430.0, COLUMN - 8.0];
+/// Right ends of the columns of figures, and their names: how many were measured, and three times.
+const FIGURES: [f64; 4] = [300.0, 370.0, 440.0, COLUMN - 8.0];
+const NAMES: [&str; 4] = ["n", "median", "p99", "slowest"];
+/// Room of a count, and of a mean.
+const COUNT: f64 = 56.0;
+const MEAN: f64 = 106.0;
+/// The 99th percentile of fewer is the slowest of them.
+const P99_COUNT_MIN: u64 = 100;
+/// A range that is shorter than this is hidden by the circle of its median.
+const CIRCLE: f64 = 8.0;
+/// Dashes of the mark of a program, which differs by them from a percentile.
+const DASHES: &str = "4 3";
 /// Height of a line of text, of a range below it, and of the names of the columns.
 const LINE: f64 = 18.0;
 const RANGE: f64 = 16.0;
@@ -49,22 +59,20 @@ fn groups<'a>(methods: &[&'a MethodLine]) -> Vec<Group<'a>> {
     [unflushed, flushed].into_iter().filter(|group| !group.methods.is_empty()).collect()
 }
 
+/// Writes that others have measured, the fastest first.
+fn others() -> impl Iterator<Item = &'static Reference> {
+    std::iter::once(&UNFLUSHED_REFERENCE).chain(REFERENCES.iter().rev())
+}
+
 /// The latencies of the methods of one target, with the mark that a program sets for them.
 pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark) -> Chart {
     let values = methods.iter().flat_map(|one| [one.p10_us, one.p50_us, one.p99_us, one.max_us]);
-    let others = REFERENCES.iter().map(|one| one.microseconds());
-    let values: Vec<_> = values.chain(others).chain([mark.value]).collect();
+    let of_others = others().map(Reference::microseconds);
+    let values: Vec<_> = values.chain(of_others).chain([mark.value]).collect();
     let axis = Axis::tight(values.into_iter(), (LEFT, RIGHT));
     let groups = groups(methods);
-    let rows = methods.len() as f64 * (LINE + RANGE);
-    let founders = GROUP + REFERENCES.len() as f64 * (LINE + RANGE);
-    let bottom = HEAD + groups.len() as f64 * GROUP + rows + founders;
     let mut canvas = Canvas::default();
-    for tick in axis.ticks() {
-        canvas.line("grid", (axis.at(tick), HEAD), (axis.at(tick), bottom));
-        canvas.tick((axis.at(tick), bottom + 17.0), &microseconds(tick));
-    }
-    for (at, name) in FIGURES.iter().zip(["median", "p99", "slowest"]) {
+    for (at, name) in FIGURES.iter().zip(NAMES) {
         canvas.text(*at, 15.0, "soft end", name);
     }
     let mut top = HEAD;
@@ -72,23 +80,26 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark) -> Chart {
         canvas.text(4.0, top + 18.0, "strong rim", group.words);
         top += GROUP;
         for method in &group.methods {
-            limit(&mut canvas, axis.at(mark.value), top);
+            strip(&mut canvas, &axis, mark, top);
             row(&mut canvas, &axis, (method, group.class), top);
             top += LINE + RANGE;
         }
     }
-    canvas.text(4.0, top + 18.0, "strong rim", "measured by others, means");
+    canvas.text(4.0, top + 18.0, "strong rim", "measured by others");
     top += GROUP;
-    for other in &REFERENCES {
+    for other in others() {
         let time = other.microseconds();
-        limit(&mut canvas, axis.at(mark.value), top);
-        name(&mut canvas, (other.what, "soft rim"), top, FIGURES[1]);
-        canvas.text(FIGURES[2], top + 14.0, "soft end rim", &microseconds(time));
-        canvas.circle("reference", (axis.at(time), top + LINE + 7.0), 5.0);
+        strip(&mut canvas, &axis, mark, top);
+        name(&mut canvas, (other.what, "soft rim"), top, FIGURES[3] - MEAN);
+        canvas.text(FIGURES[3], top + 14.0, "soft end", &format!("mean {}", microseconds(time)));
+        canvas.circle("reference", (axis.at(time), top + LINE + 6.0), 5.0);
         top += LINE + RANGE;
     }
-    canvas.line("axis", (LEFT, bottom), (RIGHT, bottom));
-    let height = key(&mut canvas, &axis, mark, bottom + 26.0);
+    for tick in axis.ticks() {
+        canvas.tick((axis.at(tick), top + 17.0), &microseconds(tick));
+    }
+    canvas.line("axis", (LEFT, top), (RIGHT, top));
+    let height = key(&mut canvas, &axis, (mark, &groups), top + 26.0);
     let description = description(&groups);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
@@ -98,41 +109,83 @@ fn name(canvas: &mut Canvas, (words, class): (&str, &str), top: f64, right: f64)
     canvas.text(LEFT, top + 14.0, class, &clipped(words, room));
 }
 
-/// The mark of a program, between two lines of text.
-fn limit(canvas: &mut Canvas, x: f64, top: f64) {
-    canvas.path("limit", "", &format!("M{x:.1} {:.1}v14", top + LINE - 1.0));
+/// The lines of the axis and the mark of a program, below the figures of a row.
+fn strip(canvas: &mut Canvas, axis: &Axis, mark: &Mark, top: f64) {
+    let top = top + LINE - 1.0;
+    for tick in axis.ticks() {
+        canvas.line("grid", (axis.at(tick), top), (axis.at(tick), top + 14.0));
+    }
+    canvas.path("limit", DASHES, &format!("M{:.1} {top:.1}v14", axis.at(mark.value)));
+}
+
+/// Returns the 99th percentile, if there are enough values for one.
+fn p99_us(method: &MethodLine) -> Option<f64> {
+    (method.count >= P99_COUNT_MIN).then_some(method.p99_us)
+}
+
+/// Returns the ends of the bar from the tenth to the ninetieth percentile.
+fn most(axis: &Axis, method: &MethodLine) -> (f64, f64) {
+    (axis.at(method.p10_us), axis.at(method.p90_us))
 }
 
 /// A range from the median to the slowest: a bar from the tenth to the ninetieth percentile, a
 /// dot on the median, a line at the 99th percentile, a diamond on the slowest.
 fn row(canvas: &mut Canvas, axis: &Axis, (method, class): (&MethodLine, &str), top: f64) {
-    name(canvas, (&method.name, "rim"), top, FIGURES[0] - 66.0);
-    let times = [method.p50_us, method.p99_us, method.max_us];
-    for ((at, time), class) in
-        FIGURES.iter().zip(times).zip(["strong end rim", "end rim", "soft end rim"])
+    name(canvas, (&method.name, "rim"), top, FIGURES[0] - COUNT);
+    let figures = [
+        fsure_core::count(method.count),
+        microseconds(method.p50_us),
+        p99_us(method).map_or("–".to_owned(), microseconds),
+        microseconds(method.max_us),
+    ];
+    for ((at, words), class) in
+        FIGURES.iter().zip(&figures).zip(["soft end", "strong end", "end", "soft end"])
     {
-        canvas.text(*at, top + 14.0, class, &microseconds(time));
+        canvas.text(*at, top + 14.0, class, words);
     }
     let middle = top + LINE + 6.0;
-    let [median, p99, slowest] = times.map(|time| axis.at(time));
+    let (median, slowest) = (axis.at(method.p50_us), axis.at(method.max_us));
     canvas.line("whisker", (median, middle), (slowest, middle));
-    let (from, to) = (axis.at(method.p10_us), axis.at(method.p90_us));
-    canvas.rect(class, (from, middle - 5.0), ((to - from).max(3.0), 10.0));
-    canvas.path("mark", "", &format!("M{p99:.1} {:.1}v14", middle - 7.0));
+    let (from, to) = most(axis, method);
+    if to - from > CIRCLE {
+        canvas.rect(class, (from, middle - 5.0), (to - from, 10.0));
+    }
+    if let Some(p99) = p99_us(method) {
+        canvas.path("mark", "", &format!("M{:.1} {:.1}v14", axis.at(p99), middle - 7.0));
+    }
     diamond(canvas, (slowest, middle));
     canvas.circle("outlier", (median, middle), 3.5);
 }
 
 /// Explains the marks and the axis, and returns the height below.
-fn key(canvas: &mut Canvas, axis: &Axis, mark: &Mark, top: f64) -> f64 {
+fn key(canvas: &mut Canvas, axis: &Axis, (mark, groups): (&Mark, &[Group<'_>]), top: f64) -> f64 {
+    let methods = || groups.iter().flat_map(|group| &group.methods);
+    let width = |method: &&&MethodLine| most(axis, method).1 - most(axis, method).0;
+    let has_bar = |group: &&Group<'_>| group.methods.iter().any(|one| width(&one) > CIRCLE);
+    let bar = groups.iter().rfind(has_bar).map(|group| group.class);
+    let all_have_bars = methods().all(|method| width(&method) > CIRCLE);
+    let median = match all_have_bars {
+        true => "median",
+        false if bar.is_some() => "median; without a bar, 80 % of all lie in it",
+        false => "median; 80 % of all lie in this circle",
+    };
     let entries = [
-        (Glyph::Circle("outlier"), "median"),
-        (Glyph::Bar("bar"), "80 % of all"),
-        (Glyph::Upright("mark", ""), "p99: 99 % are faster"),
-        (Glyph::Diamond, "slowest"),
-        (Glyph::Upright("limit", ""), mark.label.as_str()),
+        (true, Glyph::Circle("outlier"), median),
+        (bar.is_some(), Glyph::Bar(bar.unwrap_or_default()), "80 % of all"),
+        (
+            methods().any(|method| p99_us(method).is_some()),
+            Glyph::Upright("mark", ""),
+            "p99: 99 % are faster",
+        ),
+        (true, Glyph::Diamond, "slowest"),
+        (true, Glyph::Upright("limit", DASHES), mark.label.as_str()),
     ];
-    let bottom = legend(canvas, top, &entries);
+    let entries = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
+    let entries: Vec<_> = entries.map(|(_, glyph, words)| (glyph, words)).collect();
+    let mut bottom = legend(canvas, top, &entries);
+    if methods().any(|method| p99_us(method).is_none()) {
+        bottom = note(canvas, bottom, "n: writes measured. Fewer than 100 have no p99.");
+    }
     let scale = match axis.is_log {
         true => {
             "One axis for all rows, in equal factors: each step to the right is so many \
@@ -140,7 +193,8 @@ fn key(canvas: &mut Canvas, axis: &Axis, mark: &Mark, top: f64) -> f64 {
         }
         false => "One axis for all rows, from zero.",
     };
-    let mut sources: Vec<_> = REFERENCES.iter().map(|one| one.source).collect();
+    let mut sources: Vec<_> = others().map(|one| one.source).collect();
+    sources.sort_unstable();
     sources.dedup();
     let bottom = note(canvas, bottom, scale);
     note(canvas, bottom, &format!("Grey dots: {}.", sources.join("; "))) + 6.0
@@ -149,8 +203,11 @@ fn key(canvas: &mut Canvas, axis: &Axis, mark: &Mark, top: f64) -> f64 {
 fn description(groups: &[Group<'_>]) -> String {
     let group = |group: &Group<'_>| {
         let rows = group.methods.iter().map(|method| {
-            let [p50, p99, max] = [method.p50_us, method.p99_us, method.max_us].map(microseconds);
-            format!("{}: median {p50}, 99 % below {p99}, slowest {max}", method.name)
+            let [p50, max] = [method.p50_us, method.max_us].map(microseconds);
+            let p99 = p99_us(method)
+                .map_or(String::new(), |p99| format!("99 % below {}, ", microseconds(p99)));
+            let count = fsure_core::count(method.count);
+            format!("{}: median {p50}, {p99}slowest {max} of {count}", method.name)
         });
         format!("{}: {}", group.words, rows.collect::<Vec<_>>().join("; "))
     };

@@ -26,7 +26,7 @@ mod treemap;
 
 pub use bars::{Amount, amounts};
 pub use block_map::{DamageMap, block_map};
-pub use cache::{CacheCourse, RateBar, RatePair, cache_course, potential_and_actual};
+pub use cache::{CacheCourse, RateBar, RatePair, beside_reference, cache_course};
 pub use comparison::{Bar, Mark, comparison};
 pub use curve::curve;
 pub use cuts::{CutCell, CutRun, CutState, cuts};
@@ -92,7 +92,7 @@ impl Chart {
             "{MADE_HERE}\n<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{}\" role=\"img\" \
              aria-labelledby=\"t d\" {}>\n<title id=\"t\">{title}</title>\n\
              <desc id=\"d\">{description}</desc>\n<style>\n{COLORS}{STYLE}\
-             svg {{ background: var(--paper); }}\n</style>\n{body}</svg>\n",
+             svg {{ background: var(--paper); max-width: 100%; height: auto; }}\n</style>\n{body}</svg>\n",
             self.class(),
             self.size(above),
         )

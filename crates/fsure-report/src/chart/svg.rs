@@ -13,6 +13,9 @@ pub(super) const WIDTH: f64 = 760.0;
 /// The mean width of a character of the text, in a narrow guess upwards.
 pub(super) const CHARACTER: f64 = 6.6;
 
+/// Room between the last value below an axis and the edge of the paper.
+const TICK_MARGIN: f64 = 4.0;
+
 /// Width of a chart that fits a telephone: there it is shown at two thirds of its size, and its
 /// text is set in 14 px, so that it can be read still.
 pub(super) const COLUMN: f64 = 520.0;
@@ -88,7 +91,7 @@ impl Canvas {
     /// A value below its place on the axis of a narrow chart, moved where it would leave the paper.
     pub(super) fn tick(&mut self, (x, y): (f64, f64), words: &str) {
         let half = words.chars().count() as f64 * COLUMN_CHARACTER / 2.0;
-        let x = x.min(COLUMN - half).max(half);
+        let x = x.min(COLUMN - half - TICK_MARGIN).max(half);
         self.text(x, y, "soft mid", words);
     }
 

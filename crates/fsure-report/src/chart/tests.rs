@@ -33,13 +33,13 @@ fn rung(name: &str, low: f64, median: f64, high: f64) -> Rung {
 fn cache_charts(name: &str, value: f64) -> [Chart; 4] {
     let rate = RateBar { median: value, low: value / 2.0, high: value * 1.5 };
     let loss = name.to_owned();
-    let pair = RatePair { label: name.to_owned(), potential: rate, actual: Some(rate), loss };
+    let pair = RatePair { label: name.to_owned(), reference: rate, actual: Some(rate), loss };
     let points = vec![(0.0, value, None), (value, 3.0, Some(u64::MAX))];
     let course =
         CacheCourse { name: name.to_owned(), points, full_at_s: Some(value), is_purged: true };
     [
-        potential_and_actual(name, &[pair]),
-        potential_and_actual(name, &[]),
+        beside_reference(name, &[pair]),
+        beside_reference(name, &[]),
         cache_course(name, &[course.clone(), course]),
         cache_course(name, &[]),
     ]
@@ -123,7 +123,7 @@ fn story_charts(name: &str, value: f64) -> [Chart; 6] {
     let states = [CutState::Kept, CutState::Damaged, CutState::Unknown];
     let few: Vec<_> = states.into_iter().map(cut).collect();
     let many = few.iter().cycle().take(60).cloned().collect();
-    let run = |cuts| CutRun { label: text(), rate: text(), cuts, outcome: text() };
+    let run = |cuts| CutRun { label: text(), rate: text(), cuts, outcome: text(), drive: text() };
     let folder = FolderBars {
         path: text(),
         advice: text(),
@@ -135,8 +135,8 @@ fn story_charts(name: &str, value: f64) -> [Chart; 6] {
     [
         cuts(name, &[run(few), run(many)]),
         cuts(name, &[]),
-        folders(name, &[folder], name),
-        folders(name, &[], name),
+        folders(name, &[folder], name, name),
+        folders(name, &[], name, name),
         evictions(name, &[eviction], name),
         evictions(name, &[], name),
     ]
@@ -394,7 +394,7 @@ fn rate(median: f64) -> RateBar {
 fn price_of_the_cache() -> Chart {
     let pair = |label: &str, actual: Option<f64>, loss: &str| RatePair {
         label: label.to_owned(),
-        potential: rate(2_952.0),
+        reference: rate(2_952.0),
         actual: actual.map(rate),
         loss: loss.to_owned(),
     };
@@ -404,16 +404,16 @@ fn price_of_the_cache() -> Chart {
         pair("from the cache", Some(10_322.0), "3.5 times as fast"),
         pair("through a purged cache", Some(640.0), "78 % lost"),
     ];
-    potential_and_actual("How fast is each way of reading?", &pairs)
+    beside_reference("How fast is each way of reading?", &pairs)
 }
 
 #[test]
 fn the_axis_ends_near_what_the_device_can_give() {
     let chart = price_of_the_cache();
-    let (potential, actual) = (lengths(&chart.body, "reference"), lengths(&chart.body, "third"));
-    assert_eq!((potential.len(), actual.len()), (4, 3), "a grey bar for each way");
-    assert!(potential.iter().all(|length| *length > 0.9 * (svg::COLUMN - 16.0)), "{potential:?}");
-    assert!((actual[0] / potential[0] - 2_722.0 / 2_952.0).abs() < 0.01, "{actual:?}");
+    let (reference, actual) = (lengths(&chart.body, "reference"), lengths(&chart.body, "third"));
+    assert_eq!((reference.len(), actual.len()), (4, 3), "a grey bar for each way");
+    assert!(reference.iter().all(|length| *length > 0.9 * (svg::COLUMN - 16.0)), "{reference:?}");
+    assert!((actual[0] / reference[0] - 2_722.0 / 2_952.0).abs() < 0.01, "{actual:?}");
     assert!((actual[1] - (svg::COLUMN - 16.0)).abs() < 0.1, "cut off at the edge: {actual:?}");
     assert!(chart.description.contains("3.5 times as fast, bar cut off"), "{}", chart.description);
     assert!(chart.body.contains("class=\"onbar end\">8 % lost<"), "{}", chart.body);
@@ -478,6 +478,22 @@ fn what_does_not_wait_for_the_drive_stands_apart_from_what_does() {
     assert!(place("fsync: median") < place("O_DIRECT") && place("O_DIRECT") < place("create"));
     assert_eq!(lengths(&chart.body, "idle").len(), 2, "grey, in another group");
     assert_readable(&chart);
+    assert!(chart.body.contains(">mean 16.7 µs</text>"), "what does not flush on macOS");
+    assert_eq!(chart.body.matches(">–</text>").count(), methods.len(), "no p99 of 64 values");
+    assert!(!chart.description.contains("99 % below"), "{}", chart.description);
+    let many = MethodLine { count: 100, ..method("fsync", 21_905.0) };
+    let chart = latency("t", &[&many], &mark);
+    assert!(!chart.body.contains(">–</text>") && chart.description.contains("99 % below 26.3 ms"));
+}
+
+#[test]
+fn a_range_that_its_median_hides_is_no_bar() {
+    let hidden = MethodLine { p10_us: 99.9, p90_us: 100.1, ..method("fsync", 100.0) };
+    let mark = Mark { label: "etcd".to_owned(), value: 1e4 };
+    let chart = latency("t", &[&hidden], &mark);
+    assert_eq!(lengths(&chart.body, "bar").len(), 0, "{}", chart.body);
+    assert!(chart.body.contains("80 % of all lie in this circle"), "{}", chart.body);
+    assert_readable(&chart);
 }
 
 #[test]
@@ -521,7 +537,8 @@ fn deferred_cuts(count: usize) -> CutRun {
         label: "deferred by the drive".to_owned(),
         rate: "2,461 commits/s".to_owned(),
         cuts: cuts.iter().cycle().take(count).cloned().collect(),
-        outcome: "5 of 6 cuts lost something, 2 damaged, defer:1s drive, ext4".to_owned(),
+        outcome: "5 of 6 cuts lost something, 1 damaged, 1 did not mount".to_owned(),
+        drive: "ext4 on a simulated drive that defers flushes by up to 1s".to_owned(),
     }
 }
 
@@ -533,6 +550,8 @@ fn each_cut_is_a_cell_that_says_what_it_took() {
         assert!(chart.body.contains(&format!(">{word}</text>")), "{word}");
     }
     assert!(chart.description.contains("2,461 commits/s: 5 of 6 cuts"), "{}", chart.description);
+    assert_eq!(lengths(&chart.body, "tile gone").len(), 3, "of each six cuts one");
+    assert!(chart.body.contains("epoch: all"), "{}", chart.body);
     let many = cuts("t", &[deferred_cuts(60)]);
     assert_readable(&many);
     let signs = [">-</text>", ">x</text>", ">!</text>", ">?</text>"];
@@ -555,7 +574,7 @@ fn both_figures_of_a_folder_are_bars_from_zero() {
         folder(&long, "leave", 200.0, 0.0),
         folder("/srv/media", "", 0.0, 400.0),
     ];
-    let chart = folders("t", &all, "2 folders with less are left out.");
+    let chart = folders("t", &all, "30 s", "2 folders with less are left out.");
     assert_readable(&chart);
     let (waited, moved) = (lengths(&chart.body, "second"), lengths(&chart.body, "bar"));
     let ([most, quarter], [hundredth, all]) = (&waited[..], &moved[..]) else {
@@ -564,6 +583,16 @@ fn both_figures_of_a_folder_are_bars_from_zero() {
     assert!((most / quarter - 4.0).abs() < 0.05, "{waited:?}");
     assert!((all / hundredth - 100.0).abs() < 15.0, "{moved:?}");
     assert!(chart.body.contains("/profile</text>"), "the end of a long path is shown");
+    assert!(chart.body.contains(">programs waited in 30 s</text>"), "{}", chart.body);
+    assert!(chart.body.contains(">bind: into a folder in memory"), "{}", chart.body);
+    assert!(!chart.body.contains(">pin: "), "only what is in the picture: {}", chart.body);
+    let small = folders(
+        "t",
+        &[folder("/srv/db", "", 800.0, 4.0), folder("/srv/tiny", "", 0.001, 0.0)],
+        "30 s",
+        "",
+    );
+    assert_eq!(lengths(&small.body, "second").len(), 1, "no bar is longer than its figure");
 }
 
 #[test]
@@ -597,11 +626,11 @@ fn no_text_of_a_narrow_chart_is_clipped_or_in_another() {
     // The last value of an axis may be at its very end.
     let pair = RatePair {
         label: "through the cache".to_owned(),
-        potential: rate(1_840.0),
+        reference: rate(1_840.0),
         actual: Some(rate(1_000.0)),
         loss: "46 % lost".to_owned(),
     };
-    let chart = potential_and_actual("t", &[pair]);
+    let chart = beside_reference("t", &[pair]);
     assert!(chart.body.contains(">2,000</text>"), "{}", chart.body);
     assert_readable(&chart);
 }

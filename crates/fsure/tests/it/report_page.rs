@@ -151,7 +151,7 @@ fn the_price_of_the_page_cache_is_drawn_beside_what_the_device_can_give() {
         "fsure speed --tree &#x2f;home&#x2f;max&#x2f;bank &lt;b&gt;",
         "Memory (1.0 GiB) was full after 1.3 s: ",
         "1.1 MiB of them were pushed out of memory",
-        ">potential: past the page cache</text>",
+        ">past the cache: the reference</text>",
         ">965 MiB/s</text>",
         ">47 % lost</text>",
         ">files in the page cache, MiB</text>",

@@ -57,7 +57,8 @@ fn eviction(trial: &CacheTrial) -> Eviction {
 fn conditions(first: &CacheTrial) -> String {
     format!(
         "All had {} of memory. A file of {} of another program was in it before. Medians of {} \
-         runs; all bars begin at zero.",
+         runs; all bars begin at zero. At the left more is better, at the right less. A limit is \
+         one of the memory of the program's control group.",
         units::size(first.memory_bytes),
         units::size(first.others_bytes),
         first.runs

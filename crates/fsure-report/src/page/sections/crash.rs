@@ -93,26 +93,42 @@ fn name(file: &str) -> String {
 fn runs(run: &CrashRun, name: &str) -> Vec<CutRun> {
     let of_drive = |drive: &DriveResult| {
         let own = run.cuts.iter().filter(|cut| (&cut.drive, &cut.fs) == (&drive.drive, &drive.fs));
-        let drive_words = format!("{} drive, {}", drive.drive, drive.fs);
         let rate = drive
             .acked_per_second
             .map_or(String::new(), |rate| format!("{} acknowledged/s", figure(rate)));
         CutRun {
-            label: if name.is_empty() { drive_words.clone() } else { name.to_owned() },
+            label: match name {
+                "" => format!("{} drive, {}", drive.drive, drive.fs),
+                name => name.to_owned(),
+            },
             rate,
             cuts: own.map(cell).collect(),
-            outcome: outcome(drive, if name.is_empty() { "" } else { &drive_words }),
+            outcome: outcome(drive),
+            drive: simulated(&drive.drive, &drive.fs),
         }
     };
     run.drives.iter().map(of_drive).filter(|run| !run.cuts.is_empty()).collect()
 }
 
-fn outcome(drive: &DriveResult, on: &str) -> String {
+fn outcome(drive: &DriveResult) -> String {
     let mut words = vec![format!("{} of {} cuts lost something", drive.losses(), drive.cuts)];
-    let bad = drive.corrupt + drive.unmountable;
-    words.extend((bad > 0).then(|| format!("{bad} damaged")));
-    words.extend((!on.is_empty()).then(|| on.to_owned()));
+    words.extend((drive.corrupt > 0).then(|| format!("{} damaged", drive.corrupt)));
+    words.extend((drive.unmountable > 0).then(|| format!("{} did not mount", drive.unmountable)));
     words.join(", ")
+}
+
+/// A file system on a simulated drive, in words that tell what the drive does with a flush.
+fn simulated(drive: &str, fs: &str) -> String {
+    let (name, time) = drive.split_once(':').unwrap_or((drive, ""));
+    let does = match name {
+        "honest" => "flushes when it is asked to".to_owned(),
+        "plp" => "keeps its cache in a cut".to_owned(),
+        "lying" if time.is_empty() => "never flushes".to_owned(),
+        "lying" => format!("flushes only {time} later"),
+        "defer" => format!("defers flushes by up to {time}"),
+        name => format!("is of the kind {name}"),
+    };
+    format!("{fs} on a simulated drive that {does}")
 }
 
 fn cell(cut: &CutRow) -> CutCell {
@@ -123,7 +139,7 @@ fn cell(cut: &CutRow) -> CutCell {
         "unmountable" => CutState::Unmountable,
         _ => CutState::Unknown,
     };
-    let oldest = cut.oldest_lost_ms.filter(|_| state != CutState::Kept);
+    let oldest = cut.oldest_lost_ms.filter(|_| matches!(state, CutState::Lost | CutState::Damaged));
     let oldest_lost = oldest.map_or(String::new(), |ms| milliseconds(ms as f64));
     CutCell { state, oldest_lost, variant: cut.variant.clone() }
 }

@@ -10,7 +10,7 @@ use crate::chart::{
     FolderBars, TimeLine, TreemapClass, TreemapItem, figure, folders as folder_bars, over_time,
     treemap,
 };
-use crate::outputs::{HotAdvice, HotFolder, HotHistory, HotRun};
+use crate::outputs::{HotAdvice, HotFolder, HotHistory, HotRun, HotTotals};
 use fsure_core::{count, units};
 
 /// Folders of the table; all are in the picture.
@@ -23,10 +23,7 @@ const HOURS_FROM_S: f64 = 3.0 * 3600.0;
 pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
     let mut draft = Draft::new("hot");
     if let Some(totals) = &run.summary {
-        let watched = match &totals.history {
-            Some(_) => units::span(totals.seconds),
-            None => format!("{} s", figure(totals.seconds)),
-        };
+        let watched = watched(totals);
         match totals.totals.waited_ms {
             Some(waited) => {
                 let waited = milliseconds(waited);
@@ -88,6 +85,14 @@ pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
     draft.done()
 }
 
+/// The time for which programs were watched.
+fn watched(totals: &HotTotals) -> String {
+    match &totals.history {
+        Some(_) => units::span(totals.seconds),
+        None => format!("{} s", figure(totals.seconds)),
+    }
+}
+
 /// Tells which time a history covers.
 fn add_history(draft: &mut Draft, history: &HotHistory) {
     let intervals = number(history.intervals, "interval", "intervals");
@@ -129,16 +134,16 @@ fn beside(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
     });
     let left_out = bars.len().saturating_sub(BARS_MAX);
     bars.truncate(BARS_MAX);
-    let mut words = "Sorted by the time that memory would save. All bars begin at zero.".to_owned();
+    let mut words =
+        "Sorted by waiting. All bars begin at zero; one that is too short to be seen is left out."
+            .to_owned();
     if left_out > 0 {
         let others = number(left_out as u64, "folder", "folders");
         words += &format!(" {others} with less are left out.");
     }
-    if !run.advice.is_empty() {
-        words += " At the right: the advice on the folder.";
-    }
+    let time = run.summary.as_ref().map_or("this time".to_owned(), watched);
     let title = "Which folders do programs wait for, and which do they fill? Time and bytes";
-    let chart = || folder_bars(title, &bars, &words);
+    let chart = || folder_bars(title, &bars, &time, &words);
     (has_time && bars.len() > 1).then(|| charts.add(&chart(), ""))
 }
 

@@ -27,6 +27,9 @@ const NOT_MEASURED: &str = "not measured";
 /// Value of a fact that a drive does not give.
 const NOT_TOLD: &str = "not told";
 
+/// The file system of a drive that 'fsure crash --front folder' serves.
+const SIMULATED: &str = "fuse.files";
+
 /// The section of a result.
 pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     let header = &stored.header;
@@ -362,13 +365,35 @@ fn methods(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
             row.push(Cell::text(&method.reached));
             table.push(row);
         }
-        let asked = format!(
-            "How long does one write take, by the call that makes it durable? ({})",
-            of_target[0].target
-        );
-        let chart = charts.add(&latency(&asked, &of_target, &super::marks::etcd()), "");
+        let target = &of_target[0].target;
+        let drive = drive(stored, target);
+        let asked =
+            format!("How long does one write take, by the call that makes it durable? ({drive})");
+        let shown: Vec<_> = of_target.iter().map(|method| shown(stored, method)).collect();
+        let shown: Vec<_> = shown.iter().collect();
+        let chart = charts.add(&latency(&asked, &shown, &super::marks::etcd()), "");
         draft.part(&title, [chart, Piece::Table(table)]);
     }
+}
+
+/// Returns the name of a target, which tells of a drive that fsure simulates.
+fn drive(stored: &StoredResult, target: &str) -> String {
+    let own = |layer: &&LayerLine| layer.target == target && layer.name == SIMULATED;
+    match lines(stored, layer).any(|layer| own(&layer)) {
+        true => format!("{target}, simulated"),
+        false => target.to_owned(),
+    }
+}
+
+/// Returns a method as the picture names it: FUSE does not pass `syncfs` on to a program.
+fn shown(stored: &StoredResult, method: &MethodLine) -> MethodLine {
+    let is_fuse =
+        |layer: &LayerLine| layer.target == method.target && layer.name.starts_with("fuse.");
+    let mut shown = method.clone();
+    if shown.name == "syncfs" && lines(stored, layer).any(is_fuse) {
+        shown.name += " (on FUSE: no flush)";
+    }
+    shown
 }
 
 fn curves(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
@@ -377,13 +402,14 @@ fn curves(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
         let name: String =
             name.next().into_iter().flat_map(char::to_uppercase).chain(name).collect();
         let title = format!("{name}: {}", line.target);
-        let chart = charts.add(&curve(&asked(line), line), &line.measured);
+        let chart =
+            charts.add(&curve(&asked(line, &drive(stored, &line.target)), line), &line.measured);
         draft.part(&title, [chart]);
     }
 }
 
 /// The question that a curve answers, with its unit.
-fn asked(line: &Curve) -> String {
+fn asked(line: &Curve, drive: &str) -> String {
     let question = match line.name.as_str() {
         "commits per flush" => "How many commits a second, by how many share one flush?",
         "threads" => "How many commits a second, by the threads that flush?",
@@ -391,7 +417,7 @@ fn asked(line: &Curve) -> String {
         "flush after dirty bytes" => "How long does a flush take, by the bytes written before?",
         name => return format!("{name}, {} over {}: {}", line.y, line.x, line.target),
     };
-    format!("{question} ({})", line.target)
+    format!("{question} ({drive})")
 }
 
 fn profiles(stored: &StoredResult) -> Option<Piece> {

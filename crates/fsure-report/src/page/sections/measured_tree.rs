@@ -8,7 +8,7 @@ use crate::cache_words::{
     memory, of_load, past_of, ways,
 };
 use crate::chart::{
-    CacheCourse, RateBar, RatePair, cache_course, figure, microseconds, potential_and_actual,
+    CacheCourse, RateBar, RatePair, beside_reference, cache_course, figure, microseconds,
 };
 use fsure_core::units;
 use fsure_measure::results::{CacheCost, CacheVerdict, ResultLine, StoredResult, TreeWay};
@@ -50,8 +50,7 @@ pub(super) fn parts(draft: &mut Draft, stored: &StoredResult, charts: &mut Chart
     }
     let pairs = pairs(&ways);
     if !pairs.is_empty() {
-        let chart =
-            potential_and_actual("How fast is each way of reading? MiB/s, from zero", &pairs);
+        let chart = beside_reference("How fast is each way of reading? MiB/s, from zero", &pairs);
         draft.part("The price of the page cache", [charts.add(&chart, "")]);
     }
     if let Some(way) = ways.iter().filter(is_decisive).find(|way| way.name == THROUGH) {
@@ -103,7 +102,7 @@ fn pairs(ways: &[&TreeWay]) -> Vec<RatePair> {
         let actual = (way.name != PAST).then(|| bar(way));
         let loss =
             loss_percent(way, past).map_or(String::new(), |loss| loss_words(loss, way, past));
-        Some(RatePair { label, potential: bar(past), actual, loss })
+        Some(RatePair { label, reference: bar(past), actual, loss })
     };
     // Of a sweep, what is asked is how the price changes.
     let shown = ways.iter().filter(|way| !is_sweep(ways) || way.name != FROM);
