@@ -17,6 +17,8 @@ const RIGHT: f64 = COLUMN - 8.0;
 const NAME: f64 = 21.0;
 const REFERENCE: f64 = 8.0;
 const ACTUAL: f64 = 22.0;
+/// Height of the line of the waits of another program.
+const WAITS: f64 = 20.0;
 const GAP: f64 = 14.0;
 /// A rate beyond so many times the reference has its bar cut off.
 const REFERENCES_MAX: f64 = 2.0;
@@ -43,6 +45,8 @@ pub struct RatePair {
     pub actual: Option<RateBar>,
     /// The loss in words, such as `8 % lost`; empty for none.
     pub loss: String,
+    /// The waits of another program meanwhile, in words; empty if none ran.
+    pub waits: String,
 }
 
 impl RatePair {
@@ -60,7 +64,8 @@ pub fn beside_reference(title: &str, pairs: &[RatePair]) -> Chart {
     let axis = Axis::straight(ends, (LEFT, RIGHT));
     let each = |pair: &RatePair| {
         let second = if pair.actual.is_some() { ACTUAL } else { 0.0 };
-        NAME + REFERENCE + second + GAP
+        let waits = if pair.waits.is_empty() { 0.0 } else { WAITS };
+        NAME + REFERENCE + second + waits + GAP
     };
     let bottom: f64 = pairs.iter().map(each).sum::<f64>() + 4.0;
     let mut canvas = Canvas::default();
@@ -116,6 +121,11 @@ fn draw(canvas: &mut Canvas, axis: &Axis, pair: &RatePair, top: f64) {
     let width = |value: f64| (axis.at(value) - zero).max(0.5);
     let reference = pair.reference;
     canvas.rect("reference", (zero, top), (width(reference.median), REFERENCE));
+    let own = if pair.actual.is_some() { ACTUAL } else { 0.0 };
+    let waits = clipped(&pair.waits, ((RIGHT - LEFT) / COLUMN_CHARACTER) as usize);
+    if !waits.is_empty() {
+        canvas.text(LEFT + 2.0, top + REFERENCE + own + 16.0, "soft rim", &waits);
+    }
     let Some(actual) = pair.actual else {
         whisker(canvas, (axis.at(rate.low), axis.at(rate.high)), top + REFERENCE / 2.0);
         return;

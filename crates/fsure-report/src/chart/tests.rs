@@ -33,7 +33,13 @@ fn rung(name: &str, low: f64, median: f64, high: f64) -> Rung {
 fn cache_charts(name: &str, value: f64) -> [Chart; 4] {
     let rate = RateBar { median: value, low: value / 2.0, high: value * 1.5 };
     let loss = name.to_owned();
-    let pair = RatePair { label: name.to_owned(), reference: rate, actual: Some(rate), loss };
+    let pair = RatePair {
+        label: name.to_owned(),
+        reference: rate,
+        actual: Some(rate),
+        loss,
+        waits: name.to_owned(),
+    };
     let points = vec![(0.0, value, None), (value, 3.0, Some(u64::MAX))];
     let course =
         CacheCourse { name: name.to_owned(), points, full_at_s: Some(value), is_purged: true };
@@ -397,6 +403,7 @@ fn price_of_the_cache() -> Chart {
         reference: rate(2_952.0),
         actual: actual.map(rate),
         loss: loss.to_owned(),
+        waits: "another program: 99 % of reads below 22.6 µs, longest 49.3 ms".to_owned(),
     };
     let pairs = [
         pair("past the cache", None, ""),
@@ -412,6 +419,7 @@ fn the_axis_ends_near_what_the_device_can_give() {
     let chart = price_of_the_cache();
     let (reference, actual) = (lengths(&chart.body, "reference"), lengths(&chart.body, "third"));
     assert_eq!((reference.len(), actual.len()), (4, 3), "a grey bar for each way");
+    assert_eq!(chart.body.matches(">another program: 99 % of reads").count(), 4);
     assert!(reference.iter().all(|length| *length > 0.9 * (svg::COLUMN - 16.0)), "{reference:?}");
     assert!((actual[0] / reference[0] - 2_722.0 / 2_952.0).abs() < 0.01, "{actual:?}");
     assert!((actual[1] - (svg::COLUMN - 16.0)).abs() < 0.1, "cut off at the edge: {actual:?}");
@@ -629,6 +637,7 @@ fn no_text_of_a_narrow_chart_is_clipped_or_in_another() {
         reference: rate(1_840.0),
         actual: Some(rate(1_000.0)),
         loss: "46 % lost".to_owned(),
+        waits: String::new(),
     };
     let chart = beside_reference("t", &[pair]);
     assert!(chart.body.contains(">2,000</text>"), "{}", chart.body);

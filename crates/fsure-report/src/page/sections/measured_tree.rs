@@ -18,6 +18,9 @@ const NO_FIGURE: &str = "–";
 /// Name of the way out of the page cache, which reads fewer bytes.
 const FROM: &str = "from the cache";
 
+/// The 99th percentile of fewer reads is the longest of them.
+const P99_COUNT_MIN: u64 = 100;
+
 /// Returns true if a result is about the files of volumes.
 pub(super) fn is_tree(stored: &StoredResult) -> bool {
     stored.lines.iter().any(|line| matches!(line, ResultLine::TreeWay(_)))
@@ -102,7 +105,7 @@ fn pairs(ways: &[&TreeWay]) -> Vec<RatePair> {
         let actual = (way.name != PAST).then(|| bar(way));
         let loss =
             loss_percent(way, past).map_or(String::new(), |loss| loss_words(loss, way, past));
-        Some(RatePair { label, reference: bar(past), actual, loss })
+        Some(RatePair { label, reference: bar(past), actual, loss, waits: waits(way) })
     };
     // Of a sweep, what is asked is how the price changes.
     let shown = ways.iter().filter(|way| !is_sweep(ways) || way.name != FROM);
@@ -111,6 +114,17 @@ fn pairs(ways: &[&TreeWay]) -> Vec<RatePair> {
         pairs.clear();
     }
     pairs
+}
+
+/// The waits of the program beside a way, in words.
+fn waits(way: &TreeWay) -> String {
+    way.bystander.as_ref().map_or(String::new(), |waits| {
+        let [p99, longest] = [waits.p99_us, waits.max_us].map(microseconds);
+        match waits.reads {
+            reads if reads < P99_COUNT_MIN => format!("another program waited {longest} at most"),
+            _ => format!("another program: 99 % of reads below {p99}, longest {longest}"),
+        }
+    })
 }
 
 /// A loss as it stands on a bar.
