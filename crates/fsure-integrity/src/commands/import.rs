@@ -161,7 +161,7 @@ fn nothing(source: &ManifestSource, monitor: &dyn ScanMonitor) -> Result<Importe
     let is_empty = unusable == 0;
     if is_empty {
         let why =
-            if source.is_empty() { " and is empty: did the command before it fail?" } else { "" };
+            if source.is_empty() { " and is empty (did the command before it fail?)" } else { "" };
         monitor.warn(&format!("{} names no file{why}", source.label().display()));
     }
     Ok(Imported { malformed, unusable, is_empty, ..Imported::default() })

@@ -69,7 +69,7 @@ pub fn verify_against(
         outcome.record_untrusted.get_or_insert(why);
     } else if entries == 0 && troubles.unusable == 0 {
         let why =
-            if source.is_empty() { ", and is empty: did the command before it fail?" } else { "" };
+            if source.is_empty() { ", and is empty (did the command before it fail?)" } else { "" };
         outcome.record_untrusted.get_or_insert(format!("it names no file{why}"));
     }
     Ok(outcome)

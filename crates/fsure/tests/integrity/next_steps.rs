@@ -690,7 +690,7 @@ fn an_empty_pipe_is_said_to_be_one() {
     for line in ["fsure import - --root photos", "fsure verify photos --against -"] {
         let run = typed(tree.root(), &format!("false | {line}"));
         let text = format!("{}{}", run.stdout, run.stderr);
-        assert!(text.contains("is empty: did the command before it fail?"), "{text}");
+        assert!(text.contains("is empty (did the command before it fail?)"), "{text}");
         assert_eq!(run.code, 6);
     }
 }
