@@ -204,7 +204,9 @@ mod tests {
         assert_eq!(seconds("90s"), Some(90.0));
         assert_eq!(seconds("1.5 h"), Some(5_400.0));
         assert_eq!(seconds("30d"), Some(2_592_000.0));
-        for text in ["", "90", "s", "-1s", "1w", "99999999999999999999d"] {
+        assert_eq!(seconds("1w"), Some(604_800.0));
+        assert_eq!(seconds("1y"), Some(31_536_000.0));
+        for text in ["", "90", "s", "-1s", "99999999999999999999d"] {
             assert_eq!(seconds(text), None, "{text}");
         }
     }

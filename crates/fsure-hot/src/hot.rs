@@ -308,6 +308,6 @@ mod tests {
             hot(&options, &NullMonitor).expect_err("refused")
         };
         assert_eq!(watch(&file).exit_code(), ExitCode::Usage);
-        assert_eq!(watch(&folder.path().join("none")).exit_code(), ExitCode::Usage);
+        assert_eq!(watch(&folder.path().join("none")).exit_code(), ExitCode::Incomplete);
     }
 }
