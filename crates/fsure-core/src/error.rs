@@ -213,11 +213,11 @@ impl Error {
             (Some(folder), _) => {
                 format!("make its folder first: {}", shell_command("mkdir -p", folder))
             }
-            (None, Some(command)) if !is_on_read_only(catalog) => format!(
+            (None, Some(command)) => format!(
                 "it belongs to another user: run it as that user or as root, with sudo, or make \
                  the record yours: {command}"
             ),
-            (None, _) => not_writable_hint(catalog),
+            (None, None) => not_writable_hint(catalog),
         };
         Self::RecordNotWritten { catalog: catalog.to_owned(), why: why.to_string(), hint }
     }
@@ -373,7 +373,7 @@ fn recover_command(catalog: &Path, root: Option<&Path>) -> String {
 }
 
 /// Returns the command that gives a record in its root to this user; `None` if it is the user's
-/// own, or kept elsewhere.
+/// own, kept elsewhere, or on a medium that is read-only.
 pub fn own_record_command(catalog: &Path) -> Option<String> {
     let folder = catalog.parent().filter(|folder| folder.ends_with(".fsure"))?;
     // A folder that is closed to the user hides whose the file in it is.

@@ -64,6 +64,7 @@ pub use root_options::RootOptions;
 pub use root_row::{FileSystem, MADE_BY, RootSettings};
 pub use row::{PAGE_ROWS, Row, StoredMetadata, StoredRow};
 pub use scrub_queue::{DueFile, DueTotals, ScrubQueue};
+pub(crate) use sqlite_error::untrusted;
 pub use store::Catalog;
 pub use temp_copy::{open_unchanged, rehearsal, temporary_copy};
 pub use tombstones::forget_tombstones;

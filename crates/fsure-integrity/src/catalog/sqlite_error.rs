@@ -156,7 +156,7 @@ fn is_of_wrong_type(error: &rusqlite::Error) -> bool {
 }
 
 /// The record cannot be believed.
-pub(super) fn untrusted(file: &Path, why: String) -> Error {
+pub(crate) fn untrusted(file: &Path, why: String) -> Error {
     Error::RecordUntrusted {
         catalog: file.to_owned(),
         why,

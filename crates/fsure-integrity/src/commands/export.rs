@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha512};
 use super::open_root::require_record;
 use super::snapshot::warn_of_known_damage;
 use super::{Options, UpdateOptions, update};
-use crate::catalog::{Audit, Catalog, OWN_FOLDER, PageStart, RootLocation, StoredRow};
+use crate::catalog::{Audit, Catalog, OWN_FOLDER, PageStart, RootLocation, StoredRow, untrusted};
 use crate::manifest::{
     ListedMtime, ManifestEntry, ManifestFormat, ManifestHeader, ManifestItem, ManifestSource,
     ProblemKind, bag_files, mhl_chain, writer,
@@ -305,15 +305,7 @@ fn complete(
         other => other,
     })?;
     match (&outcome.record_untrusted, &outcome.stopped) {
-        (Some(why), _) => {
-            return Err(Error::RecordUntrusted {
-                catalog: place.catalog.clone(),
-                why: why.clone(),
-                hint: "nothing was written; to restore it from its sound pages and its backup"
-                    .to_owned(),
-                is_recoverable: true,
-            });
-        }
+        (Some(why), _) => return Err(untrusted(&place.catalog, why.clone())),
         (None, Some(StopReason::RecordFailed(why))) => {
             return Err(Error::Reported {
                 message: format!("{unwritten}: {why}"),

@@ -9,7 +9,7 @@ use fsure_os::Kind;
 
 use super::list_catalog::broken_rules;
 use super::list_folder::ListFolder;
-use super::list_records::{self, ListProblem, ListProblems, named, record};
+use super::list_records::{self, ListProblem, ListProblems, ResolvedEntry, named, record};
 use super::listed_algorithm::in_proven_form;
 use super::open_root::{
     OpenRoot, is_empty, keep_backup, lock, make_own_folder, open_root, root_identity,
@@ -210,14 +210,7 @@ impl Import<'_> {
             return refuse(ProblemKind::Unsupported, format!("{shown} is not a file here"));
         }
         match self.catalog.get(&named.path)? {
-            None => {
-                self.imported.recorded += 1;
-                self.imported.absent += u64::from(named.there.is_none());
-                self.record_folders(&named.path)?;
-                let file_system = self.catalog.root_identity().0.id;
-                let record = record(named, listed, file_system, true);
-                self.catalog.put(None, record, &[]).map(Ok)
-            }
+            None => self.record(None, named, listed).map(Ok),
             Some(StoredRow::Bad(_)) => {
                 refuse(ProblemKind::Malformed, format!("the record of {shown} fails its own seal"))
             }
@@ -226,11 +219,7 @@ impl Import<'_> {
                 if row.record.hashed_ns == 0
                     && is_renamed(&row.record.digests, &listed.digests) =>
             {
-                self.imported.recorded += 1;
-                self.imported.absent += u64::from(named.there.is_none());
-                let file_system = row.record.entry.file_system;
-                let record = record(named, listed, file_system, true);
-                self.catalog.put(Some(&row), record, &[]).map(Ok)
+                self.record(Some(&row), named, listed).map(Ok)
             }
             Some(StoredRow::Sound(row)) => match row.record.digests.agree(&listed.digests) {
                 // Several digests of one file are several lines of most lists.
@@ -243,6 +232,23 @@ impl Import<'_> {
                 _ => self.compare(&row, &listed.digests),
             },
         }
+    }
+
+    /// Records an entry, in place of the row `before` if there is one.
+    fn record(
+        &mut self,
+        before: Option<&Row>,
+        named: ResolvedEntry,
+        listed: ManifestEntry,
+    ) -> Result<()> {
+        self.imported.recorded += 1;
+        self.imported.absent += u64::from(named.there.is_none());
+        self.record_folders(&named.path)?;
+        let file_system = match before {
+            Some(row) => row.record.entry.file_system,
+            None => self.catalog.root_identity().0.id,
+        };
+        self.catalog.put(before, record(named, listed, file_system, true), &[])
     }
 
     /// Compares digests with a record, which stays as it is.

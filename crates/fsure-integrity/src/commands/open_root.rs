@@ -127,6 +127,12 @@ pub(super) fn wait<'a>(
     }
 }
 
+/// Fails if another process has locked a catalog, and waits for none. Nothing is locked or written.
+pub(super) fn require_unlocked(file: &Path, monitor: &dyn ScanMonitor) -> Result<()> {
+    let access = RecordAccess { is_impatient: true, ..RecordAccess::default() };
+    Catalog::await_unlocked(file, wait(file, access, monitor))
+}
+
 /// Refuses a place without a record.
 pub(super) fn require_record(place: &RootLocation) -> Result<()> {
     let root = place.root.clone();

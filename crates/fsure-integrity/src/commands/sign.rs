@@ -69,16 +69,14 @@ pub fn seal(
     let config = open_root(place)?.config.digest;
     let mut catalog = open_to_write(place, options.access, monitor)?;
     let refuse = |why: String| Err(refused(place, why));
-    let audit = Audit::of(&mut catalog)?;
-    if !audit.is_clean() {
-        let bad_rows = || "rows of it fail their own seal".to_owned();
-        return refuse(audit.objection.unwrap_or_else(bad_rows));
+    if let Some(why) = Audit::of(&mut catalog)?.fault() {
+        return refuse(why);
     }
     // One transaction from here on, so that exactly what is there is signed.
     catalog.begin()?;
     let claimed = Claimed::of(&mut catalog)?;
     if claimed.bad > 0 {
-        return refuse("rows of it fail their own seal".to_owned());
+        return refuse(Audit::BAD_ROWS.to_owned());
     }
     if claimed.weak > 0 {
         return refuse(weak(claimed.weak));

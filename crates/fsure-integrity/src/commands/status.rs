@@ -4,7 +4,7 @@
 use super::Options;
 use super::open_root::{
     check_signature, detect_offline, offline_outcome, open_root, plan, require_parts,
-    require_trusted_record,
+    require_trusted_record, require_unlocked,
 };
 use crate::catalog::{Catalog, RootLocation};
 use crate::model::{Outcome, ScanMonitor};
@@ -39,11 +39,7 @@ pub fn status(
 /// Warns if another process is writing the record: what it has not recorded yet counts as new or
 /// changed.
 fn warn_if_in_use(place: &RootLocation, monitor: &dyn ScanMonitor) {
-    let in_use = |holder: &str| {
-        Err(Error::RecordInUse { catalog: place.catalog.clone(), holder: holder.to_owned() })
-    };
-    let free = Catalog::await_unlocked(&place.catalog, in_use);
-    if let Err(error @ Error::RecordInUse { .. }) = free {
+    if let Err(error @ Error::RecordInUse { .. }) = require_unlocked(&place.catalog, monitor) {
         monitor.warn(&format!("{error}: this is how it stands so far"));
     }
 }

@@ -6,7 +6,7 @@ use super::svg::Canvas;
 /// A value beyond so many times the middle one is cut off.
 const MIDDLES_MAX: f64 = 4.0;
 
-/// Of fewer values than this, each can be read beside the others.
+/// Number of values from which on one may be cut off: each of fewer can be read beside the others.
 const VALUES_MIN: usize = 4;
 
 /// Meaning of the mark, for the key of a chart.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::report::{RootPaths, import_export};
 use clap::{Args, ValueHint};
 use fsure_core::{ExitCode, Result};
+use fsure_integrity::catalog::locate_record;
 use fsure_integrity::manifest::ManifestFormat;
 use fsure_integrity::{ExportTarget, Exported, Options, export};
 use fsure_os::output::Destination;
@@ -15,7 +16,7 @@ use super::choices::written_format;
 use super::headings::{OUTPUT, RECORD};
 use super::io_args::EffortArgs;
 use super::path_list::PathListArgs;
-use super::root_runner::{locate_listed, refuse_unknown_root};
+use super::root_runner::{refuse_unknown_root, select_listed};
 use super::screen::Screen;
 
 /// Write the record as a list that other programs read
@@ -72,8 +73,8 @@ impl ExportArgs {
         )?;
         let path = self.path.as_deref().unwrap_or(Path::new("."));
         let listed = self.list.paths(screen)?;
-        let catalog = self.catalog.as_deref();
-        let place = locate_listed(path, catalog, listed.as_deref(), "export")?;
+        let place = locate_record(path, self.catalog.as_deref())?;
+        let place = select_listed(place, listed.as_deref(), "export")?;
         let options = Options {
             access: self.wait.access(),
             effort: self.effort.effort(&output.user),

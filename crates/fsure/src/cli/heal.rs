@@ -7,7 +7,7 @@ use crate::report::json;
 use crate::report::last_word::RootEnd;
 use clap::{Args, ValueHint};
 use fsure_core::{Error, ExitCode, Result, shell_quoted};
-use fsure_integrity::catalog::{OWN_CATALOG, OWN_FOLDER, RootLocation};
+use fsure_integrity::catalog::{OWN_CATALOG, OWN_FOLDER, RootLocation, locate};
 use fsure_integrity::model::{Outcome, Verdict};
 use fsure_integrity::{HealOptions, Options, RecordAccess, heal, nested_place};
 
@@ -17,7 +17,7 @@ use super::exclude_args::ExcludeArgs;
 use super::headings::RECORD;
 use super::io_args::EffortArgs;
 use super::path_list::PathListArgs;
-use super::root_runner::{locate_listed, print_last_word, report};
+use super::root_runner::{print_last_word, report, select_listed};
 use super::screen::Screen;
 use super::signed_by_args::SignedByArgs;
 
@@ -165,7 +165,8 @@ impl HealArgs {
     /// The place to heal, or the listed paths of it.
     fn place(&self, screen: &Screen) -> Result<RootLocation> {
         let listed = self.list.paths(screen)?;
-        locate_listed(&self.path, self.catalog.as_deref(), listed.as_deref(), "heal")
+        let place = locate(&self.path, self.catalog.as_deref())?;
+        select_listed(place, listed.as_deref(), "heal")
     }
 
     fn options(&self, output: &OutputArgs, screen: &Screen) -> Result<HealOptions> {

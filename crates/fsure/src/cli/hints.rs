@@ -17,6 +17,16 @@ use super::help::command;
 const OVERRIDES: &[&str] =
     &["--force", "--allow", "--accept-all", "--yes", "--discard", "--no-keep"];
 
+/// Returns true if a word is an option that overrides a check, or destroys.
+fn is_override(word: &str) -> bool {
+    OVERRIDES.iter().any(|option| word.starts_with(option))
+}
+
+/// Returns true if a text names such an option.
+fn leads_to_override(text: &str) -> bool {
+    OVERRIDES.iter().any(|option| text.contains(option))
+}
+
 /// The commands that only a build with the feature `storage` has.
 pub(super) const STORAGE_COMMANDS: [&str; 9] =
     ["speed", "flush", "crash", "powercut", "defer", "hot", "ram", "uncached", "report"];
@@ -129,8 +139,7 @@ impl<'a> Typed<'a> {
         }
         let begin = || words.split(' ').map(OsString::from);
         let lead = || leading.map(OsStr::to_owned).into_iter();
-        let overrides =
-            |arg: &OsStr| OVERRIDES.iter().any(|option| arg.to_string_lossy().starts_with(option));
+        let overrides = |arg: &OsStr| is_override(&arg.to_string_lossy());
         let options = || self.options.iter().map(|option| (*option).clone());
         let is_path = |arg: &&OsString| !arg.to_string_lossy().starts_with('-');
         let rest = self.rest.iter().filter(|arg| !overrides(arg)).cloned();
@@ -273,8 +282,7 @@ fn unknown_option(mut error: Error, args: &[OsString], exists: &dyn Fn(&OsStr) -
     let name = |option: &str| option.split(['=', ' ']).next().unwrap_or_default().to_owned();
     // It names the option that clap holds for similar.
     error.remove(ContextKind::Usage);
-    let overrides = OVERRIDES.iter().any(|option| near.contains(option));
-    if overrides || similar(&name(&wrong), [&*name(&near)]).is_none() {
+    if leads_to_override(&near) || similar(&name(&wrong), [&*name(&near)]).is_none() {
         error.remove(ContextKind::SuggestedArg);
     }
     let words = args.get(1..).unwrap_or_default();
@@ -329,10 +337,8 @@ fn stray_path(wrong: &str, words: &[OsString]) -> Option<String> {
 /// a check.
 fn without_advice_on_values(mut error: Error) -> Error {
     if let Some(ContextValue::StyledStrs(mut advice)) = error.remove(ContextKind::Suggested) {
-        let is_kept = |sentence: &str| {
-            let overrides = OVERRIDES.iter().any(|option| sentence.contains(option));
-            !overrides && !sentence.starts_with("to pass '")
-        };
+        let is_kept =
+            |sentence: &str| !leads_to_override(sentence) && !sentence.starts_with("to pass '");
         advice.retain(|sentence| is_kept(&sentence.to_string()));
         if !advice.is_empty() {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(advice));
@@ -349,7 +355,7 @@ fn dashed_value(wrong: &str, words: &[OsString]) -> Option<String> {
     let option = words[at - 1].to_str().filter(|option| option.starts_with("--"))?;
     let joined: OsString = [OsStr::new(option), OsStr::new("="), &*words[at]].into_iter().collect();
     let words = [&words[..at - 1], &[joined], &words[at + 1..]].concat();
-    let is_harmless = !OVERRIDES.iter().any(|override_| option.starts_with(override_));
+    let is_harmless = !is_override(option);
     let purpose = "a value that begins with '-' follows a '='".to_owned();
     (is_harmless && is_understood(&words)).then(|| sentence(Tip { purpose, words }))
 }
@@ -388,7 +394,7 @@ fn of_other_command(option: &str) -> Option<String> {
 /// Returns a sentence for an option in front of its command; `None` if it is not one.
 fn moved_advice(wrong: &str, words: &[OsString]) -> Option<String> {
     let at = words.iter().position(|word| word.to_str() == Some(wrong))?;
-    let is_harmless = !OVERRIDES.iter().any(|option| wrong.starts_with(option));
+    let is_harmless = !is_override(wrong);
     let purpose = "it is an option of a command".to_owned();
     let words = behind_command(words, at).filter(|_| is_harmless)?;
     Some(sentence(Tip { purpose, words }))
@@ -588,7 +594,7 @@ mod tests {
         }
         for known in FOREIGN_COMMANDS {
             for (_, line) in known.lines {
-                assert!(!OVERRIDES.iter().any(|option| line.contains(option)), "{line}");
+                assert!(!leads_to_override(line), "{line}");
             }
         }
     }

@@ -545,17 +545,12 @@ pub(crate) fn find(args: &RootArgs, command: &str) -> Result<Vec<RootLocation>> 
     }
 }
 
-/// Locates a path, for `command`: all of it, or the listed paths in it alone.
-pub(crate) fn locate_listed(
-    path: &Path,
-    catalog: Option<&Path>,
+/// Returns a place for `command`: all of it, or the listed paths in it alone.
+pub(crate) fn select_listed(
+    place: RootLocation,
     listed: Option<&[PathBuf]>,
     command: &str,
 ) -> Result<RootLocation> {
-    let place = match command {
-        "export" => locate_record(path, catalog)?,
-        _ => locate(path, catalog)?,
-    };
     let Some(listed) = listed else { return Ok(place) };
     let paths = below_root(&place, listed, command)?;
     match paths.iter().position(|path| !path.is_within(&place.scope)) {

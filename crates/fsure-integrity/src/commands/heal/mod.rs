@@ -29,7 +29,7 @@ use super::Options;
 use super::dry_run::open_to_write;
 use super::open_root::{
     OpenRoot, check_signature, detect_offline, is_surely_the_root, keep_backup, offline_outcome,
-    open_root, plan, require_parts, require_trusted_record, warn_of_other_root,
+    open_root, plan, require_parts, require_trusted_record, require_unlocked, warn_of_other_root,
 };
 use crate::catalog::{Catalog, RootLocation, StoredRow, open_unchanged, refuse_irregular_parity};
 use crate::model::{
@@ -203,10 +203,7 @@ fn open_catalog(
 
 /// Returns true if a run that heals could begin now, and warns if it could not.
 fn is_free(place: &RootLocation, monitor: &dyn ScanMonitor) -> bool {
-    let in_use = |holder: &str| {
-        Err(Error::RecordInUse { catalog: place.catalog.clone(), holder: holder.to_owned() })
-    };
-    let free = Catalog::await_unlocked(&place.catalog, in_use);
+    let free = require_unlocked(&place.catalog, monitor);
     if let Err(error) = &free {
         monitor.warn(&format!("with '--yes' nothing could be healed now: {error}"));
     }
