@@ -333,6 +333,9 @@ fn io_hint(doing: &str, path: &Path, kind: io::ErrorKind) -> Option<String> {
         io::ErrorKind::PermissionDenied if READING.contains(&doing) => {
             Some(not_readable_hint(path))
         }
+        io::ErrorKind::PermissionDenied if user::is_root() => {
+            Some(format!("choose another place, or run it {}", who_may_read()))
+        }
         io::ErrorKind::PermissionDenied => Some(
             "choose a place that you may write to, or run it as its owner or as root, \
                  with sudo"
@@ -459,7 +462,19 @@ fn not_readable_hint(path: &Path) -> String {
             "the record belongs to another user: run it as that user or as root, with sudo, or make \
              the record yours: {command}"
         ),
-        None => "run it as a user who may read it, or as root, with sudo".to_owned(),
+        None => format!("run it {}", who_may_read()),
+    }
+}
+
+/// Returns the user as whom a run may read what this one was refused. Root is refused nothing
+/// but on mounts that know other rules.
+pub fn who_may_read() -> &'static str {
+    match user::is_root() {
+        false => "as a user who may read it, or as root, with sudo",
+        true => {
+            "as the user who mounted it: root itself was refused, as on a FUSE mount of another \
+             user without '-o allow_other', or on NFS with root_squash"
+        }
     }
 }
 
@@ -472,6 +487,9 @@ fn not_writable_hint(catalog: &Path) -> String {
         Err(io::ErrorKind::ReadOnlyFilesystem) => "mount the disk so that it can be written",
         Err(_) if has_record && !user::is_of_another_user(catalog) => {
             return format!("it is yours: chmod u+w {}", shell_quoted(catalog));
+        }
+        Err(_) if user::is_root() => {
+            "root itself was refused: run it as the user who mounted that place"
         }
         Err(_) => "run it as the owner of that place or as root, with sudo",
         Ok(()) => "no user can write there",

@@ -25,6 +25,7 @@ pub use device_readers::DeviceReaders;
 pub use digest::{Algorithm, AlgorithmSet, Digests};
 pub use error::{
     Error, IoContext, KEEPING_RECOVERY_DATA, ROOM_HINT, Result, own_record_command, timeout_error,
+    who_may_read,
 };
 pub use exit_code::ExitCode;
 pub use input::{copy_stream, read_input};

@@ -112,6 +112,10 @@ pub fn span_option(text: &str, form: &str) -> Result<Duration, String> {
 /// An age as [`parse_span`] reads it, for an option. The error says what is lacking of a bare
 /// number, or else `form`. It proposes days: seconds would forget what is gone since yesterday.
 pub fn age_option(text: &str, form: &str) -> Result<Duration, String> {
+    // Of an age, months are meant as often as minutes.
+    if let Some((number, "m")) = split_unit(text) {
+        return Err(format!("'m' could be minutes or months: say {number}min, or days"));
+    }
     time_option(text, form, "hours or days", "d")
 }
 

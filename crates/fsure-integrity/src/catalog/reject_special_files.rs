@@ -91,6 +91,9 @@ fn require(path: &Path, wanted: FileKind) -> Result<()> {
     }
 }
 
+/// The name that most users give a catalog that is kept elsewhere, and fsure its own.
+const CATALOG_NAME: &str = "catalog.db";
+
 /// The error for what is where fsure keeps something else, and the way to move it to a name
 /// like `away`.
 fn refusal(path: &Path, found: FileKind, wanted: FileKind, away: &Path) -> Error {
@@ -100,6 +103,9 @@ fn refusal(path: &Path, found: FileKind, wanted: FileKind, away: &Path) -> Error
     } else if path.ends_with(OWN_FOLDER) && wanted == FileKind::File {
         "that folder holds the record of the folder it is in: without '--catalog', fsure finds it"
             .to_owned()
+    } else if found == FileKind::Folder && path.join(CATALOG_NAME).is_file() {
+        let catalog = shell_quoted(&path.join(CATALOG_NAME));
+        format!("name the record in that folder: --catalog {catalog}")
     } else if is_named_catalog(path) && wanted == FileKind::File && !is_record {
         // What the user named by mistake stays where it is: it may be /dev/null.
         format!(

@@ -18,6 +18,15 @@ pub(super) fn open_to_write(
         let lock = lock(&place.catalog, access, monitor)?;
         return Catalog::open(&place.catalog, Some(lock));
     }
+    open_copy(place, access, monitor).map_err(of_dry_run)
+}
+
+/// Opens a copy of the record of a place. Fails as the run would that locks the record.
+pub(super) fn open_copy(
+    place: &RootLocation,
+    access: RecordAccess,
+    monitor: &dyn ScanMonitor,
+) -> Result<Catalog> {
     await_unlocked(place, access, monitor)?;
     rehearsal(&place.catalog)
 }
@@ -30,7 +39,7 @@ pub(super) fn new_record(
     access: RecordAccess,
     monitor: &dyn ScanMonitor,
 ) -> Result<Catalog> {
-    await_unlocked(place, access, monitor)?;
+    await_unlocked(place, access, monitor).map_err(of_dry_run)?;
     Catalog::temporary(&place.catalog, settings, root_identity(place, open, true))
 }
 
@@ -42,7 +51,7 @@ fn await_unlocked(
 ) -> Result<()> {
     let file = &place.catalog;
     Catalog::refuse_foreign(file)?;
-    Catalog::await_unlocked(file, wait(file, access, monitor)).map_err(of_dry_run)
+    Catalog::await_unlocked(file, wait(file, access, monitor))
 }
 
 /// Returns the error of a run that could not write the record as that of its dry run, which writes

@@ -154,7 +154,6 @@ fn is_in_root(place: &RootLocation, list: &Path) -> bool {
 /// Warns of files that are no longer as recorded: a list is of what was recorded.
 fn warn_of_changes(place: &RootLocation, exported: &Exported, monitor: &dyn ScanMonitor) {
     let Exported { files, without_digest, changed, absent, .. } = *exported;
-    let update = place.command("update");
     if absent > 0 && absent == files + without_digest {
         monitor.warn(&format!(
             "not one of the recorded files is in {}: if it is on a disk that is not mounted, mount \
@@ -180,9 +179,9 @@ fn warn_of_changes(place: &RootLocation, exported: &Exported, monitor: &dyn Scan
             format!("{} {}", files(*number), if *number == 1 { one } else { many })
         });
         monitor.warn(&format!(
-            "{}: the list has what was recorded; to record the files as they are, and then export \
-             them again: {update}",
+            "{}: the list has what was recorded; to see which, and how to record them as they are: {}",
             parts.collect::<Vec<_>>().join(", and "),
+            place.command("status"),
         ));
     } else if without_digest > 0 {
         monitor.warn(&format!(

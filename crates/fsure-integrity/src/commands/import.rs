@@ -17,8 +17,10 @@ use super::open_root::{
 use super::{Options, RecordAccess, dry_run};
 use crate::catalog::{Audit, Catalog, OWN_FOLDER, RootLocation, RootSettings, Row, StoredRow};
 use crate::manifest::{ManifestEntry, ManifestFormat, ManifestSource, ProblemKind};
-use crate::model::{Changes, Entry, EntryKind, Record, ScanMonitor};
-use fsure_core::{Algorithm, AlgorithmSet, Clock, Digests, Error, ExitCode, RelPath, Result};
+use crate::model::{Allowed, Changes, Entry, EntryKind, Record, ScanMonitor};
+use fsure_core::{
+    Algorithm, AlgorithmSet, Clock, Digests, Error, ExitCode, RelPath, Result, shell_quoted,
+};
 
 /// The result of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,9 +52,9 @@ pub struct Imported {
     pub unread: u64,
     /// Files that were to be read and are not there.
     pub missing: u64,
-    /// True if the folder has files, and none of those that were recorded is there: most likely
-    /// the list is about another folder.
-    pub is_elsewhere: bool,
+    /// States of the folder that the next `verify` must be allowed to judge: it is empty, or has
+    /// fewer than half of the recorded files.
+    pub verify_allows: Allowed,
     /// True if nothing was recorded because that was asked for.
     pub is_dry_run: bool,
 }
@@ -69,7 +71,6 @@ impl Imported {
             Self { unread: 1.., .. } => ExitCode::Unread,
             Self { unusable: 1.., .. } => ExitCode::Incomplete,
             Self { missing: 1.., .. } => ExitCode::Differences,
-            Self { is_elsewhere: true, .. } => ExitCode::Differences,
             _ => ExitCode::Clean,
         }
     }
@@ -88,7 +89,7 @@ pub fn import(
     if list_records::first(source, monitor)?.is_none() {
         return nothing(source, monitor);
     }
-    if !place.is_recorded() && !is_empty(place, &open)? {
+    if !options.allowed.missing {
         refuse_other_folder(place, &open, source, monitor)?;
     }
     let mut catalog = open_or_create(place, &open, options.access, monitor)?;
@@ -105,10 +106,12 @@ pub fn import(
     } else {
         import.take_all(source, monitor)?;
     }
-    let Imported { recorded, absent, known, .. } = import.imported;
-    let is_elsewhere = absent > 0 && absent == recorded && known == 0 && !is_empty(place, &open)?;
-    let imported =
-        Imported { is_elsewhere, is_dry_run: options.access.is_dry_run, ..import.imported };
+    let imported = Imported { is_dry_run: options.access.is_dry_run, ..import.imported };
+    let is_empty = is_empty(place, &open)?;
+    let is_mostly_missing = imported.absent.saturating_mul(2) > catalog.files();
+    let verify_allows =
+        Allowed { empty: is_empty, missing: is_mostly_missing && !is_empty, other_disk: false };
+    let imported = Imported { verify_allows, ..imported };
     let changes = Changes { new: imported.recorded, ..Changes::default() };
     catalog.history_mut().note_changes(&mut None, options.clock.now_s(), "import", changes)?;
     catalog.commit()?;
@@ -116,8 +119,9 @@ pub fn import(
     Ok(imported)
 }
 
-/// Refuses to begin a record with a list of which not one file is there, although the folder has
-/// others: the record of a wrong folder would be found by every later command below it.
+/// Refuses a list of which not one file is there: it is about another folder, or its disk is not
+/// mounted. Every later command would find the record of the wrong folder, and call its files
+/// missing.
 fn refuse_other_folder(
     place: &RootLocation,
     open: &OpenRoot,
@@ -132,18 +136,26 @@ fn refuse_other_folder(
     if is_here {
         return Ok(());
     }
-    let hint = folder.warning(place, open, source, &command_at).unwrap_or_else(|| {
-        "names in a list are relative to the folder that it lies in; '--root DIR' names another \
-         one. In an empty folder, a list is recorded as it is"
-            .to_owned()
-    });
+    let asked = shell_quoted(&place.asked());
+    let reason = match open.root.stat(place.scope.as_bytes()) {
+        Err(_) if !place.scope.is_root() => {
+            format!("there is no folder {asked}; '--root DIR' names another one")
+        }
+        _ => folder.warning(place, open, source, &command_at).unwrap_or_else(|| {
+            "names in a list are relative to the folder that it lies in; '--root DIR' names another \
+             one"
+                .to_owned()
+        }),
+    };
+    let lost = "If these files are lost, the same command with '--allow-missing' records them as \
+                missing";
     Err(Error::FailedPrecondition {
         message: format!(
             "not one file of {} is in {}: nothing was recorded",
             source.label().display(),
-            place.root.display()
+            place.asked().display()
         ),
-        hint: Some(hint),
+        hint: Some(format!("{reason}. {lost}")),
     })
 }
 

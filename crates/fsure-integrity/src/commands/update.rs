@@ -104,6 +104,12 @@ pub fn update(
     let started_ns = common.clock.now_ns();
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
     outcome.unknown_paths = unknown_paths;
+    if !common.exclude.is_empty() && outcome.left_out_once == 0 && outcome.is_whole() {
+        monitor.warn(
+            "the patterns of the command line left out nothing: a pattern has to be in quotes, as in \
+             --exclude '*.tmp', and is matched below the folder that is recorded",
+        );
+    }
     outcome.is_first = is_made && !options.only_completes;
     if outcome.is_whole() && !common.access.is_dry_run {
         outcome.parity = keep_parity(place, &open, &mut catalog, monitor)?;

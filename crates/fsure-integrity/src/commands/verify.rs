@@ -3,7 +3,7 @@
 //! last seen to be as recorded; where even that cannot be written, as on a
 //! read-only medium, it is said and left.
 
-use super::dry_run::open_to_write;
+use super::dry_run::open_copy;
 use super::open_root::{
     check_signature, detect_offline, keep_backup, lock, offline_outcome, open_root, plan,
     require_parts, require_trusted_record, warn_interrupted_heal, warn_of_other_root,
@@ -60,13 +60,15 @@ pub(super) fn open_catalog(
     let cannot_write = |why: &str| {
         let own = own_record_command(&place.catalog);
         let own = own.map_or(String::new(), |command| format!("; to make it yours: {command}"));
+        let are_not =
+            if access.is_dry_run { "would not be saved without -n" } else { "are not saved" };
         monitor.warn(&format!(
-            "{} cannot be written ({why}): the dates of verification are not saved{own}",
+            "{} cannot be written ({why}): the dates of verification {are_not}{own}",
             place.catalog.display()
         ));
     };
     if access.is_dry_run {
-        return match open_to_write(place, access, monitor) {
+        return match open_copy(place, access, monitor) {
             Ok(copy) => Ok((copy, true)),
             Err(Error::RecordNotWritten { why, .. }) => {
                 cannot_write(&why);

@@ -23,6 +23,8 @@ pub struct ProtectOutcome {
     pub damaged: u64,
     /// Files that are not as recorded, for which no recovery data were made.
     pub left_out: u64,
+    /// Those of them that were recorded from a list only: their content was never read.
+    pub listed_only: u64,
     /// Bytes of files read.
     pub bytes_read: u64,
     /// Bytes of recovery data written.

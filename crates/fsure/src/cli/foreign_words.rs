@@ -180,6 +180,8 @@ pub(super) enum OptionAdvice {
     Note(&'static str),
     /// The reason why nothing has to be asked for.
     NotNeeded(&'static str),
+    /// The same, for some commands only.
+    NotNeededBy(&'static [&'static str], &'static str),
     /// A purpose, and the command that serves it.
     Command(&'static str, &'static str),
 }
@@ -198,6 +200,23 @@ pub(super) const FOREIGN_OPTIONS: &[(&[&str], OptionAdvice)] = &[
     ),
     (&["--database", "--db", "--record"], OptionAdvice::Is("--catalog")),
     (&["--key", "--pubkey", "--public-key"], OptionAdvice::Is("--signed-by")),
+    (
+        &["-n", "--dry-run", "--dryrun"],
+        OptionAdvice::NotNeededBy(
+            &["status", "compare", "dupes", "log"],
+            "this command writes nothing anyway",
+        ),
+    ),
+    (
+        &["-n", "--dry-run", "--dryrun"],
+        OptionAdvice::NotNeededBy(
+            &["export"],
+            "without '--output' the list is printed; only digests that the record lacks are computed \
+             and recorded",
+        ),
+    ),
+    (&["--verify", "--check", "-c"], OptionAdvice::Command("to compare with the record", "verify")),
+    (&["--update", "--create", "--add"], OptionAdvice::Command("to record checksums", "update")),
     (&["--silent"], OptionAdvice::Is("--quiet")),
     (&["--no-color", "--no-colour", "--nocolor"], OptionAdvice::Is("--color=never")),
     (&["--colour"], OptionAdvice::Is("--color")),

@@ -319,7 +319,7 @@ fn stray_path(wrong: &str, words: &[OsString]) -> Option<String> {
     // A list is a file or standard input, and what it is about is a folder.
     let before = at.checked_sub(1).filter(|before| Path::new(&words[*before]).is_dir());
     let (words, at) = match before.filter(|_| !Path::new(wrong).is_dir()) {
-        Some(before) if words[0] == "import" => {
+        Some(before) if words.iter().any(|word| word == "import") => {
             let mut words = words.to_vec();
             words.swap(before, at);
             (words, at)
@@ -433,9 +433,15 @@ fn option_advice(
     };
     let (purpose, words) = match advice {
         OptionAdvice::Is(option) => {
-            (format!("fsure has '{option}' for that"), replaced(Some(option)))
+            let words = replaced(Some(option));
+            let words = if option == "--exclude" { with_pattern(words, at, exists) } else { words };
+            (format!("fsure has '{option}' for that"), words)
         }
         OptionAdvice::Note(note) => return Some(note.to_owned()),
+        OptionAdvice::NotNeededBy(commands, why) => {
+            words.iter().find(|word| commands.iter().any(|name| *word == name))?;
+            (why.to_owned(), replaced(None))
+        }
         OptionAdvice::NotNeeded(why) => {
             // A pattern is a value of the option.
             let is_pattern = |next: &OsString| next.to_string_lossy().contains(['*', '?', '[']);
@@ -446,7 +452,10 @@ fn option_advice(
         }
         OptionAdvice::Command(purpose, name) => {
             let mut words = replaced(None);
-            *words.first_mut()? = name.into();
+            match words.first_mut().filter(|_| at > 0) {
+                Some(first) => *first = name.into(),
+                None => words.insert(0, name.into()),
+            }
             (purpose.to_owned(), words)
         }
     };
@@ -455,6 +464,23 @@ fn option_advice(
         false => behind_command(&words, at)?,
     };
     Some(sentence(Tip { purpose, words }))
+}
+
+/// Returns a line with a pattern in place of the names that the shell put for it behind the option
+/// at `at`: names of one folder with the same ending.
+fn with_pattern(words: Vec<OsString>, at: usize, exists: &dyn Fn(&OsStr) -> bool) -> Vec<OsString> {
+    fn split(word: &OsString) -> Option<(&Path, &OsStr)> {
+        Some((Path::new(word).parent()?, Path::new(word).extension()?))
+    }
+    let values = || words.iter().skip(at + 1);
+    let Some((folder, ending)) = values().next().and_then(split) else { return words };
+    let is_alike = |word: &&OsString| split(word) == Some((folder, ending)) && exists(word);
+    let alike = values().take_while(is_alike).count();
+    if alike < 2 {
+        return words;
+    }
+    let pattern = OsString::from(format!("*.{}", ending.display()));
+    [&words[..=at], &[pattern], &words[at + 1 + alike..]].concat()
 }
 
 /// Writes a line to try so that it works as it is printed.
@@ -575,6 +601,9 @@ mod tests {
             ("fsure --ignore x update p", "fsure update p --exclude x"),
             ("fsure update p -x *.tmp", "fsure update p --exclude '*.tmp'"),
             ("fsure update -x", "fsure update"),
+            ("fsure --verify p", "fsure verify p"),
+            ("fsure status p --dry-run", "fsure status p"),
+            ("fsure --json import . list", "fsure --json import list --root ."),
         ] {
             if is_of_this_build(expected) {
                 assert_eq!(lines(typed, &[]), [expected], "{typed}");

@@ -7,12 +7,13 @@ use clap::{Args, ValueHint};
 use fsure_core::{ExitCode, Result};
 use fsure_integrity::catalog::locate;
 use fsure_integrity::manifest::{ManifestFormat, ManifestSource};
+use fsure_integrity::model::Allowed;
 use fsure_integrity::{Imported, Options, import};
 
 use super::OutputArgs;
 use super::access_args::AccessArgs;
 use super::choices::any_format;
-use super::headings::RECORD;
+use super::headings::{NOT_THE_ROOT, RECORD};
 use super::list_advice;
 use super::screen::Screen;
 
@@ -38,6 +39,9 @@ pub(crate) struct ImportArgs {
     /// Format of the list, if its content does not show it
     #[arg(long, value_name = "FORMAT", value_parser = any_format(), ignore_case = true)]
     format: Option<ManifestFormat>,
+    /// Record the files of the list as missing although not one of them is there
+    #[arg(long, help_heading = NOT_THE_ROOT)]
+    allow_missing: bool,
     #[command(flatten)]
     access: AccessArgs,
 }
@@ -71,6 +75,7 @@ impl ImportArgs {
         let task = screen.begin(screen.paths(&place), false);
         let options = Options {
             access: self.access.access(),
+            allowed: Allowed { missing: self.allow_missing, ..Allowed::default() },
             backup_folders: output.user.backup.clone(),
             ..Options::default()
         };

@@ -128,8 +128,8 @@ fn next_step(found: &Comparison, sides: &[Side; 2]) -> Option<String> {
         return None;
     }
     let heal = |one: &Side, other: &Side| {
-        let sentence = "The record tells which files are damaged or lost, and the other side may \
-                        repair them. To see it";
+        let sentence = "The record tells whether files are damaged or lost; the other side may \
+                        repair those. To see it";
         with_command(sentence, &format!("fsure heal {} --from {}", one.word, other.word))
     };
     let against = |folder: &Side, list: &Side| {
@@ -149,7 +149,7 @@ fn next_step(found: &Comparison, sides: &[Side; 2]) -> Option<String> {
     Some(text + "\n")
 }
 
-const WHICH_IS_DAMAGED: &str = "The record tells which files are damaged or lost. To see it";
+const WHICH_IS_DAMAGED: &str = "The record tells whether files are damaged or lost. To see it";
 
 /// Says how many files were not read, and how to read them: a record does not show that the
 /// content of its file rotted since.
@@ -161,8 +161,9 @@ fn unread(found: &Comparison, sides: &[Side; 2], is_next_step: bool) -> String {
         sides.iter().map(|(files, _, side)| format!("{} {side}", number(*files, "file", "files")));
     let counts = counts.collect::<Vec<_>>().join(" and ");
     let folders = sides.iter().filter(|(_, side, _)| side.is_folder && is_next_step);
-    let mut folders: Vec<_> = folders.map(|(_, side, _)| &*side.word).collect();
-    folders.dedup();
+    let mut folders: Vec<_> = folders.map(|(_, side, _)| *side).collect();
+    folders.dedup_by_key(|side| &side.resolved);
+    let folders: Vec<_> = folders.iter().map(|side| &*side.word).collect();
     let sentence = format!("Not read, the record stands for the content: {counts}.");
     match folders.join(" ").as_str() {
         _ if sides.is_empty() => String::new(),

@@ -2,9 +2,10 @@
 //! and what to do now. It claims no more than the run has looked at.
 
 use super::log::signature;
+use super::paths::{LinkEnd, RootLink};
 use super::{RootPaths, number, protect, scrub, with_command};
 use fsure_core::{RelPath, units};
-use fsure_core::{count, safe};
+use fsure_core::{count, safe, who_may_read};
 use fsure_integrity::model::{Outcome, StopReason, Verdict};
 
 /// Returns sentences on what the results mean and what to do now: one for everything that
@@ -35,7 +36,7 @@ pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     if let Some(scrub) = &outcome.scrub {
         sentences.extend(scrub::sentences(paths, scrub, outcome));
     } else if only_left_out && outcome.offline.is_none() {
-        sentences.push(all_is_well(outcome));
+        sentences.push(all_is_well(paths, outcome));
     }
     sentences.extend(outcome.signed.as_ref().map(signature));
     if outcome.forgotten > 0 {
@@ -173,9 +174,10 @@ fn put_back(paths: &RootPaths, outcome: &Outcome) -> String {
 
 fn unread(outcome: &Outcome) -> Option<String> {
     let (who, _) = subject(outcome, Verdict::is_unread)?;
+    let denied = format!("denied: run again {}", who_may_read());
     let advice = [
         (Verdict::Unreadable, "unreadable: try again, then copy what can be read off the medium"),
-        (Verdict::Denied, "denied: run again as a user who may read it, or as root, with sudo"),
+        (Verdict::Denied, &*denied),
         (Verdict::Busy, "busy: run again when no program writes to it"),
     ];
     let advice = advice.into_iter().filter_map(|(verdict, text)| {
@@ -224,9 +226,12 @@ fn beside(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
 
 pub(super) fn unfinished(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let offline = outcome.offline.as_ref().map(|offline| {
+        let other_record = paths.catalog().map_or(String::new(), |catalog| {
+            format!(" If {catalog} is the record of another folder, name that folder.")
+        });
         let sentence = format!(
             "OFFLINE: {offline}. Nothing was changed. If its disk is not mounted, mount it, and run \
-             the same command again. Only if this is as it should be"
+             the same command again.{other_record} Only if this is as it should be"
         );
         let command = same_command(paths, outcome);
         with_command(&sentence, &format!("{command} {}", offline.option()))
@@ -263,6 +268,10 @@ fn same_command(paths: &RootPaths, outcome: &Outcome) -> String {
 
 /// Tells how far a run came that was asked to end, and how it goes on.
 fn interrupted(paths: &RootPaths, outcome: &Outcome) -> String {
+    if outcome.is_dry_run {
+        return "INTERRUPTED before the end of the dry run; nothing is said of the rest."
+            .to_owned();
+    }
     if outcome.is_update || outcome.scrub.is_some() {
         return "INTERRUPTED before the end; what was done is saved. Run the same command again \
                 to go on."
@@ -405,9 +414,7 @@ fn differences(paths: &RootPaths, outcome: &Outcome) -> Option<String> {
             return format!("{parts}.");
         }
         let sentence = format!("{parts}. If that is as it should be, record it");
-        let options = outcome.allowed.options();
-        let command = options.fold(paths.command("update"), |line, option| line + " " + option);
-        with_command(&sentence, &command)
+        with_command(&sentence, &paths.command_allowing("update", outcome.allowed))
     })
 }
 
@@ -421,10 +428,10 @@ fn rest_of(names: u64) -> Option<String> {
 }
 
 /// Says no more than was looked at: a stat is not a proof of a content.
-fn all_is_well(outcome: &Outcome) -> String {
+fn all_is_well(paths: &RootPaths, outcome: &Outcome) -> String {
     let files = outcome.files.count(|verdict| matches!(verdict, Verdict::Ok | Verdict::Touched));
     let (all, are) = match files {
-        0 => return "There was no file to judge.".to_owned(),
+        0 => return paths.link().map_or("There was no file to judge.".to_owned(), link_only),
         1 => ("1 file".to_owned(), "is"),
         _ if outcome.recorded_left_out.total() > 0 => (format!("{} files", count(files)), "are"),
         _ => (format!("All {} files", count(files)), "are"),
@@ -437,6 +444,20 @@ fn all_is_well(outcome: &Outcome) -> String {
         0 => format!("{all} {are} as recorded by name, size and date; no content was read."),
         hashed if hashed >= files => format!("{all} {are} as recorded{touched}."),
         hashed => format!("{all} {are} as recorded{touched}; {} of them read.", count(hashed)),
+    }
+}
+
+/// Says what a link stands for, since a run over it looks at the link alone.
+fn link_only(link: RootLink) -> String {
+    let is_link = format!("{} is a link, which is as recorded, and NO FILE WAS READ", link.shown);
+    match link.end {
+        LinkEnd::Recorded(command) => {
+            with_command(&format!("{is_link}. To verify the file that it leads to"), &command)
+        }
+        LinkEnd::Elsewhere(target) => {
+            format!("{is_link}: it leads out of the recorded folder, to {target}.")
+        }
+        LinkEnd::Nowhere(target) => format!("{is_link}: it leads to {target}, which is not there."),
     }
 }
 
@@ -583,6 +604,12 @@ mod tests {
              rest. The same command begins anew. To begin with what was verified longest ago:\n    \
              fsure scrub .";
         assert_eq!(interrupted(false), expected);
+        let dry = text_of(TWO_OK, |o| {
+            (o.is_update, o.is_dry_run) = (true, true);
+            o.stopped = Some(StopReason::Interrupted(ExitCode::Interrupted));
+        });
+        assert!(dry.starts_with("INTERRUPTED before the end of the dry run; "), "{dry}");
+        assert!(!dry.contains("saved"), "{dry}");
         let one_left = text_of(&[(Verdict::Ok, File, 1)], |o| {
             o.stopped = Some(StopReason::Interrupted(ExitCode::Terminated));
             (o.hashed, o.unjudged_files) = (0, Some(1));
@@ -599,8 +626,11 @@ mod tests {
              should be:\n    fsure verify . --allow-missing";
         assert_eq!(offline, expected);
         let unread = text_of(&[(Verdict::Denied, Folder, 1), (Verdict::Busy, Link, 2)], |_| ());
-        let expected = "2 links and 1 folder could NOT BE READ in full (1 denied: run again as a \
-             user who may read it, or as root, with sudo; 2 busy: run again when no program writes to it).";
+        let expected = format!(
+            "2 links and 1 folder could NOT BE READ in full (1 denied: run again {}; 2 busy: run again \
+             when no program writes to it).",
+            who_may_read()
+        );
         assert_eq!(unread, expected);
     }
 

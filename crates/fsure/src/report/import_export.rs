@@ -96,20 +96,17 @@ pub fn imported(paths: &RootPaths, done: &Imported) -> String {
     if done.is_empty {
         text += NOT_A_LIST;
     }
-    if !done.is_elsewhere && done.absent > done.recorded / 2 {
+    if done.absent > done.recorded / 2 {
         text += "\nMost of these files are not here: if the list is about another folder, name that with \
                  '--root DIR'.";
-    }
-    if done.is_elsewhere {
-        text += "\nNOT ONE of these files is here. Names in a list are relative to the folder that it \
-                 lies in; '--root DIR' names another one.";
     }
     if done.is_dry_run {
         return text + "\nDry run: nothing was written; without -n this would record the files.";
     }
     if done.recorded > 0 && !done.is_proven {
         text += "\n";
-        text += &with_command("To read and judge the files", &paths.command("verify"));
+        let command = paths.command_allowing("verify", done.verify_allows);
+        text += &with_command("To read and judge the files", &command);
     }
     text
 }

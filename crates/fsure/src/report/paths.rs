@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fsure_core::{RelPath, escape, shell_quoted};
 use fsure_integrity::catalog::RootLocation;
+use fsure_integrity::model::Allowed;
 
 /// The names that a report gives to files of one root.
 #[derive(Clone, Debug)]
@@ -19,6 +20,25 @@ pub struct RootPaths {
     working_folder: Option<PathBuf>,
     /// The option of a heal that names a list of paths.
     list: Option<String>,
+}
+
+/// A link that a command was called for.
+#[derive(Clone, Debug)]
+pub(super) struct RootLink {
+    /// The link, safe on a terminal.
+    pub(super) shown: String,
+    pub(super) end: LinkEnd,
+}
+
+/// The end that a link leads to, safe on a terminal.
+#[derive(Clone, Debug)]
+pub(super) enum LinkEnd {
+    /// The command that verifies a file or folder of the same root.
+    Recorded(String),
+    /// A path outside of the root.
+    Elsewhere(String),
+    /// A path of which there is no file.
+    Nowhere(String),
 }
 
 impl RootPaths {
@@ -106,16 +126,46 @@ impl RootPaths {
     pub fn command_on(&self, name: &str, path: &RelPath) -> String {
         // Beside a catalog kept elsewhere, PATH is the root.
         let path = if self.catalog.is_some() { &RelPath::root() } else { path };
-        let catalog = self.catalog.as_deref();
-        let catalog = catalog.map_or(String::new(), |catalog| {
-            format!(" --catalog {}", shell_quoted(&self.near_working_folder(catalog.to_owned())))
-        });
+        let catalog = self.catalog();
+        let catalog = catalog.map_or(String::new(), |catalog| format!(" --catalog {catalog}"));
         format!("fsure {name} {}{catalog}", shell_quoted(&self.typed(path)))
+    }
+
+    /// `fsure NAME` with the options that let it go on in some states of the root.
+    pub fn command_allowing(&self, name: &str, allowed: Allowed) -> String {
+        allowed.options().fold(self.command(name), |command, option| format!("{command} {option}"))
     }
 
     /// The command that records what is found at a path.
     pub fn accept(&self, path: &RelPath) -> String {
         format!("{} --accept {}", self.command("update"), shell_quoted(&self.typed(path)))
+    }
+
+    /// The link that the command was called for; `None` if it was called for anything else.
+    pub(super) fn link(&self) -> Option<RootLink> {
+        let link = self.root.join(fsure_os::path::from_bytes(self.scope.as_bytes()));
+        if !fsure_os::path::is_link(&link) {
+            return None;
+        }
+        let shown = |path: &Path| escape(&fsure_os::path::bytes(path));
+        let end = match (fsure_os::path::dangling_link(&link), fsure_os::path::without_links(&link))
+        {
+            (None, Ok(end)) => match end.strip_prefix(&self.root) {
+                Ok(below) => {
+                    let below = RelPath::from_bytes(&*fsure_os::path::bytes(below));
+                    LinkEnd::Recorded(self.command_on("verify", &below))
+                }
+                Err(_) => LinkEnd::Elsewhere(shown(&end)),
+            },
+            (target, _) => LinkEnd::Nowhere(shown(&target.unwrap_or(link))),
+        };
+        Some(RootLink { shown: self.shown(&self.scope), end })
+    }
+
+    /// The catalog's file as a word of a command line, if a command has to name it.
+    pub(super) fn catalog(&self) -> Option<String> {
+        let catalog = self.catalog.clone()?;
+        Some(shell_quoted(&self.near_working_folder(catalog)))
     }
 
     fn typed(&self, path: &RelPath) -> PathBuf {

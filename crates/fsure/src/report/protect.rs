@@ -45,8 +45,7 @@ pub fn text_summary(root: &str, folder: &Path, paths: &RootPaths, done: &Protect
     }
     if done.left_out > 0 {
         let files = number(done.left_out, "file is", "files are");
-        let is_one = done.left_out == 1;
-        let why = match is_one {
+        let why = match done.left_out == 1 {
             true => "its content differs from the record or cannot be read",
             false => "the content of each differs from the record or cannot be read",
         };
@@ -55,11 +54,11 @@ pub fn text_summary(root: &str, folder: &Path, paths: &RootPaths, done: &Protect
             &paths.command("verify"),
         );
         text += "\n";
-        let from_list = match is_one {
-            true => "If it was recorded from a list only, this records its content",
-            false => "If they were recorded from a list only, this records their content",
-        };
-        text += &with_command(from_list, &paths.command("update"));
+    }
+    if done.listed_only > 0 {
+        let files = number(done.listed_only, "of them was", "of them were");
+        let sentence = format!("{files} recorded from a list only. To record the content");
+        text += &with_command(&sentence, &paths.command("update"));
         text += "\n";
     }
     if done.is_dry_run {

@@ -469,15 +469,17 @@ rotten       rot  24.0 MiB, 2024-05-01 12:00:00
 denied       shut  folder
 ... and 2,000 more, listed above when they were found
 ";
-        let end = "
+        let who_may_read = fsure_core::who_may_read();
+        let end = format!(
+            "
 1 file is SUSPICIOUS: other content than recorded, and no date that explains it. \
 Put back what is good, from the folder of a copy:
     fsure heal . --from COPY
 Only if the content is known to be right, record it:
     fsure update . --accept rot
-1 folder could NOT BE READ in full (1 denied: run again as a user who may read it, \
-or as root, with sudo).
-";
+1 folder could NOT BE READ in full (1 denied: run again {who_may_read}).
+"
+        );
         let read = "Read: 904.0 GiB direct, 3.0 MiB dropped, in 03:45 = 4114 MiB/s\n";
         let short = "\
 verify /r

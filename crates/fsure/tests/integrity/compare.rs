@@ -211,7 +211,12 @@ fn fields_that_a_list_lacks_make_no_difference() {
     let text = format!("{}  d/a\n{}  d/x\n{}  e\n", sha256("1"), sha256("2"), sha256(""));
     let (list, catalog) = (beside.write("list", text), beside.path("list.db"));
     let (nothing, import) = (Tree::new(), ["import".as_ref(), list.as_os_str(), "--root".as_ref()]);
-    let more = [nothing.root().as_os_str(), "--catalog".as_ref(), catalog.as_os_str()];
+    let more = [
+        nothing.root().as_os_str(),
+        "--catalog".as_ref(),
+        catalog.as_os_str(),
+        "--allow-missing".as_ref(),
+    ];
     assert_eq!(fsure(&[&import[..], &more[..]].concat()).code, 0);
     for (side, folders) in [(&list, 0), (&catalog, 1)] {
         let report = compare(tree.root(), side, &[]);

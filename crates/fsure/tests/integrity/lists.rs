@@ -456,10 +456,11 @@ fn a_list_of_the_folder_above_is_recognised_and_the_advice_works() {
     assert_eq!(imported.code, 2, "nothing of it is here: {imported:?}");
     assert!(imported.stderr.contains("there is no such folder"), "{imported:?}");
     assert!(!tree.path(".fsure").exists());
-    // Beside what is recorded, it is only asked about.
+    // Into a record of other files neither.
     Recorded::inside(tree.root()).record();
     let imported = import(&other, tree.root());
-    assert_eq!(imported.code, 1, "{imported:?}");
+    assert_eq!(imported.code, 2, "{imported:?}");
+    assert!(Recorded::inside(tree.root()).verify().count("missing") == 0);
 }
 
 #[test]

@@ -35,6 +35,7 @@ mod interop;
 mod known_damage;
 mod last_word;
 mod layouts;
+mod links_and_lists;
 mod lists;
 mod metadata;
 mod minisign;

@@ -130,6 +130,7 @@ fn keep_all(writer: &mut ParityWriter<'_>, catalog: &mut Catalog) -> HealAttempt
                 // All there is to an empty file is recorded.
                 StoredRow::Sound(row) if row.is_live_file() && !is_empty(&row) => {
                     writer.done.left_out += 1;
+                    writer.done.listed_only += u64::from(row.record.hashed_ns == 0);
                 }
                 _ => {}
             }
