@@ -210,9 +210,11 @@ impl Error {
             !folder.as_os_str().is_empty() && !folder.ends_with(".fsure") && !folder.exists()
         };
         let hint = match (catalog.parent().filter(is_named), own_record_command(catalog)) {
-            (Some(folder), _) => {
-                format!("make its folder first: {}", shell_command("mkdir -p", folder))
-            }
+            (Some(folder), _) => format!(
+                "if there was a record, its disk may not be mounted, or it was moved: '--catalog FILE' \
+                 names its new place. For the first record, make the folder: {}",
+                shell_command("mkdir -p", folder)
+            ),
             (None, Some(command)) => format!(
                 "it belongs to another user: run it as that user or as root, with sudo, or make \
                  the record yours: {command}"
@@ -375,15 +377,22 @@ fn recover_command(catalog: &Path, root: Option<&Path>) -> String {
     }
 }
 
-/// Returns the command that gives a record in its root to this user; `None` if it is the user's
-/// own, kept elsewhere, or on a medium that is read-only.
+/// Returns the command that gives a record to this user, with the files beside it; `None` if it is
+/// the user's own, or on a medium that is read-only.
 pub fn own_record_command(catalog: &Path) -> Option<String> {
-    let folder = catalog.parent().filter(|folder| folder.ends_with(".fsure"))?;
+    let folder = catalog.parent()?;
+    let is_inside = folder.ends_with(".fsure");
     // A folder that is closed to the user hides whose the file in it is.
     let known = if os_path::exists(catalog) { catalog } else { folder };
     let is_of_another =
         !user::is_root() && user::is_of_another_user(known) && !is_on_read_only(folder);
-    is_of_another.then(|| format!("sudo chown -R \"$(id -un)\" {}", shell_quoted(folder)))
+    let files = match is_inside {
+        true => shell_quoted(folder),
+        // The shell completes the names of what is kept beside it.
+        false => format!("{}*", shell_quoted(catalog)),
+    };
+    (is_of_another && (is_inside || os_path::exists(catalog)))
+        .then(|| format!("sudo chown -R \"$(id -un)\" {files}"))
 }
 
 /// Adds the place to a system error.
@@ -560,6 +569,9 @@ fn not_there_hint(path: &Path, similar: Option<&Path>) -> String {
              names in place of the pattern, if there are any"
                 .to_owned()
         }
+        None if is_digest(path) => {
+            "several digests are one value, with commas: --digest sha256,sha512".to_owned()
+        }
         None => format!("check the spelling; {mount}"),
         Some(similar) if is_same_in_unicode(path, similar) => format!(
             "its name is there in another form of Unicode, which looks the same (NFC and NFD); this \
@@ -568,6 +580,12 @@ fn not_there_hint(path: &Path, similar: Option<&Path>) -> String {
         ),
         Some(similar) => format!("did you mean {}? Otherwise, {mount}", shell_quoted(similar)),
     }
+}
+
+/// Returns true if the last part of a path is the name of a digest.
+fn is_digest(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| crate::Algorithm::from_typed(&name).is_some())
 }
 
 /// Returns true if the last part of a path looks like a pattern of a shell.

@@ -157,7 +157,7 @@ fn push_escaped(text: &mut String, character: char) {
 
 /// C1 controls, zero-width characters, direction marks, line separators, the
 /// byte-order mark and tags: what Unicode prints as nothing or as something else.
-fn is_unseen(c: char) -> bool {
+pub(crate) fn is_unseen(c: char) -> bool {
     matches!(u32::from(c),
         0x80..=0x9f | 0xad | 0x61c | 0x180e | 0x200b..=0x200f | 0x2028..=0x202e
         | 0x2060..=0x206f | 0xfeff | 0xfff9..=0xfffb | 0xe0000..=0xe0fff)

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
+use crate::path::is_unseen;
+
 /// Writes a path as one word of a shell. Control characters and bytes that are not UTF-8
 /// are written as `$'...'`, which bash, zsh, ksh and POSIX of 2024 take.
 pub fn shell_quoted(path: &Path) -> String {
     let bytes = fsure_os::path::bytes(path);
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/.-_:@+,=%".contains(byte);
-    let is_text = |text: &str| !text.contains(char::is_control);
+    // A terminal may turn the text around at an unseen character.
+    let is_text = |text: &str| !text.contains(|c: char| c.is_control() || is_unseen(c));
     match std::str::from_utf8(&bytes) {
         Ok(text) if !text.is_empty() && bytes.iter().all(is_plain) => text.to_owned(),
         Ok(text) if is_text(text) => format!("'{}'", text.replace('\'', r"'\''")),
@@ -40,6 +43,7 @@ mod tests {
             ("/srv/it's", r"'/srv/it'\''s'"),
             ("", "''"),
             ("a\tb'", r"$'a\x09b\''"),
+            ("rtl\u{202e}gpj", r"$'rtl\xe2\x80\xaegpj'"),
         ] {
             assert_eq!(shell_quoted(Path::new(path)), word);
         }

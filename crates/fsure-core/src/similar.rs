@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::escape;
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Entries of a folder that are compared with a misspelt name at most.
@@ -22,6 +23,12 @@ pub(super) fn similar_path(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let names = fsure_os::user_file::names(folder.unwrap_or(Path::new("."))).ok()?;
+    let latin_1 = |there: &[u8]| there.iter().map(|byte| char::from(*byte)).collect::<String>();
+    let is_not_text = |there: &&Vec<u8>| std::str::from_utf8(there).is_err();
+    let mut others = names.iter().take(ENTRIES_MAX).filter(is_not_text);
+    if let Some(same) = others.find(|there| escape(there) == name || latin_1(there) == name) {
+        return Some(path.with_file_name(fsure_os::path::from_bytes(same).as_ref()));
+    }
     let names = names.iter().take(ENTRIES_MAX).filter_map(|name| std::str::from_utf8(name).ok());
     let names: Vec<_> = names.filter(|there| *there != name).collect();
     let same = names.iter().find(|there| there.nfc().eq(name.nfc())).copied();

@@ -25,6 +25,18 @@ pub fn compare(
     let (here, there) = (CompareInput::of(here, monitor)?, CompareInput::of(there, monitor)?);
     let here = here.beside(&there);
     let there = there.beside(&here);
+    // No folder is read for a list that names no file.
+    for side in [&here, &there] {
+        if side.is_list() && side.digests()?.is_none() {
+            let list = side.open(Algorithm::Blake3, by_records, None, options, monitor)?;
+            return Ok(Comparison {
+                malformed: list.malformed,
+                unusable: list.unusable,
+                empty_lists: u64::from(list.is_empty_list),
+                ..Comparison::default()
+            });
+        }
+    }
     // What is read is read for a digest that the other side has.
     let wanted = wanted([&here, &there])?;
     let open = |given: &CompareInput, other: Option<&mut OpenedSide>| {
@@ -39,6 +51,7 @@ pub fn compare(
         let there = open(&there, Some(&mut here))?;
         (here, there)
     };
+    let is_known_damaged = [&here, &there].map(|side| side.known_damage.total() > 0);
     let mut known_damage = here.known_damage;
     known_damage.join(&there.known_damage);
     let mut merge = Merge {
@@ -48,6 +61,7 @@ pub fn compare(
             unusable: here.unusable + there.unusable,
             empty_lists: u64::from(here.is_empty_list) + u64::from(there.is_empty_list),
             known_damage,
+            is_known_damaged,
             ..Default::default()
         },
         waiting: MoveCandidates::new()?,

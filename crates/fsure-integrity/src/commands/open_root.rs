@@ -383,7 +383,10 @@ pub(super) fn warn_of_other_root(
     let recorded = describe(&catalog.root_identity().0.volume);
     let found = describe(&open.volume);
     let difference = if recorded == found {
-        format!("this is not the folder that was recorded, but looks like a copy of it ({found})")
+        format!(
+            "this is not the folder that was recorded, though on the same kind of file system \
+             ({found})"
+        )
     } else {
         format!("this is not the file system that was recorded ({recorded}), but {found}")
     };
@@ -391,19 +394,37 @@ pub(super) fn warn_of_other_root(
 }
 
 fn describe(volume: &Volume) -> String {
-    let uuid =
-        volume.uuid.as_deref().map_or("without UUID".to_owned(), |uuid| format!("UUID {uuid}"));
+    let uuid = volume.uuid.as_deref();
+    let uuid = uuid.map_or("without UUID".to_owned(), |uuid| format!("UUID {}", dashed(uuid)));
     format!("{}, {uuid}", volume.kind)
+}
+
+/// Returns a UUID as `lsblk` and `blkid` show it: 32 digits in five groups. Shorter ones, of FAT
+/// for example, stay as they are.
+fn dashed(uuid: &str) -> String {
+    match uuid.len() == 32 && uuid.is_ascii() {
+        true => {
+            let groups = [&uuid[..8], &uuid[8..12], &uuid[12..16], &uuid[16..20], &uuid[20..]];
+            groups.join("-")
+        }
+        false => uuid.to_owned(),
+    }
 }
 
 /// Returns the outcome of a run over a root that is offline.
 pub(super) fn offline_outcome(
     offline: Offline,
-    allowed: Allowed,
+    options: &Options,
     command: &'static str,
 ) -> Outcome {
-    let is_update = command == "update";
-    Outcome { command, offline: Some(offline), allowed, is_update, ..Outcome::default() }
+    Outcome {
+        command,
+        offline: Some(offline),
+        allowed: options.allowed,
+        is_update: command == "update",
+        is_dry_run: options.access.is_dry_run,
+        ..Outcome::default()
+    }
 }
 
 /// Makes the plan of a run.

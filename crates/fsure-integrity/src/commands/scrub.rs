@@ -40,7 +40,7 @@ pub fn scrub(
     let open = open_root(place)?;
     let (mut catalog, may_write) = open_catalog(place, common.access, monitor)?;
     if let Some(offline) = detect_offline(place, &open, &catalog, common.allowed)? {
-        return Ok(offline_outcome(offline, common.allowed, "scrub"));
+        return Ok(offline_outcome(offline, common, "scrub"));
     }
     let consequence = "it is judged as a copy, by content, size and date";
     warn_of_other_root(&open, &catalog, consequence, monitor);
@@ -56,6 +56,7 @@ pub fn scrub(
     plan.scrub = Some(rules(place, &open, options, &mut catalog)?);
     let trusted = check_signature(place, &open, &mut catalog, common)?;
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    outcome.is_record_read_only = !may_write;
     if let Some(trusted) = trusted {
         trusted.conclude_again(&mut outcome, &mut catalog)?;
     }

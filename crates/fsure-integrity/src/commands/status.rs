@@ -22,7 +22,7 @@ pub fn status(
     warn_if_in_use(place, monitor);
     let mut catalog = Catalog::open(&place.catalog, None)?;
     if let Some(offline) = detect_offline(place, &open, &catalog, options.allowed)? {
-        return Ok(offline_outcome(offline, options.allowed, "status"));
+        return Ok(offline_outcome(offline, options, "status"));
     }
     let (place, unknown_paths) = &require_parts(place, &open, &mut catalog, monitor)?;
     let mut plan = plan(place, &open, &catalog, options, Purpose::Status, false)?;

@@ -70,7 +70,7 @@ pub fn update(
     }
     let common = &options.common;
     if let Some(offline) = detect_offline(place, &open, &catalog, common.allowed)? {
-        return Ok(offline_outcome(offline, common.allowed, "update"));
+        return Ok(offline_outcome(offline, common, "update"));
     }
     let (place, mut unknown_paths) = require_parts(place, &open, &mut catalog, monitor)?;
     let place = &place;
@@ -106,8 +106,8 @@ pub fn update(
     outcome.unknown_paths = unknown_paths;
     if !common.exclude.is_empty() && outcome.left_out_once == 0 && outcome.is_whole() {
         monitor.warn(
-            "the patterns of the command line left out nothing: a pattern has to be in quotes, as in \
-             --exclude '*.tmp', and is matched below the folder that is recorded",
+            "no name fits the patterns of the command line: nothing was left out. If the shell put a \
+             name in place of a pattern, put the pattern in quotes, as in --exclude '*.tmp'",
         );
     }
     outcome.is_first = is_made && !options.only_completes;

@@ -31,7 +31,7 @@ pub fn verify(
     let open = open_root(place)?;
     let (mut catalog, may_write) = open_catalog(place, options.access, monitor)?;
     if let Some(offline) = detect_offline(place, &open, &catalog, options.allowed)? {
-        return Ok(offline_outcome(offline, options.allowed, "verify"));
+        return Ok(offline_outcome(offline, options, "verify"));
     }
     let consequence = "it is judged as a copy, by content, size and date";
     warn_of_other_root(&open, &catalog, consequence, monitor);
@@ -41,6 +41,7 @@ pub fn verify(
     let trusted = check_signature(place, &open, &mut catalog, options)?;
     plan.binds_claims = trusted.is_some();
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
+    outcome.is_record_read_only = !may_write;
     outcome.unknown_paths = *unknown_paths;
     if let Some(trusted) = trusted {
         trusted.conclude_over(&plan.scopes, &mut outcome, &mut catalog)?;

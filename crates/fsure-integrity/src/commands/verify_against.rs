@@ -3,16 +3,19 @@
 //! that follows its files, so that other content is a mismatch whatever the
 //! date says. Nothing is written anywhere.
 
+use std::collections::HashSet;
 use std::path::Path;
 
+use fsure_os::root_dir::Root;
 use fsure_os::{path as os_path, user_file};
 
-use super::Options;
 use super::list_catalog::{ListCatalog, expected};
+use super::list_records::named;
 use super::listed_algorithm::in_proven_form;
-use super::open_root::{open_root, plan};
-use crate::catalog::{Catalog, PageStart, RootLocation};
-use crate::manifest::{ManifestFormat, ManifestSource};
+use super::open_root::{OpenRoot, open_root, plan};
+use super::{Options, list_records};
+use crate::catalog::{Catalog, OWN_CATALOG, OWN_FOLDER, PageStart, RootLocation};
+use crate::manifest::{ManifestEntry, ManifestFormat, ManifestSource};
 use crate::model::{Allowed, Outcome, ScanMonitor, Scopes, Verdict};
 use crate::scan::{Purpose, scan};
 use fsure_core::{Algorithm, AlgorithmSet, IoContext as _, RelPath, Result, count};
@@ -33,8 +36,10 @@ pub fn verify_against(
     let ListCatalog { mut catalog, entries, folder, troubles } =
         expected(&whole, &open, source, digests, monitor)?;
     let command = |list: &str, above: &str| format!("fsure verify {above} --against {list}");
-    if let Some(warning) = folder.warning(&whole, &open, source, &command) {
-        monitor.warn(&warning);
+    match folder.warning(&whole, &open, source, &command) {
+        Some(warning) => monitor.warn(&warning),
+        None if entries > 0 => warn_if_elsewhere(&whole, &open, source, monitor)?,
+        None => {}
     }
     troubles.warn_of_elsewhere(source, &command, monitor);
     let mut plan = plan(place, &open, &catalog, options, Purpose::Verify, false)?;
@@ -47,8 +52,9 @@ pub fn verify_against(
         plan.scopes = Scopes::one(RelPath::from_bytes(*b"data"));
     }
     let around = around_payload(source, &mut catalog)?;
+    let nested = nested_own_folders(&open.root, &mut catalog)?;
     let borders = &mut plan.walk.borders;
-    borders.own.extend(own(place, source).into_iter().chain(around));
+    borders.own.extend(own(place, source).into_iter().chain(around).chain(nested));
     // Another root below this one has a record; the list covers its files.
     borders.catalog_in_root = "";
     let mut outcome = scan(&plan, &mut catalog, monitor)?;
@@ -64,7 +70,7 @@ pub fn verify_against(
                 "not one of its lines can be understood ({number} {lines}): it is not a list of \
                  checksums, or of a format that '--format' has to name"
             ),
-            _ => format!("{number} {lines} of it cannot be understood"),
+            _ => format!("{number} {lines} of it cannot be understood, or contradict others"),
         };
         outcome.record_untrusted.get_or_insert(why);
     } else if entries == 0 && troubles.unusable == 0 {
@@ -73,6 +79,25 @@ pub fn verify_against(
         outcome.record_untrusted.get_or_insert(format!("it names no file{why}"));
     }
     Ok(outcome)
+}
+
+/// Warns if not one file of the list is there: most likely it is about another folder.
+fn warn_if_elsewhere(
+    place: &RootLocation,
+    open: &OpenRoot,
+    source: &ManifestSource,
+    monitor: &dyn ScanMonitor,
+) -> Result<()> {
+    let is_there = |listed: &ManifestEntry| named(&open.root, &place.scope, listed).there.is_some();
+    if !list_records::any(source, monitor, &mut |listed| is_there(listed))? {
+        monitor.warn(&format!(
+            "not one file of {} is in {}: names in a list are relative to the folder that is named; \
+             name the one that the list was made in, or mount its disk",
+            source.label().display(),
+            place.asked().display()
+        ));
+    }
+    Ok(())
 }
 
 /// Returns a warning if not one file is as listed and the list may be of another program: SHA-256
@@ -118,6 +143,44 @@ fn around_payload(source: &ManifestSource, catalog: &mut Catalog) -> Result<Vec<
         }
     }
     Ok(unlisted)
+}
+
+/// Returns the folders of fsure's own beside listed files, if nothing in them is listed: they hold
+/// the records of folders below this one.
+fn nested_own_folders(root: &Root, catalog: &mut Catalog) -> Result<Vec<RelPath>> {
+    let (mut seen, mut own, mut after) = (HashSet::new(), Vec::new(), Vec::new());
+    loop {
+        let page = catalog.page(&PageStart::After(&after), None)?;
+        let Some(last) = page.last() else { return Ok(own) };
+        after = last.path().as_bytes().to_vec();
+        for stored in page {
+            // From the top, and no further than there are folders: a name in a list may have more
+            // components than any system takes.
+            let bytes = stored.path().as_bytes();
+            for end in (0..bytes.len()).filter(|end| bytes[*end] == b'/') {
+                let folder = RelPath::from_bytes(&bytes[..end]);
+                if seen.contains(&folder) {
+                    continue;
+                }
+                if root.stat(folder.as_bytes()).is_err() {
+                    break;
+                }
+                own.extend(own_folder_in(root, &folder, catalog)?);
+                seen.insert(folder);
+            }
+        }
+    }
+}
+
+/// Returns fsure's own folder in a folder, if it has a record and nothing in it is listed.
+fn own_folder_in(root: &Root, folder: &RelPath, catalog: &mut Catalog) -> Result<Option<RelPath>> {
+    if root.stat(folder.join(OWN_CATALOG.as_bytes()).as_bytes()).is_err() {
+        return Ok(None);
+    }
+    let own = folder.join(OWN_FOLDER.as_bytes());
+    let (first, end) = own.below();
+    let is_listed = !catalog.page(&PageStart::From(&first), end.as_deref())?.is_empty();
+    Ok((!is_listed).then_some(own))
 }
 
 /// Returns the list's own files, if they are in the folder that it is about.

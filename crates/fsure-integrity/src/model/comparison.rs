@@ -70,6 +70,8 @@ pub struct Comparison {
     /// Files that are known to be damaged by the records of both, by the verdict of the
     /// run that last read them.
     pub known_damage: VerdictCounts,
+    /// True for each side whose record knows of damage.
+    pub is_known_damaged: [bool; 2],
     /// Compared files of the first tree that were not read: their records stand for them.
     pub recorded_here: u64,
     /// Compared files of the second tree that were not read.

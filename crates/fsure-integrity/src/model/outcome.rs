@@ -249,6 +249,10 @@ pub struct Outcome {
     pub ignored_files: u64,
     /// Files and folders left out by the command line, which no later run does.
     pub left_out_once: u64,
+    /// Folders that are other file systems, and were left out and are not recorded.
+    pub other_file_systems: Vec<RelPath>,
+    /// True if the record cannot be written, by this user or on its mount.
+    pub is_record_read_only: bool,
     /// Files in the record that were left out.
     pub recorded_left_out: ExcludedRecords,
     /// Folders that had a record of their own and are not there any more.

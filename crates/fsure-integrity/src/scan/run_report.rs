@@ -124,6 +124,9 @@ impl<'a> RunReport<'a> {
 
     /// Reports a path that is left out and not recorded.
     pub(super) fn add_left_out(&mut self, path: RelPath, kind: EntryKind, why: ExcludeReason) {
+        if why == ExcludeReason::OtherFileSystem {
+            self.outcome.other_file_systems.push(path.clone());
+        }
         self.add(Finding::bare(path, kind, Verdict::Ignored, excluded::reason_of(why)));
     }
 

@@ -68,6 +68,12 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> ExitCode {
     if !output.json && is_same(&args.here, &args.there) {
         screen.warn("both sides are the same folder or file, so that nothing can differ");
     }
+    for side in [&args.here, &args.there] {
+        if fsure_os::user_file::names(side).is_ok_and(|names| names.is_empty()) {
+            let side = side.display();
+            screen.warn(&format!("{side} is empty: if a disk should be mounted there, mount it"));
+        }
+    }
     let task = screen.begin(RootPaths::at(&args.here), false);
     let side = |path: &PathBuf| CompareSide { path: path.clone(), format: args.format };
     let compared =

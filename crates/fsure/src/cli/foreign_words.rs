@@ -22,7 +22,7 @@ pub(super) const FOREIGN_COMMANDS: &[ForeignCommand] = &[
         lines: &[("to compare with the record", "verify")],
     },
     ForeignCommand {
-        words: &["checksum", "sum", "sha256sum", "b3sum", "hashdeep", "digest"],
+        words: &["checksum", "sum", "sha256sum", "b3sum", "hashdeep", "digest", "hash"],
         note: None,
         lines: &[
             ("to record checksums", "update"),

@@ -82,6 +82,9 @@ impl HealArgs {
         if !matches!(error, Error::NoRecord { .. }) || is_empty {
             return error;
         }
+        if let Some(copy) = self.from.iter().find(|copy| !copy.exists()) {
+            return Error::not_a_folder(copy, "name the folder of a copy");
+        }
         let here = shell_quoted(&self.path);
         let recorded = self.from.iter().find(|copy| copy.join(OWN_CATALOG).is_file());
         let bring = |copy: &Path| {

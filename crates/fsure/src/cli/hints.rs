@@ -191,8 +191,9 @@ fn top_level_advice(
     }
     if let Some(known) = FOREIGN_COMMANDS.iter().find(|known| known.words.contains(&word)) {
         let sentences = known.note.map(str::to_owned).into_iter().collect();
-        let mut tips: Vec<_> =
-            lines_here(known.lines).map(|(purpose, line)| typed.tip(purpose, line)).collect();
+        let tips = lines_here(known.lines)
+            .map(|(purpose, line)| typed.tip(purpose, line_for(line, typed)));
+        let mut tips: Vec<_> = tips.collect();
         if tips.is_empty() && !known.lines.is_empty() {
             return (vec![NOT_IN_THIS_BUILD.to_owned()], vec![]);
         }
@@ -220,6 +221,11 @@ fn top_level_advice(
         None if asks_for_help => (vec![], vec![typed.tip("the commands there are", "help")]),
         None => (vec![], path_or_purpose_tips(typed, is_there, exists)),
     }
+}
+
+/// Returns the line of a foreign word: what is not recorded yet is named to be recorded.
+fn line_for(line: &'static str, typed: &Typed<'_>) -> &'static str {
+    if line == "update" && typed.rest.is_empty() { "update ." } else { line }
 }
 
 /// Returns the lines for a word that may be a path; for its arguments, if they are there and it

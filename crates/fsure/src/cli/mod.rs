@@ -89,7 +89,7 @@ exit-codes', 'fsure help verdicts' and 'fsure help patterns' explain these.";
 
 #[derive(Subcommand)]
 enum Command {
-    #[command(aliases = ["init", "add", "record", "hash"])]
+    #[command(aliases = ["init", "add", "record"])]
     Update(update::UpdateArgs),
     #[command(aliases = ["check", "audit"])]
     Verify(verify::VerifyArgs),

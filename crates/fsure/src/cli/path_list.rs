@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use fsure_core::{Error, Monitor, Result, read_input, shell_quoted};
 
 use super::headings::WHAT_TO_READ;
+use fsure_integrity::catalog::OWN_FOLDER;
 
 /// A list of paths, on the command line.
 #[derive(Args)]
@@ -40,8 +41,10 @@ impl PathListArgs {
         }
         let end = if self.null { b'\0' } else { b'\n' };
         let paths = bytes.split(|byte| *byte == end).filter(|path| !path.is_empty());
-        let paths: Vec<_> =
-            paths.map(|path| fsure_os::path::from_bytes(path).into_owned()).collect();
+        let paths = paths.map(|path| fsure_os::path::from_bytes(path).into_owned());
+        // 'find' names the files of the record, too, which no run judges.
+        let is_own = |path: &PathBuf| path.iter().any(|part| part == OWN_FOLDER);
+        let paths: Vec<_> = paths.filter(|path| !is_own(path)).collect();
         match paths.is_empty() {
             true => bad("names no path", "without '--files-from', PATH is judged as a whole"),
             false => Ok(Some(paths)),

@@ -117,7 +117,7 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
             accept: args.accepted(place),
             forget: args.forget,
         };
-        if let Some(warning) = second_record(place) {
+        if let Some(warning) = second_record(place, args.access.dry_run) {
             monitor.warn(&warning);
         }
         update(place, &options, monitor)
@@ -138,7 +138,7 @@ pub(crate) fn run(args: &UpdateArgs, output: &OutputArgs) -> ExitCode {
 
 /// Returns a warning if a record is begun elsewhere of a root that has one: it knows nothing of
 /// before, and takes what is damaged by now for sound.
-fn second_record(place: &RootLocation) -> Option<String> {
+fn second_record(place: &RootLocation, is_dry_run: bool) -> Option<String> {
     let own = locate(&place.root, None).ok().filter(RootLocation::is_recorded)?;
     // The record of a folder above may know nothing of this one.
     if !own.scope.is_root() {
@@ -146,8 +146,9 @@ fn second_record(place: &RootLocation) -> Option<String> {
     }
     (!place.is_inside() && !place.is_recorded()).then(|| {
         format!(
-            "a second record is begun in {}, which takes what is there now for sound; the one in {} \
-             knows what was there before: {}",
+            "a second record {} in {}, which takes what is there now for sound; the one in {} knows \
+             what was there before: {}",
+            if is_dry_run { "would be begun" } else { "is begun" },
             place.catalog.display(),
             own.root.display(),
             own.command("verify")

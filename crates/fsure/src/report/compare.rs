@@ -137,6 +137,8 @@ fn next_step(found: &Comparison, sides: &[Side; 2]) -> Option<String> {
         with_command("To read each file from the medium and judge it by the list", &command)
     };
     let text = match (here.is_recorded, there.is_recorded) {
+        // The side that is known to be damaged is healed from the other one.
+        (true, true) if found.is_known_damaged == [false, true] => heal(there, here),
         (true, _) if there.is_folder => heal(here, there),
         (_, true) if here.is_folder => heal(there, here),
         _ if here.is_folder && there.is_list => against(here, there),

@@ -4,7 +4,7 @@
 use super::log::signature;
 use super::paths::{LinkEnd, RootLink};
 use super::{RootPaths, number, protect, scrub, with_command};
-use fsure_core::{RelPath, units};
+use fsure_core::{ExitCode, RelPath, units};
 use fsure_core::{count, safe, who_may_read};
 use fsure_integrity::model::{Outcome, StopReason, Verdict};
 
@@ -12,7 +12,7 @@ use fsure_integrity::model::{Outcome, StopReason, Verdict};
 /// needs one, the gravest first.
 pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
     let healing = outcome.healing.iter();
-    let healing = healing.flat_map(|one| super::heal::closing(paths, one, &outcome.replicas));
+    let healing = healing.flat_map(|one| super::heal::closing(paths, one, outcome));
     let mut sentences = healing.collect::<Vec<_>>();
     sentences.extend(untrusted(paths, outcome));
     sentences.extend(damage(paths, outcome));
@@ -60,6 +60,11 @@ pub(super) fn closing(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         ));
     }
     // A heal has a sentence of its own.
+    if outcome.is_record_read_only && outcome.exit_code() != ExitCode::Clean {
+        let first = "The record CANNOT BE WRITTEN by this user or on this mount. Before a command that \
+                     follows, change that: mount it so that it can be written, or make it yours.";
+        sentences.insert(0, first.to_owned());
+    }
     let is_dry_run = outcome.is_dry_run && outcome.healing.is_none() && outcome.offline.is_none();
     sentences.extend(is_dry_run.then(|| dry_run(paths, outcome)));
     sentences
@@ -261,6 +266,8 @@ fn same_command(paths: &RootPaths, outcome: &Outcome) -> String {
     let command = super::heal::with_replicas(command, &outcome.replicas);
     let command = match outcome.command {
         "heal" if !outcome.is_dry_run => command + " --yes",
+        "heal" => command,
+        _ if outcome.is_dry_run => command + " --dry-run",
         _ => command,
     };
     outcome.allowed.options().fold(command, |command, option| format!("{command} {option}"))
@@ -374,15 +381,30 @@ fn recorded(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
                         whether it still is";
         with_command(sentence, &paths.command("verify"))
     });
-    let left_out = (outcome.left_out_once > 0).then(|| {
-        let who = number(outcome.left_out_once, "name was", "names were");
+    let crossed = outcome.other_file_systems.first().map(|first| {
+        let sentence = match outcome.other_file_systems.len() {
+            1 => format!("{} is another file system, and was LEFT OUT", paths.shown(first)),
+            many => format!(
+                "{} folders are other file systems, the first {}, and were LEFT OUT",
+                count(many as u64),
+                paths.shown(first)
+            ),
+        };
+        let command = paths.command_on("update", &RelPath::root()) + " --cross-file-systems";
+        with_command(&format!("{sentence}. To record what is in them, too"), &command)
+    });
+    // Of recorded files another sentence says that they were left out.
+    let new_left_out =
+        outcome.left_out_once.saturating_sub(outcome.recorded_left_out.by_command_line);
+    let left_out = (new_left_out > 0).then(|| {
+        let who = number(new_left_out, "name was", "names were");
         format!(
             "{who} left out by '--exclude', which holds for this run only: verify calls them new. To \
              leave such names out always, put the patterns into {}, a line each.",
             paths.shown(&RelPath::from_bytes(*b".fsureignore"))
         )
     });
-    let all = [recorded, left_out, begun, completed, accepted, retyped];
+    let all = [recorded, left_out, crossed, begun, completed, accepted, retyped];
     all.into_iter().flatten().collect()
 }
 
@@ -404,13 +426,14 @@ fn differences(paths: &RootPaths, outcome: &Outcome) -> Option<String> {
             format!("{who} {are} spelled otherwise than recorded")
         }),
         rest_of(outcome.meta_changed).map(|who| format!("{who} with other metadata")),
-        of(|verdict| verdict == Verdict::Missing, "missing"),
+        // Of what a heal makes again, or cannot, its own sentences speak.
+        of(|verdict| verdict == Verdict::Missing, "missing").filter(|_| outcome.healing.is_none()),
         of(|verdict| verdict == Verdict::New, "new"),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| {
         let parts = parts.join("; ");
-        if outcome.is_against_list {
+        if outcome.is_against_list || outcome.healing.is_some() {
             return format!("{parts}.");
         }
         let sentence = format!("{parts}. If that is as it should be, record it");
@@ -517,7 +540,6 @@ mod tests {
     use super::super::samples::finding;
     use super::*;
     use EntryKind::{File, Folder, Link};
-    use fsure_core::ExitCode;
     use fsure_integrity::model::{EntryKind, Finding, Offline};
 
     type Change = fn(&mut Outcome);

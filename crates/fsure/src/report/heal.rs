@@ -13,8 +13,8 @@ use fsure_core::{RelPath, escape, shell_quoted, units};
 use fsure_core::{count, safe};
 use fsure_integrity::catalog::REPLACED;
 use fsure_integrity::model::{
-    ByteRange, CountsByKind, EntryKind, HealResult, HealSource, HealStatus, HealSummary, Verdict,
-    merge_ranges,
+    ByteRange, CountsByKind, EntryKind, HealResult, HealSource, HealStatus, HealSummary, Outcome,
+    Verdict, merge_ranges,
 };
 
 /// Returns what was done about a finding, in one line and one more for each source.
@@ -121,15 +121,11 @@ impl TakenLine {
 }
 
 /// Returns the result of a heal as a whole, in sentences.
-pub(super) fn closing(
-    paths: &RootPaths,
-    healing: &HealSummary,
-    replicas: &[PathBuf],
-) -> Vec<String> {
+pub(super) fn closing(paths: &RootPaths, healing: &HealSummary, outcome: &Outcome) -> Vec<String> {
     let bytes = units::size(healing.bytes);
     let healed = who(&healing.healed).map(|who| format!("HEALED: {who}, {bytes} put back."));
     let healable = who(&healing.healable).map(|who| {
-        let command = format!("{} --yes", again(paths, healing, replicas));
+        let command = format!("{} --yes", again(paths, healing, outcome));
         let sentence =
             format!("{who} CAN BE HEALED, {bytes} put back. This was a dry run; to heal");
         with_command(&sentence, &command)
@@ -144,7 +140,7 @@ pub(super) fn closing(
         format!(
             "{files} LEFT ALONE: damaged copies are healed only if the present content is kept. To \
              keep it, run '{}'.",
-            again(paths, healing, replicas)
+            again(paths, healing, outcome)
         )
     });
     let kept = (healing.kept > 0).then(|| {
@@ -164,8 +160,9 @@ pub(super) fn closing(
 }
 
 /// The same heal, with what is replaced kept.
-fn again(paths: &RootPaths, healing: &HealSummary, replicas: &[PathBuf]) -> String {
-    let mut command = with_replicas(paths.command("heal"), replicas);
+fn again(paths: &RootPaths, healing: &HealSummary, outcome: &Outcome) -> String {
+    let command = paths.command_allowing("heal", outcome.allowed);
+    let mut command = with_replicas(command, &outcome.replicas);
     command += if healing.is_in_place { " --in-place" } else { "" };
     command + if healing.is_dry_run { "" } else { " --yes" }
 }
@@ -254,7 +251,7 @@ mod tests {
         healing.add(&HealResult { kind: EntryKind::Link, ..remedy(HealStatus::Unhealed) });
         healing.is_unfinished = true;
         assert_eq!(
-            closing(&RootPaths::at("/r".as_ref()), &healing, &[]),
+            closing(&RootPaths::at("/r".as_ref()), &healing, &Outcome::default()),
             [
                 "HEALED: 1 file, 2.0 MiB put back.",
                 "The previous content of 1 rewritten file is kept below /r/.fsure/replaced: check \

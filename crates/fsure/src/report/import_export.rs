@@ -64,7 +64,7 @@ pub fn imported(paths: &RootPaths, done: &Imported) -> String {
     let proven = number(done.recorded, read, "files that were read and match the list");
     let mut text = match done.is_proven {
         _ if done.is_empty => "Nothing was recorded: the list names no file.".to_owned(),
-        false if done.recorded == 0 => "Nothing was recorded.".to_owned(),
+        false if done.recorded == 0 => "Nothing is new to the record.".to_owned(),
         true if done.is_dry_run => {
             format!("Would record {proven}.")
         }
@@ -101,7 +101,11 @@ pub fn imported(paths: &RootPaths, done: &Imported) -> String {
                  '--root DIR'.";
     }
     if done.is_dry_run {
-        return text + "\nDry run: nothing was written; without -n this would record the files.";
+        let without = match done.recorded {
+            0 => "Without -n, nothing would be recorded either.",
+            _ => "Without -n, this would be recorded.",
+        };
+        return format!("{text}\nDry run: nothing was written. {without}");
     }
     if done.recorded > 0 && !done.is_proven {
         text += "\n";

@@ -2,10 +2,12 @@
 //! said, and a list of another folder is not recorded.
 #![cfg(target_os = "linux")]
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 
 use super::next_steps::{another_user, commands, photos, type_it};
-use crate::support::{EXT4, Image, or_skip, typed};
+use crate::support::{EXT4, Image, Mounted, or_skip, typed};
 
 #[test]
 fn a_list_of_another_folder_is_recorded_in_none() {
@@ -109,7 +111,7 @@ fn a_comparison_with_a_link_to_the_same_folder_reads_it_once() {
 #[test]
 fn a_pattern_that_leaves_out_nothing_is_said_to() {
     let tree = photos();
-    let said = "left out nothing: a pattern has to be in quotes";
+    let said = "no name fits the patterns of the command line: nothing was left out";
     let run = typed(tree.root(), "touch a.tmp; fsure update photos --exclude *.tmp");
     assert!(run.stderr.contains(said), "{run:?}");
     let run = typed(tree.root(), "touch photos/b.tmp; fsure update photos --exclude '*.tmp'");
@@ -125,4 +127,151 @@ fn the_folder_that_holds_a_record_is_answered_with_the_file_in_it() {
     let (_, option) = run.stderr.split_once("in that folder: ").expect("an option");
     let again = typed(tree.root(), &format!("fsure verify photos {}", option.trim()));
     assert_eq!(again.code, 0, "{again:?}");
+}
+
+#[test]
+fn a_dry_run_over_an_offline_root_advises_a_dry_run() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos --catalog c.db; mv photos away; mkdir photos");
+    let run = typed(tree.root(), "fsure update photos --catalog c.db --dry-run");
+    assert!(run.stdout.contains("OFFLINE"), "{run:?}");
+    let again = type_it(&tree, &run);
+    assert!(again.stdout.contains("Dry run: nothing was written."), "{again:?}");
+}
+
+#[test]
+fn the_record_of_a_folder_below_is_not_new_to_a_list_of_the_folder_above() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos; sha256sum photos/*.raw photos/2026/* > ../SUMS");
+    let run = typed(tree.root(), "fsure verify . --against - < ../SUMS; rm ../SUMS");
+    assert!(run.stdout.contains("ok           3 files") && !run.stdout.contains("new"), "{run:?}");
+    // One that is listed is judged.
+    typed(tree.root(), "find photos -type f -print0 | xargs -0 sha256sum > ../ALL");
+    let run = typed(tree.root(), "fsure verify . --against - < ../ALL; rm ../ALL");
+    assert!(run.stdout.contains("ok           6 files"), "{run:?}");
+}
+
+#[test]
+fn a_list_of_another_folder_is_called_so_by_verify() {
+    let tree = photos();
+    typed(tree.root(), "cd photos && sha256sum *.raw > ../SUMS; mkdir ../other; touch ../other/x");
+    for line in ["verify other --against SUMS", "verify other --against - < SUMS"] {
+        let run = typed(tree.root(), &format!("fsure {line}"));
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.stderr.contains("name the one that the list was made in"), "{run:?}");
+    }
+}
+
+#[test]
+fn a_catalog_in_a_folder_that_is_gone_may_be_on_a_disk_that_is_not_mounted() {
+    let tree = photos();
+    let run = typed(tree.root(), "fsure update photos --catalog records/c.db");
+    assert_eq!(run.code, 5, "{run:?}");
+    assert!(run.stderr.contains("its disk may not be mounted, or it was moved"), "{run:?}");
+    assert!(run.stderr.contains("mkdir -p"), "{run:?}");
+}
+
+#[test]
+fn a_name_that_is_not_text_is_offered_as_a_shell_takes_it() {
+    let tree = photos();
+    let name = OsStr::from_bytes(b"photos/latin-\xe9.txt");
+    fs::write(tree.root().join(name), "x").expect("write");
+    typed(tree.root(), "fsure update photos");
+    for name in ["photos/latin-\\xe9.txt", "photos/latin-\u{e9}.txt"] {
+        let run = typed(tree.root(), &format!("fsure verify '{name}'"));
+        let (_, word) = run.stderr.split_once("did you mean ").expect("a name");
+        let (word, _) = word.split_once("? Otherwise").expect("a name");
+        // Only some shells take it.
+        let again = typed(tree.root(), &format!("bash <<'END'\nfsure verify {word}\nEND"));
+        assert_eq!((run.code, again.code), (5, 0), "{again:?}");
+    }
+}
+
+#[test]
+fn another_file_system_below_is_said_to_be_left_out_and_recorded_as_printed() {
+    let tree = photos();
+    let test = "another_file_system_below_is_said_to_be_left_out_and_recorded_as_printed";
+    fs::create_dir(tree.path("photos/disk")).expect("make a folder");
+    let mounted = Mounted::new("tmpfs", &tree.path("photos/disk"), "");
+    let Some(_mounted) = or_skip(test, mounted) else { return };
+    tree.write("photos/disk/x", "content");
+    let run = typed(tree.root(), "fsure update photos");
+    assert!(run.stdout.contains("photos/disk is another file system"), "{run:?}");
+    let command = commands(&run).remove(0);
+    assert_eq!(command, "fsure update photos --cross-file-systems");
+    assert!(typed(tree.root(), &command).stdout.contains("new          1 file"), "{run:?}");
+    assert_eq!(typed(tree.root(), "fsure verify photos/disk/x").code, 0);
+}
+
+#[test]
+fn a_comparison_with_a_file_that_is_not_a_list_reads_no_folder() {
+    let tree = photos();
+    typed(tree.root(), "echo nonsense > garbage");
+    for line in ["fsure compare photos garbage", "fsure compare garbage photos"] {
+        let run = typed(tree.root(), line);
+        assert_eq!(run.code, 6, "{run:?}");
+        assert!(run.stdout.contains("Read: 0 B") && !run.stdout.contains("only-"), "{run:?}");
+    }
+}
+
+#[test]
+fn a_comparison_heals_the_side_that_is_known_to_be_damaged() {
+    let tree = photos();
+    typed(tree.root(), "cp -a photos copy; fsure update photos copy");
+    tree.flip("copy/a.raw", 7);
+    assert_eq!(typed(tree.root(), "fsure verify copy").code, 3);
+    for line in ["fsure compare photos copy", "fsure compare copy photos"] {
+        let run = typed(tree.root(), line);
+        assert_eq!(commands(&run), ["fsure heal copy --from photos"], "{run:?}");
+    }
+}
+
+#[test]
+fn a_heal_advises_to_record_no_loss_and_keeps_the_options() {
+    let tree = photos();
+    typed(tree.root(), "cp -a photos copy; fsure update photos --catalog c.db; rm -r photos/*");
+    let line = "fsure heal photos --catalog c.db --from copy --allow-empty";
+    let run = typed(tree.root(), line);
+    let expected = "fsure heal photos --catalog c.db --allow-empty --from copy --yes";
+    assert_eq!(commands(&run), [expected], "{run:?}");
+    assert_eq!(type_it(&tree, &run).code, 7);
+}
+
+#[test]
+fn damage_on_a_read_only_disk_says_first_that_its_record_cannot_be_written() {
+    let image = Image::new(&EXT4, 64);
+    let test = "damage_on_a_read_only_disk_says_first_that_its_record_cannot_be_written";
+    let Some(image) = or_skip(test, image) else { return };
+    let root = image.root();
+    fs::write(root.join("file"), "content").expect("write");
+    typed(root, "fsure update .; echo more > new; mount -o remount,ro .");
+    let run = typed(root, "fsure verify .");
+    assert_eq!(typed(root, "mount -o remount,rw .").code, 0);
+    let at = |text: &str| run.stdout.find(text).unwrap_or_else(|| panic!("{text}: {run:?}"));
+    assert!(at("The record CANNOT BE WRITTEN") < at("fsure update ."), "{run:?}");
+}
+
+#[test]
+fn the_files_of_a_record_in_a_list_of_paths_are_left_out() {
+    let tree = photos();
+    typed(tree.root(), "fsure update photos");
+    let run = typed(tree.root(), "find photos -type f | fsure verify --files-from -");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stdout.contains("ok           3 files"), "{run:?}");
+}
+
+#[test]
+fn several_digests_are_one_value() {
+    let tree = photos();
+    let run = typed(tree.root(), "fsure update photos --digest sha256 sha512");
+    assert!(run.stderr.contains("--digest sha256,sha512"), "{run:?}");
+}
+
+#[test]
+fn a_recorded_file_that_a_pattern_leaves_out_is_not_called_new() {
+    let tree = photos();
+    let line = "fsure update photos; fsure update photos --exclude '*.raw'";
+    let run = typed(tree.root(), line);
+    assert!(run.stdout.contains("2 recorded files were LEFT OUT"), "{run:?}");
+    assert!(!run.stdout.contains("verify calls them new"), "{run:?}");
 }

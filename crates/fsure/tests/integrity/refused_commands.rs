@@ -240,7 +240,11 @@ fn a_folder_for_a_catalog_is_refused_and_stays_where_it_is() {
     assert_eq!(result.code, 2, "{}", result.text);
     assert!(!result.text.contains("mv "), "no advice to move a device: {}", result.text);
     let result = typed(tree.root(), "fsure update photos --catalog none/c.db");
-    assert!(result.text.contains("make its folder first: 'mkdir -p "), "{}", result.text);
+    assert!(
+        result.text.contains("For the first record, make the folder: 'mkdir -p "),
+        "{}",
+        result.text
+    );
     tree.write("r.json", "{\"type\":\"start\"}\n");
     let result = typed(tree.root(), "fsure compare photos r.json");
     assert_eq!(result.code, 2, "{}", result.text);

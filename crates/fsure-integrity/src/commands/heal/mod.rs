@@ -82,7 +82,11 @@ pub fn heal(
     if let Some(offline) = detect_offline(place, &open, &catalog, allowed)? {
         let replicas = options.replicas.clone();
         let is_dry_run = !options.does;
-        return Ok(Outcome { replicas, is_dry_run, ..offline_outcome(offline, allowed, HEAL) });
+        return Ok(Outcome {
+            replicas,
+            is_dry_run,
+            ..offline_outcome(offline, &options.common, HEAL)
+        });
     }
     let (place, unknown_paths) = &require_parts(place, &open, &mut catalog, monitor)?;
     // Before anything is written by what it says.
