@@ -391,7 +391,9 @@ pub fn own_record_command(catalog: &Path) -> Option<String> {
         // The shell completes the names of what is kept beside it.
         false => format!("{}*", shell_quoted(catalog)),
     };
-    (is_of_another && (is_inside || os_path::exists(catalog)))
+    // In a folder that is closed to the user, owning the files is not enough.
+    let may_be_kept = || os_path::exists(catalog) && os_path::require_writable(folder).is_ok();
+    (is_of_another && (is_inside || may_be_kept()))
         .then(|| format!("sudo chown -R \"$(id -un)\" {files}"))
 }
 

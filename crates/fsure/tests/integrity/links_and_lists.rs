@@ -275,3 +275,20 @@ fn a_recorded_file_that_a_pattern_leaves_out_is_not_called_new() {
     assert!(run.stdout.contains("2 recorded files were LEFT OUT"), "{run:?}");
     assert!(!run.stdout.contains("verify calls them new"), "{run:?}");
 }
+
+#[test]
+fn a_record_of_root_kept_elsewhere_is_made_the_users_as_printed() {
+    let tree = photos();
+    let test = "a_record_of_root_kept_elsewhere_is_made_the_users_as_printed";
+    typed(
+        tree.root(),
+        "mkdir own; chown 1000 own; chmod -R a+rX .; fsure update photos --catalog own/c.db",
+    );
+    let Some(user) = or_skip(test, another_user(&tree)) else { return };
+    let update = format!("{user} fsure update photos --catalog own/c.db");
+    let run = typed(tree.root(), &update);
+    assert_eq!(run.code, 5, "{run:?}");
+    let (_, files) = run.stderr.split_once("sudo chown -R \"$(id -un)\" ").expect("a command");
+    assert_eq!(typed(tree.root(), &format!("chown -R 1000 {}", files.trim())).code, 0);
+    assert_eq!(typed(tree.root(), &update).code, 0, "{run:?}");
+}
