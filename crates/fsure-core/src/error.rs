@@ -332,6 +332,14 @@ fn io_hint(doing: &str, path: &Path, kind: io::ErrorKind) -> Option<String> {
         io::ErrorKind::ReadOnlyFilesystem => {
             Some("it is mounted read-only: choose another place".to_owned())
         }
+        io::ErrorKind::PermissionDenied if doing == KEEPING_RECOVERY_DATA => {
+            Some(match own_record_command(path) {
+                Some(command) => {
+                    format!("they belong to another user; to make them yours: {command}")
+                }
+                None => format!("run it {}", who_may_read()),
+            })
+        }
         io::ErrorKind::PermissionDenied if READING.contains(&doing) => {
             Some(not_readable_hint(path))
         }

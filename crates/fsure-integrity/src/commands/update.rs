@@ -195,7 +195,8 @@ fn keep_parity(
     match refresh(place, &open.root, catalog, monitor) {
         Ok(kept) => Ok(kept.map(ParityUpdate::Kept)),
         Err(error @ (Error::Io { .. } | Error::Interrupted(_))) => {
-            Ok(Some(ParityUpdate::Stale(error.to_string())))
+            let advice = error.hint().map_or(String::new(), |hint| format!(" ({hint})"));
+            Ok(Some(ParityUpdate::Stale(format!("{error}{advice}"))))
         }
         Err(error) => Err(error),
     }

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::next_steps::{another_user, commands, photos, type_it};
-use crate::support::{EXT4, Image, Mounted, or_skip, typed};
+use crate::support::{EXT4, Image, Mounted, content, or_skip, typed};
 
 #[test]
 fn a_list_of_another_folder_is_recorded_in_none() {
@@ -290,5 +290,25 @@ fn a_record_of_root_kept_elsewhere_is_made_the_users_as_printed() {
     assert_eq!(run.code, 5, "{run:?}");
     let (_, files) = run.stderr.split_once("sudo chown -R \"$(id -un)\" ").expect("a command");
     assert_eq!(typed(tree.root(), &format!("chown -R 1000 {}", files.trim())).code, 0);
+    assert_eq!(typed(tree.root(), &update).code, 0, "{run:?}");
+}
+
+#[test]
+fn recovery_data_of_root_are_made_the_users_as_printed() {
+    let tree = photos();
+    let test = "recovery_data_of_root_are_made_the_users_as_printed";
+    typed(
+        tree.root(),
+        "fsure update photos; chown -R 1000 photos; chmod a+rx .; fsure protect photos",
+    );
+    let Some(user) = or_skip(test, another_user(&tree)) else { return };
+    let update = format!("{user} fsure update photos");
+    typed(tree.root(), "touch photos/a.raw");
+    tree.write("photos/d.raw", content(70_000, 9));
+    let run = typed(tree.root(), &format!("chown 1000 photos/d.raw; {update}"));
+    assert_eq!(run.code, 5, "{run:?}");
+    let (_, own) = run.stdout.split_once("sudo chown -R \"$(id -un)\" ").expect("a command");
+    let own = own.split(')').next().unwrap_or_default();
+    typed(tree.root(), &format!("chown -R 1000 {own}"));
     assert_eq!(typed(tree.root(), &update).code, 0, "{run:?}");
 }
