@@ -5,6 +5,7 @@ use super::super::pieces::{Cell, Grade, Piece, Table};
 use super::Draft;
 use super::stored_lines::{by, conclude, lines};
 use crate::chart::{area, figure, microseconds, requests, sustained};
+use crate::interval_words;
 use crate::io_sentences;
 use fsure_core::units;
 use fsure_measure::results::{AreaLine, RandomLine, ResultLine, StoredResult, SustainedLine};
@@ -66,11 +67,13 @@ pub(super) fn parts(draft: &mut Draft, stored: &StoredResult, charts: &mut Chart
     for of_folder in by(lines(stored, random_line), |line| &line.target) {
         let title = format!("Random requests of 4 KiB: {}", of_folder[0].target);
         let chart = charts.add(&requests(&title, &of_folder), "");
+        let interval = interval_words::heading(of_folder.iter().map(|line| line.samples.len()));
+        let interval = format!("#{interval}");
         let columns = [
             "Requests",
             "#At a time",
             "#A second",
-            "#95 % interval",
+            &interval,
             "#MiB/s",
             "#Median",
             "#p99",

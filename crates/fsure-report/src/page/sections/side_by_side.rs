@@ -7,6 +7,7 @@ use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::marks::{etcd, sqlite};
 use super::measured_tree::is_tree;
 use crate::chart::{Bar, comparison, figure as digits, microseconds};
+use crate::interval_words;
 use crate::outputs::ResultContent;
 use fsure_measure::comparison::{
     Comparison, Contender, Figure, FigureValue, REFERENCES, Ratio, StoredFile, compare,
@@ -92,7 +93,9 @@ fn key(contender: &Contender) -> (String, String) {
 fn table(compared: &Comparison) -> Vec<Piece> {
     let first = &compared.contenders[0].name;
     let against = format!("Against {first}");
-    let columns = ["Figure", "Result", "#Median", "#95 % interval", &against];
+    let runs = compared.figures.iter().flat_map(|figure| &figure.values).flatten();
+    let interval = format!("#{}", interval_words::heading(runs.map(|value| value.runs)));
+    let columns = ["Figure", "Result", "#Median", &interval, &against];
     let mut table = Table::new("All figures", &columns);
     for figure in &compared.figures {
         let each = compared.contenders.iter().zip(&figure.values).zip(&figure.ratios);
