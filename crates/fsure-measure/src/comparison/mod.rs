@@ -141,8 +141,7 @@ impl Comparison {
 pub fn compare(kind: Measurement, files: &[StoredFile<'_>]) -> Result<Comparison> {
     check(kind, files)?;
     let mut cases = contenders::cases(files);
-    let settings: Vec<_> =
-        cases.iter().map(|other| likeness::settings(&cases[0], other)).collect();
+    let settings: Vec<_> = cases.iter().map(|other| likeness::settings(&cases[0], other)).collect();
     for (case, differing) in cases.iter_mut().zip(&settings) {
         case.contender.has_other_settings = !differing.is_empty();
     }

@@ -439,14 +439,19 @@ fn curves(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
             name.next().into_iter().flat_map(char::to_uppercase).chain(name).collect();
         let title = format!("{name}: {}", line.target);
         let asked = asked(line, &drive(stored, &line.target));
-        let conditions = format!("{}{}", flush_time(stored, &line.target), shared_flush(line));
+        let conditions = format!("{}{}", flush_time(stored, &line.target), meaning(line));
         let chart = charts.add(&curve(&asked, line, conditions.trim()), &line.measured);
         draft.part(&title, [chart]);
     }
 }
 
-/// The meaning of commits that share a flush and their price, in sentences; empty for other curves.
-fn shared_flush(line: &Curve) -> String {
+/// The meaning of a curve, in sentences: of commits that share a flush also their price. Empty for
+/// curves that need none.
+fn meaning(line: &Curve) -> String {
+    if line.name.ends_with(" by request size") {
+        return "One request at a time, at random places of a file, past the page cache."
+            .to_owned();
+    }
     let (Some(first), Some(last)) = (line.points.first(), line.points.last()) else {
         return String::new();
     };
@@ -469,6 +474,8 @@ fn asked(line: &Curve, drive: &str) -> String {
         "commits per flush" => "How many commits a second, by how many share one flush?",
         "threads" => "How many commits a second, by the threads that flush?",
         "group commit" => "How many commits a second, by the threads that share flushes?",
+        "read by request size" => "How fast are reads, by the size of a request?",
+        "write by request size" => "How fast are writes, by the size of a request?",
         "flush after dirty bytes" => "How long does a flush take, by the bytes written before?",
         name => return format!("{name}, {} over {}: {}", line.y, line.x, line.target),
     };

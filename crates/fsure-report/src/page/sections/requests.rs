@@ -1,4 +1,5 @@
-//! The experiments of `speed --io`: random requests, a sustained write, the area of a device.
+//! The experiments of `speed --io`: random requests, request sizes, a sustained write, the area of
+//! a device.
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Table};
@@ -31,6 +32,8 @@ pub(super) fn judge(draft: &mut Draft, stored: &StoredResult) {
         .filter_map(|of_folder| io_sentences::random(of_folder))
         .map(|sentence| (Grade::Plain, sentence))
         .collect();
+    let sizes = lines(stored, io_sentences::size_curve).filter_map(io_sentences::sizes);
+    sentences.extend(sizes.map(|sentence| (Grade::Plain, sentence)));
     let writes = lines(stored, sustained_line).map(io_sentences::sustained);
     sentences.extend(writes.map(|sentence| (Grade::Plain, sentence)));
     let grade = |area: &AreaLine| if area.unreadable > 0 { Grade::Bad } else { Grade::Plain };
@@ -53,6 +56,12 @@ fn key(stored: &StoredResult) -> Option<(String, String)> {
     if let Some(line) = random.min_by_key(|line| std::cmp::Reverse(line.queue_depth)) {
         let words = format!("{}, {} at a time", line.name, line.queue_depth);
         return Some((format!("{} a second", figure(line.iops)), words));
+    }
+    if let Some(curve) = lines(stored, io_sentences::size_curve).next()
+        && let Some(last) = curve.points.last()
+    {
+        let words = format!("{} of {}", curve.name, units::size(last.x as u64));
+        return Some((format!("{} MiB/s", figure(last.y)), words));
     }
     if let Some(line) = lines(stored, sustained_line).next() {
         let rate = line.after_mib_s.unwrap_or(line.before_mib_s);
@@ -83,6 +92,18 @@ pub(super) fn parts(draft: &mut Draft, stored: &StoredResult, charts: &mut Chart
         let mut table = Table::new(&title, &columns);
         of_folder.iter().for_each(|line| table.push(random_row(line)));
         draft.part(&title, [chart, Piece::Table(table)]);
+    }
+    for line in lines(stored, io_sentences::size_curve) {
+        let columns = ["Bytes of a request", "#MiB/s", "#Interval"];
+        let mut table = Table::new(&line.name, &columns);
+        for point in &line.points {
+            table.push(vec![
+                Cell::head(units::size(point.x as u64)),
+                Cell::number(figure(point.y)),
+                Cell::number(format!("{} – {}", figure(point.low), figure(point.high))),
+            ]);
+        }
+        draft.part(&format!("{}: {}", line.name, line.target), table.unless_empty());
     }
     for line in lines(stored, sustained_line) {
         let title = format!("Sustained write: {}", line.target);

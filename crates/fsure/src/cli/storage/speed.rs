@@ -41,8 +41,8 @@ pub(crate) struct SpeedArgs {
     /// quarter of the free space]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<u64>,
-    /// Runs of each rung [default: until each is sure to 5 %]; of each queue depth with
-    /// '--io random' [default: 6]
+    /// Runs of each rung [default: until each is sure to 5 %]; of each queue depth and size
+    /// with '--io random,sizes' [default: 6]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     runs: Option<u16>,
     /// Time for all of it, preparations included
@@ -64,8 +64,9 @@ pub(crate) struct SpeedArgs {
     #[arg(long)]
     pv: bool,
     /// Measure requests in place of the ladder: 'random' reads and writes of 4 KiB by
-    /// queue depth; 'sustained' writes until the drive's fast cache is used up; reads over
-    /// the 'area' of the device below DIR, or of a device named in its place
+    /// queue depth; of all 'sizes' to 4 MiB, one at a time; 'sustained' writes until the
+    /// drive's fast cache is used up; reads over the 'area' of the device below DIR, or of
+    /// a device named in its place
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["rungs", "cache", "pv"])]
     io: Vec<IoArg>,
@@ -96,6 +97,8 @@ enum Sub {
 enum IoArg {
     /// Random reads and writes of 4 KiB, 1, 4 and 32 at a time
     Random,
+    /// Random reads and writes of 4 KiB to 4 MiB, one at a time
+    Sizes,
     /// Writes until the drive's fast cache is used up
     Sustained,
     /// Reads over the area of the device; nothing is written
@@ -106,6 +109,7 @@ impl IoArg {
     fn experiment(self) -> IoExperiment {
         match self {
             Self::Random => IoExperiment::Random,
+            Self::Sizes => IoExperiment::Sizes,
             Self::Sustained => IoExperiment::Sustained,
             Self::Area => IoExperiment::Area,
         }
