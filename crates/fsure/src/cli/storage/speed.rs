@@ -14,6 +14,7 @@ use fsure_measure::{Data, IoExperiment, IoOptions, SpeedOptions, Verifier, speed
 use super::OutputArgs;
 use super::comparison::CompareArgs;
 use super::measurement_screen::Measuring;
+use super::save_args::SaveArgs;
 use super::screen::Screen;
 use super::speed_io;
 use super::speed_tree::{Shared, TreeArgs};
@@ -74,10 +75,8 @@ pub(crate) struct SpeedArgs {
     /// not a quarter only
     #[arg(short = 'y', long, requires = "io")]
     yes: bool,
-    /// Save the result in FILE, which must not be there yet, line by line as it
-    /// comes; '-' is standard output, as '--json'
-    #[arg(long, value_name = "FILE")]
-    save: Option<PathBuf>,
+    #[command(flatten)]
+    save: SaveArgs,
     #[command(flatten)]
     tree: TreeArgs,
 }
@@ -145,7 +144,7 @@ pub(crate) fn run(args: &SpeedArgs, output: &OutputArgs) -> ExitCode {
         Some(Sub::Compare(args)) => args.run(Measurement::Speed, output, &screen),
         None if args.tree.is_wanted() => measure_tree(args, output, &screen),
         None if args.io.is_empty() => measure(args, output, &screen),
-        None => speed_io::measure(&args.io_options(), args.save.as_deref(), output, &screen),
+        None => speed_io::measure(&args.io_options(), args.save.path(), output, &screen),
     };
     let code = done.unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
@@ -156,7 +155,7 @@ fn measure_tree(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Resul
         folders: args.targets(),
         runs: args.runs,
         budget: args.budget,
-        measuring: Measuring::begin(screen, output.json, args.save.as_deref())?,
+        measuring: Measuring::begin(screen, output.json, args.save.path())?,
     };
     args.tree.measure(shared, screen)
 }
@@ -216,7 +215,7 @@ fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
         pv: args.pv,
         clock: Clock::default(),
     };
-    let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
+    let measuring = Measuring::begin(screen, output.json, args.save.path())?;
     let prints_lines = measuring.prints_lines;
     let verifier: Arc<dyn Verifier> = Arc::new(OwnVerifier);
     let ended = speed(&options, &verifier, &measuring);
