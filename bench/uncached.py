@@ -176,12 +176,14 @@ class Results:
             self.file.flush()
 
     def trial(self, program, method, runs, medians):
-        """Writes the medians of a program under a method."""
+        """Writes the medians of the runs of a program under a method, and the range of times."""
         took, left, kept = medians
+        times = [seconds for seconds, _, _ in runs]
         way = {"fsure": "fsure uncached", "group": f"limit of {GROUP // MIB} MiB"}
         self.trials += 1
-        self.line(type="cache-trial", program=program, way=way.get(method, method), runs=runs,
-                  seconds=took, memory_bytes=MEMORY, left_bytes=int(left), others_bytes=HOT,
+        self.line(type="cache-trial", program=program, way=way.get(method, method),
+                  runs=len(runs), seconds=took, seconds_low=min(times), seconds_high=max(times),
+                  memory_bytes=MEMORY, left_bytes=int(left), others_bytes=HOT,
                   others_kept_bytes=int(kept * HOT))
 
     def end(self):
@@ -225,7 +227,7 @@ def main():
             cells = []
             for method, results in runs.items():
                 took, grown, kept = (statistics.median(column) for column in zip(*results))
-                results_saved.trial(name, method, len(results), (took, grown, kept))
+                results_saved.trial(name, method, results, (took, grown, kept))
                 cells.append(f"{took / base:.2f}, {grown / MIB:,.0f} MiB, {kept:.0%}")
             print(f"| {name} ({base:.1f} s) | " + " | ".join(cells) + " |", flush=True)
         results_saved.end()

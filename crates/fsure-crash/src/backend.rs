@@ -39,6 +39,14 @@ impl AccessMode {
         }
     }
 
+    /// Options with which the file system is mounted; empty for a folder.
+    pub(super) fn mount_options(&self) -> &str {
+        match self {
+            Self::Mounted { options, .. } => options,
+            Self::Folder(_) => "",
+        }
+    }
+
     /// Returns a new drive that holds only what `mkfs` creates.
     pub(super) fn format(
         &self,

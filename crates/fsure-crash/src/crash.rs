@@ -41,6 +41,8 @@ pub fn crash(options: &CrashOptions, listener: &dyn CrashMonitor) -> Result<Cras
         let mut one = DriveTried {
             drive: drive.to_string(),
             fs: options.front.name().to_owned(),
+            mount_options: options.front.mount_options().to_owned(),
+            flush_ms: Some(options.latency.flush.as_secs_f64() * 1e3).filter(|ms| *ms > 0.0),
             ..DriveTried::default()
         };
         // Cuts that were made before count.

@@ -103,6 +103,12 @@ pub struct DriveTried {
     pub drive: String,
     /// The file system, or `folder`.
     pub fs: String,
+    /// Options with which the file system is mounted; empty for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub mount_options: String,
+    /// Time that the drive takes for a flush of nothing, in milliseconds; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush_ms: Option<f64>,
     /// Cuts made; those of the twin do not count.
     pub cuts: u64,
     /// Of them, by what is known.

@@ -273,11 +273,15 @@ impl ServedFs {
         Ok(Self(host::fuse_files::ServedFs::private(files, at)?))
     }
 
-    /// Serves one over a folder so that all processes see it. Needs root or
-    /// `fusermount3`. Fails with `ResourceBusy` where something is mounted there, and
-    /// with `DirectoryNotEmpty`.
-    pub fn public(files: Arc<Clocked<impl VirtualFs>>, at: &Path) -> io::Result<Self> {
-        Ok(Self(host::fuse_files::ServedFs::public(files, at)?))
+    /// Serves one over a folder so that all processes see it. `source` is its name in the mount
+    /// table, without spaces and commas. Needs root or `fusermount3`. Fails with
+    /// `ResourceBusy` where something is mounted there, and with `DirectoryNotEmpty`.
+    pub fn public(
+        files: Arc<Clocked<impl VirtualFs>>,
+        source: &str,
+        at: &Path,
+    ) -> io::Result<Self> {
+        Ok(Self(host::fuse_files::ServedFs::public(files, source, at)?))
     }
 
     /// The folder in which it is served, for the processes that see it.

@@ -1,7 +1,9 @@
 //! The sentence that each experiment of `speed --io` comes to, for the terminal and the page.
 
 use fsure_core::units;
-use fsure_measure::results::{AreaLine, RandomLine, SustainedEnd, SustainedLine};
+use fsure_measure::results::{
+    AreaLine, Curve, RandomLine, ResultLine, SustainedEnd, SustainedLine,
+};
 
 use crate::chart::figure;
 
@@ -24,6 +26,42 @@ pub fn random(lines: &[&RandomLine]) -> Option<String> {
     let both = [of("random read", "random reads"), of("random write", "writes")];
     let both: Vec<_> = both.into_iter().flatten().collect();
     Some(format!("{target}: {}", both.join(", ")))
+}
+
+/// From this share of the most on, a larger request is hardly worth anything.
+const NEARLY_ALL: f64 = 0.9;
+
+/// Returns the curve of a line, if it is one over the sizes of requests.
+pub fn size_curve(line: &ResultLine) -> Option<&Curve> {
+    match line {
+        ResultLine::Curve(curve) if curve.name.ends_with(" by request size") => Some(curve),
+        _ => None,
+    }
+}
+
+/// Returns the sentence on a curve over the sizes of requests; `None` without a point.
+pub fn sizes(curve: &Curve) -> Option<String> {
+    let (first, last) = (curve.points.first()?, curve.points.last()?);
+    let size = |bytes: f64| units::size(bytes as u64);
+    let most = curve.points.iter().map(|point| point.y).fold(0.0, f64::max);
+    let enough = curve.points.iter().find(|point| point.y >= most * NEARLY_ALL)?;
+    let what = if curve.name.starts_with("read") { "reads" } else { "writes" };
+    if curve.points.len() == 1 {
+        let (size, rate) = (size(first.x), figure(first.y));
+        return Some(format!("{}: {what} of {size} come to {rate} MiB/s", curve.target));
+    }
+    let enough = match enough.x < last.x {
+        true => format!("from {} on it is nine tenths of the most or more", size(enough.x)),
+        false => "no smaller size comes to nine tenths of that".to_owned(),
+    };
+    Some(format!(
+        "{}: {what} of {} come to {} MiB/s, those of {} to {}; {enough}",
+        curve.target,
+        size(first.x),
+        figure(first.y),
+        size(last.x),
+        figure(last.y)
+    ))
 }
 
 /// Returns the sentence on a sustained write.
@@ -76,6 +114,7 @@ pub fn area(line: &AreaLine) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fsure_measure::results::Point;
 
     fn random_line(name: &str, queue_depth: usize, iops: f64) -> RandomLine {
         RandomLine {
@@ -99,6 +138,32 @@ mod tests {
             device_written_bytes: None,
             measured: String::new(),
         }
+    }
+
+    #[test]
+    fn a_size_from_which_on_a_larger_one_is_hardly_worth_anything() {
+        let point = |x: u32, y| Point { x: f64::from(x), y, low: y, high: y, flushes_per_op: None };
+        let curve = Curve {
+            name: "read by request size".to_owned(),
+            target: "/srv".to_owned(),
+            x: "bytes of a request".to_owned(),
+            y: "MiB/s".to_owned(),
+            points: vec![point(4096, 100.0), point(65_536, 950.0), point(1 << 20, 1_000.0)],
+            measured: String::new(),
+        };
+        assert_eq!(
+            sizes(&curve).unwrap(),
+            "/srv: reads of 4.0 KiB come to 100 MiB/s, those of 1.0 MiB to 1,000; from 64.0 KiB on \
+             it is nine tenths of the most or more"
+        );
+        assert!(size_curve(&ResultLine::Curve(curve.clone())).is_some());
+        let one = sizes(&Curve { points: vec![point(4096, 7.0)], ..curve.clone() }).unwrap();
+        assert_eq!(one, "/srv: reads of 4.0 KiB come to 7 MiB/s");
+        let steep = vec![point(4096, 100.0), point(8192, 200.0)];
+        let steep = sizes(&Curve { points: steep, ..curve.clone() }).unwrap();
+        assert!(steep.ends_with("8.0 KiB to 200; no smaller size comes to nine tenths of that"));
+        let threads = Curve { name: "threads".to_owned(), points: Vec::new(), ..curve };
+        assert_eq!((sizes(&threads), size_curve(&ResultLine::Curve(threads))), (None, None));
     }
 
     #[test]

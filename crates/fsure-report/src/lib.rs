@@ -7,6 +7,7 @@ mod any_result_tests;
 pub mod cache_words;
 pub mod chart;
 pub mod disk_factor;
+pub mod interval_words;
 pub mod io_sentences;
 mod outputs;
 pub mod page;

@@ -49,7 +49,8 @@ impl LiveFolder {
 
     /// Mounts the drive over the folder `place`, where all programs can see it.
     pub fn mount_at(&self, place: &Path) -> io::Result<ServedFs> {
-        ServedFs::public(Arc::clone(&self.0), place)
+        let source = self.with(|drive, _| drive.source());
+        ServedFs::public(Arc::clone(&self.0), &source, place)
     }
 
     /// Returns the drive that is left if the power is cut now. This drive goes on.

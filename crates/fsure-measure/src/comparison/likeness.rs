@@ -11,14 +11,19 @@ use fsure_core::units;
 /// Share of a rate below which it was not reached.
 const RATE_SHARE_MIN: f64 = 0.95;
 
-/// Returns the differences of each contender from the first, in sentences. The folders of one
-/// result (`is_one_run`) have their machine and their noise in common.
-pub(super) fn unlike(cases: &[Case<'_>], is_one_run: bool) -> Vec<String> {
+/// Returns the differences of each contender from the first, in sentences; `settings` are those
+/// of its settings. The folders of one result (`is_one_run`) have their machine and their noise in
+/// common.
+pub(super) fn unlike(
+    cases: &[Case<'_>],
+    settings: Vec<Vec<Differing>>,
+    is_one_run: bool,
+) -> Vec<String> {
     let mut unlike = Vec::new();
-    for other in &cases[1..] {
+    for (other, settings) in cases.iter().zip(settings).skip(1) {
         let [one, two] = [&cases[0], other].map(|case| case.contender.name.as_str());
         let mut all = machines(&cases[0], other);
-        all.extend(settings(&cases[0], other));
+        all.extend(settings);
         let words = |(what, first, second): (String, String, String)| {
             format!("{what}: {first} in {one}, {second} in {two}")
         };
@@ -70,7 +75,7 @@ fn missed_rate(case: &Case<'_>) -> Option<String> {
 }
 
 /// The name of what differs, and both values.
-type Differing = (String, String, String);
+pub(super) type Differing = (String, String, String);
 
 fn differing(all: Vec<(String, String, String)>) -> Vec<Differing> {
     all.into_iter().filter(|(_, one, two)| one != two).collect()

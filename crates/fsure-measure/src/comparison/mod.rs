@@ -141,9 +141,9 @@ impl Comparison {
 pub fn compare(kind: Measurement, files: &[StoredFile<'_>]) -> Result<Comparison> {
     check(kind, files)?;
     let mut cases = contenders::cases(files);
-    for place in 1..cases.len() {
-        let differing = likeness::settings(&cases[0], &cases[place]);
-        cases[place].contender.has_other_settings = !differing.is_empty();
+    let settings: Vec<_> = cases.iter().map(|other| likeness::settings(&cases[0], other)).collect();
+    for (case, differing) in cases.iter_mut().zip(&settings) {
+        case.contender.has_other_settings = !differing.is_empty();
     }
     if cases.len() < 2 {
         return Err(usage(
@@ -152,7 +152,7 @@ pub fn compare(kind: Measurement, files: &[StoredFile<'_>]) -> Result<Comparison
         ));
     }
     let (figures, only_in_some) = figures::figures(&cases);
-    let unlike = likeness::unlike(&cases, files.len() == 1);
+    let unlike = likeness::unlike(&cases, settings, files.len() == 1);
     let same_drives = likeness::same_drives(&cases);
     let contenders = cases.into_iter().map(|case| case.contender).collect();
     let mut compared = Comparison {

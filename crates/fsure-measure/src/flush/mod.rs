@@ -90,11 +90,12 @@ pub fn flush(options: &FlushOptions, listener: &dyn MeasurementMonitor) -> Resul
     check(options)?;
     let (began, company) = (options.clock.watch(), NoiseMeter::begin());
     let machine = environment::machine();
-    let cores = machine.cores;
+    let (cores, backup_power) = (machine.cores, machine.backup_power.clone());
     listener.measured(&ResultLine::Result(header(options, machine)));
     let mut rows = Rows::default();
     let mut measured = Measured { exit_code: ExitCode::Clean, facts: Vec::new(), ended_by: None };
-    if let Err(error) = each(options, listener, &mut measured, &mut rows) {
+    let so_far = (&mut measured, &mut rows);
+    if let Err(error) = each(options, listener, backup_power.as_deref(), so_far) {
         // A verdict on a folder before counts for more than what came behind it.
         measured.exit_code = measured.exit_code.worse(error.exit_code());
         // The summary comes last, whatever ends the run.
@@ -129,8 +130,8 @@ struct Rows {
 fn each(
     options: &FlushOptions,
     listener: &dyn MeasurementMonitor,
-    measured: &mut Measured,
-    rows: &mut Rows,
+    backup_power: Option<&str>,
+    (measured, rows): (&mut Measured, &mut Rows),
 ) -> Result<()> {
     let each = planned(options);
     let whole = each * u32::try_from(options.paths.len()).unwrap_or(u32::MAX);
@@ -139,7 +140,7 @@ fn each(
     let sites = sites.map(|(path, used)| FlushWorkspace::new(path, options, listener, used, whole));
     let sites: Vec<_> = sites.collect::<Result<_>>()?;
     for site in sites {
-        let facts = measure(&site);
+        let facts = measure(&site, backup_power);
         rows.measured += site.rows();
         rows.not_run += site.not_run_rows();
         let facts = facts?;
@@ -149,7 +150,7 @@ fn each(
     Ok(())
 }
 
-fn measure(site: &FlushWorkspace<'_>) -> Result<FlushFacts> {
+fn measure(site: &FlushWorkspace<'_>, backup_power: Option<&str>) -> Result<FlushFacts> {
     let (options, span) = (site.options, site.options.span);
     let stack = Stack::of(site.folder()).context("find the devices below", site.folder())?;
     for layer in environment::layers(&site.target, &stack) {
@@ -164,7 +165,7 @@ fn measure(site: &FlushWorkspace<'_>) -> Result<FlushFacts> {
     profiles::measure(site, span * 2)?;
     let cuts = cuts(site, &stack);
     Ok(FlushFacts {
-        backup_power: fsure_os::machine::backup_power(),
+        backup_power: backup_power.map(str::to_owned),
         cuts,
         ..verdict_facts::of((&stack, &after), &site.file_system, &table, options.size, slope)
     })

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::P99_COUNT_MIN;
 use crate::flush_verdict::FlushFindingId;
 
 /// One layer of the storage below a path. What could not be known says so in
@@ -56,6 +57,13 @@ pub struct MethodLine {
     /// older program has stored.
     #[serde(default)]
     pub turns_us: Vec<f64>,
+}
+
+impl MethodLine {
+    /// Returns the 99th percentile in microseconds, if there are enough operations for one.
+    pub fn known_p99_us(&self) -> Option<f64> {
+        (self.count >= P99_COUNT_MIN).then_some(self.p99_us)
+    }
 }
 
 /// One quantity over another.

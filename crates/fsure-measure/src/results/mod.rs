@@ -38,6 +38,9 @@ pub const VERSION: u32 = 1;
 /// Stands in a result for a name that its user has left out of it.
 pub const LEFT_OUT: &str = "(left out)";
 
+/// Operations from which on there is a 99th percentile: of fewer it is the slowest of them.
+pub const P99_COUNT_MIN: u64 = 100;
+
 /// The command that measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

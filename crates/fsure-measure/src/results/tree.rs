@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::P99_COUNT_MIN;
+
 /// One way of reading the files of volumes, as it was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreeWay {
@@ -85,6 +87,14 @@ pub struct Bystander {
     pub p99_us: f64,
     /// The longest, in microseconds.
     pub max_us: f64,
+}
+
+impl Bystander {
+    /// Returns the time that 99 of 100 reads did not exceed, in microseconds, if there are
+    /// enough reads for one.
+    pub fn known_p99_us(&self) -> Option<f64> {
+        (self.reads >= P99_COUNT_MIN).then_some(self.p99_us)
+    }
 }
 
 /// The price of reading through the page cache in place of past it.

@@ -51,6 +51,11 @@ impl Axis {
         axis
     }
 
+    /// Returns true for a value that is not beyond the end of the axis.
+    pub(super) fn holds(&self, value: f64) -> bool {
+        value <= self.high
+    }
+
     /// The place of a value; what lies outside is put at the end.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = if self.is_log {

@@ -9,6 +9,7 @@ use super::legend::{Glyph, legend, note, whisker};
 use super::number_format::figure;
 use super::plot::{extremes, path};
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
+use crate::interval_words;
 use fsure_core::units::{self, GIB, MIB};
 
 const LEFT: f64 = 8.0;
@@ -47,6 +48,8 @@ pub struct RatePair {
     pub loss: String,
     /// The waits of another program meanwhile, in words; empty if none ran.
     pub waits: String,
+    /// Runs of which the rates are the medians.
+    pub runs: usize,
 }
 
 impl RatePair {
@@ -55,8 +58,9 @@ impl RatePair {
     }
 }
 
-/// Bars from zero: grey for the reference, green for the way itself.
-pub fn beside_reference(title: &str, pairs: &[RatePair]) -> Chart {
+/// Bars from zero: grey for the reference, green for the way itself. `conditions` are sentences
+/// on how it was measured.
+pub fn beside_reference(title: &str, pairs: &[RatePair], conditions: &str) -> Chart {
     let ends = pairs.iter().flat_map(|pair| {
         let actual = pair.actual.filter(|_| !pair.is_cut()).unwrap_or(pair.reference);
         [pair.reference.high, actual.median, actual.high]
@@ -79,10 +83,11 @@ pub fn beside_reference(title: &str, pairs: &[RatePair]) -> Chart {
         top += each(pair);
     }
     canvas.line("axis", (LEFT, 4.0), (LEFT, bottom));
+    let interval = interval_words::meaning(pairs.iter().map(|pair| pair.runs));
     let entries = [
         (true, Glyph::Bar("reference"), "past the cache: the reference"),
         (true, Glyph::Bar("third"), "this way"),
-        (true, Glyph::Whisker, "95 % interval of the median"),
+        (true, Glyph::Whisker, interval.as_str()),
         (pairs.iter().any(RatePair::is_cut), Glyph::Cut("third"), cut_bar::MEANING),
     ];
     let entries: Vec<_> = entries
@@ -90,9 +95,10 @@ pub fn beside_reference(title: &str, pairs: &[RatePair]) -> Chart {
         .filter(|entry| entry.0)
         .map(|(_, glyph, words)| (glyph, words))
         .collect();
-    let height = legend(&mut canvas, bottom + 26.0, &entries) + 6.0;
+    let height = legend(&mut canvas, bottom + 26.0, &entries);
+    let height = note(&mut canvas, height, conditions) + 6.0;
     let rows = pairs.iter().map(in_words).collect::<Vec<_>>().join("; ");
-    let description = format!("Medians with their intervals: {rows}.");
+    let description = format!("Medians: {rows}.");
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
@@ -158,22 +164,29 @@ pub struct CacheCourse {
     pub points: Vec<(f64, f64, Option<u64>)>,
     /// Seconds after which memory was full.
     pub full_at_s: Option<f64>,
+    /// Bytes of that memory.
+    pub memory_bytes: Option<u64>,
     /// True if the page cache was emptied again and again.
     pub is_purged: bool,
 }
 
-/// The panels of a way: name, rate, fill, and the room below.
+/// The panels of a way: its name, the rate, the fill, and the room below. Above each panel is
+/// a line with its quantity and unit.
 const COURSE_LEFT: f64 = 62.0;
 const COURSE_NAME: f64 = 24.0;
+const UNIT: f64 = 24.0;
 const RATE: f64 = 92.0;
 const FILL: f64 = 38.0;
-const BETWEEN: f64 = 10.0;
-const BELOW: f64 = 16.0;
-const EACH: f64 = COURSE_NAME + RATE + BETWEEN + FILL + BELOW;
+const BELOW: f64 = 20.0;
+const EACH: f64 = COURSE_NAME + UNIT + RATE + UNIT + FILL + BELOW;
 /// Dashes of the mean.
 const MEAN_DASHES: &str = "2 3";
 /// Points of the rate in the longest course.
 const BINS: f64 = 40.0;
+/// Meaning of a fall of the rate, by its place.
+const FALLS: &str = "A fall while the page cache grows: the pages are new to the system, and a \
+                     virtual machine waits for its host. From 'memory is full' on: for each page \
+                     that is read, an older one is thrown out.";
 /// A purge takes at least this share of the most that was in the page cache.
 const PURGE_SHARE: f64 = 0.25;
 
@@ -222,9 +235,9 @@ pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
     }
     let has_purges = courses.iter().any(|course| !purges(course).is_empty());
     let entries = [
-        (true, Glyph::Line("line ink2", ""), "MiB/s"),
+        (true, Glyph::Line("line ink2", ""), "read"),
         (true, Glyph::Line("tie", MEAN_DASHES), "mean of the run"),
-        (true, Glyph::Bar("fill"), &*format!("files in the page cache, {}", axes.unit)),
+        (true, Glyph::Bar("fill"), "files in the page cache"),
         (
             courses.iter().any(|one| full(one).is_some()),
             Glyph::Upright("limit", "4 3"),
@@ -238,22 +251,30 @@ pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
         .map(|(_, glyph, words)| (glyph, words))
         .collect();
     let mut height = legend(&mut canvas, bottom + 28.0, &entries);
-    let notes = "Time runs evenly; all ways have the same scales. What is in memory already is \
-                 read too fast to be shown.";
-    height = note(&mut canvas, height, notes) + 6.0;
+    let notes = "One run of each way, the nearest to the median; all have the same scales. What is \
+                 in memory already is read too fast to be shown.";
+    height = note(&mut canvas, height, notes);
+    if courses.iter().any(|one| full(one).is_some()) {
+        height = note(&mut canvas, height, FALLS);
+    }
+    height += 6.0;
     let description = described(courses);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
 /// The two panels of a way.
 fn panels(canvas: &mut Canvas, axes: &CourseAxes, course: &CacheCourse, top: f64) {
-    let rate_top = top + COURSE_NAME;
-    let fill_top = rate_top + RATE + BETWEEN;
+    let rate_top = top + COURSE_NAME + UNIT;
+    let fill_top = rate_top + RATE + UNIT;
     let rate = Axis::straight(std::iter::once(axes.rate_high), (rate_top + RATE, rate_top));
     let fill = Axis::straight(std::iter::once(axes.fill_high), (fill_top + FILL, fill_top));
     canvas.text(LEFT, top + 16.0, "strong", &clipped(&course.name, 34));
     if let Some(second) = full(course) {
-        let words = format!("memory is full after {} s", figure(second));
+        let memory = match course.memory_bytes {
+            Some(bytes) => format!("{} of memory", units::size(bytes)),
+            None => "memory".to_owned(),
+        };
+        let words = format!("{memory} is full after {} s", figure(second));
         canvas.text(RIGHT, top + 16.0, "soft end", &words);
     }
     panel(canvas, &rate, (rate_top, rate_top + RATE), rate.ticks());
@@ -283,8 +304,9 @@ fn panels(canvas: &mut Canvas, axes: &CourseAxes, course: &CacheCourse, top: f64
         let x = axes.time.at(second);
         canvas.path("limit", "4 3", &format!("M{x:.1} {rate_top:.1}V{:.1}", fill_top + FILL));
     }
-    canvas.text(COURSE_LEFT + 4.0, rate_top + RATE - 5.0, "soft rim", "MiB/s");
-    canvas.text(COURSE_LEFT + 4.0, fill_top + FILL - 5.0, "soft rim", axes.unit);
+    canvas.text(LEFT, rate_top - 6.0, "soft rim", "read, MiB/s");
+    let cached = format!("files in the page cache, {}", axes.unit);
+    canvas.text(LEFT, fill_top - 6.0, "soft rim", &cached);
 }
 
 fn panel(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), ticks: Vec<f64>) {
@@ -293,7 +315,7 @@ fn panel(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), ticks: Vec
         let y = axis.at(tick);
         canvas.line("grid", (COURSE_LEFT, y), (RIGHT, y));
         // What would reach into the panel above or below is moved into its own.
-        let base = (y + 5.0).clamp(top + 10.0, bottom + 4.0);
+        let base = (y + 5.0).clamp(top + 12.0, bottom + 4.0);
         canvas.text(COURSE_LEFT - 6.0, base, "soft end", &figure(tick));
     }
     canvas.line("axis", (COURSE_LEFT, bottom), (RIGHT, bottom));
@@ -326,8 +348,8 @@ fn purges(course: &CacheCourse) -> Vec<f64> {
     moments
 }
 
-/// The mean rate in equal spans of a run. The readers count what they have hashed in pieces of
-/// megabytes, so that shorter spans show these pieces and nothing else.
+/// The mean rate in equal spans of a run, each at its middle. The readers count what they have
+/// hashed in pieces of megabytes, so that shorter spans show these pieces and nothing else.
 fn means(points: &[(f64, f64, Option<u64>)], bin_s: f64) -> Vec<(f64, f64)> {
     let end = points.last().map_or(0.0, |point| point.0);
     let (mut means, mut mib, mut began, mut last) = (Vec::new(), 0.0, 0.0, 0.0);
@@ -336,7 +358,7 @@ fn means(points: &[(f64, f64, Option<u64>)], bin_s: f64) -> Vec<(f64, f64)> {
         last = *at;
         // The rest of a run is no span of its own.
         if *at > began && (*at >= end && means.is_empty() || *at - began >= bin_s) {
-            means.push((*at, mib / (at - began)));
+            means.push((f64::midpoint(began, *at), mib / (at - began)));
             (mib, began) = (0.0, *at);
         }
     }

@@ -19,8 +19,8 @@ const NAME: f64 = 62.0;
 /// Radius of a point.
 const POINT: f64 = 4.0;
 
-/// A curve with the interval of each point.
-pub fn curve(title: &str, curve: &Curve) -> Chart {
+/// A curve with the interval of each point. `conditions` are sentences on what was measured.
+pub fn curve(title: &str, curve: &Curve, conditions: &str) -> Chart {
     let points: Vec<_> =
         curve.points.iter().filter(|p| p.x.is_finite() && p.y.is_finite()).collect();
     let x = Axis::tight(points.iter().map(|point| point.x), (LEFT + 14.0, RIGHT));
@@ -58,7 +58,8 @@ pub fn curve(title: &str, curve: &Curve) -> Chart {
         (false, true) => "Equal steps upwards are equal factors.",
         (false, false) => "",
     };
-    height = note(&mut canvas, height, scale) + 6.0;
+    height = note(&mut canvas, height, scale);
+    height = note(&mut canvas, height, conditions) + 6.0;
     let rows = points.iter().map(|point| format!("{} at {}", of_y(point.y), of_x(point.x)));
     let rows = rows.collect::<Vec<_>>().join(", ");
     let description = format!("{}, {unit} over {}: {rows}.", curve.name, curve.x);

@@ -4,12 +4,13 @@
 
 use super::Chart;
 use super::legend::{Glyph, legend, note};
-use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
+use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped, wrapped};
 
 const LEFT: f64 = 8.0;
 const RIGHT: f64 = COLUMN - 8.0;
-/// Height of the three lines above a row of cells, and room below it.
-const HEAD: f64 = 61.0;
+/// Height of a line above a row of cells, from the last one to the cells, and room below these.
+const LINE: f64 = 19.0;
+const BELOW_LINES: f64 = 4.0;
 const GAP: f64 = 14.0;
 /// Cells with words: in a row, their height, and between two of them.
 const WORDED: usize = 6;
@@ -24,8 +25,13 @@ const VARIANTS: [(&str, &str); 4] = [
     ("prefix", "those before a moment"),
     ("epoch", "all before a flush, some behind it"),
     ("random", "some, in no order"),
-    ("torn", "parts of 512 bytes of some"),
+    (TORN, "parts of 512 bytes of some"),
 ];
+const TORN: &str = "torn";
+
+/// Danger of a torn write that no order of flushes can avert.
+const SUPERBLOCK: &str = "A torn write may cut through the superblock of ext4 or btrfs, which is \
+                          longer than 512 bytes: then nothing mounts, however flushes are done.";
 
 /// State of what was acknowledged, after a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +90,8 @@ pub struct CutRun {
     pub outcome: String,
     /// The simulated drive and its file system, in words.
     pub drive: String,
+    /// True if the superblock of its file system is longer than 512 bytes.
+    pub has_long_superblock: bool,
 }
 
 impl CutRun {
@@ -91,9 +99,20 @@ impl CutRun {
         self.cuts.len() <= WORDED * WORDED_ROWS
     }
 
+    /// The lines below the label: the drive, and the result of the cuts.
+    fn lines(&self) -> Vec<String> {
+        let room = ((RIGHT - LEFT) / COLUMN_CHARACTER) as usize;
+        [&self.drive, &self.outcome].into_iter().flat_map(|words| wrapped(words, room)).collect()
+    }
+
+    /// Height of the lines above the cells.
+    fn head(&self) -> f64 {
+        (self.lines().len() + 1) as f64 * LINE + BELOW_LINES
+    }
+
     fn height(&self) -> f64 {
         let (columns, cell) = self.cells();
-        HEAD + self.cuts.len().div_ceil(columns) as f64 * (cell + BETWEEN) + GAP
+        self.head() + self.cuts.len().div_ceil(columns) as f64 * (cell + BETWEEN) + GAP
     }
 
     /// Cells in a row, and their height.
@@ -138,10 +157,14 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
         let meanings: String =
             meanings.map(|(name, meaning)| format!("; {name}: {meaning}")).collect();
         let words = format!(
-            "A cell is a cut of the power: what it took, the age of the oldest loss, and at its \
-             foot which of the writes in the drive's cache survived: none or all{meanings}."
+            "A cell is a cut of the power: what it took, how long ago the oldest lost write had been \
+             acknowledged, and at its foot which of the writes in the drive's cache survived: none \
+             or all{meanings}."
         );
         height = note(&mut canvas, height, &words);
+        if seen(TORN) && runs.iter().any(|run| run.has_long_superblock) {
+            height = note(&mut canvas, height, SUPERBLOCK);
+        }
     }
     let rows = runs.iter().map(|run| format!("{}, {}: {}", run.label, run.rate, run.outcome));
     let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));
@@ -154,8 +177,9 @@ fn draw(canvas: &mut Canvas, run: &CutRun, top: f64) {
     let label = room - run.rate.chars().count() as f64 - 2.0;
     canvas.text(LEFT, top + 14.0, "strong", &clipped(&run.label, (label / 1.1) as usize));
     canvas.text(RIGHT, top + 14.0, "strong end", &run.rate);
-    canvas.text(LEFT, top + 33.0, "soft", &clipped(&run.drive, room as usize));
-    canvas.text(LEFT, top + 52.0, "soft", &clipped(&run.outcome, room as usize));
+    for (place, line) in run.lines().iter().enumerate() {
+        canvas.text(LEFT, top + 14.0 + (place as f64 + 1.0) * LINE, "soft", line);
+    }
     let (columns, height) = run.cells();
     let width = match run.is_worded() {
         true => (RIGHT - LEFT + BETWEEN) / columns as f64 - BETWEEN,
@@ -163,7 +187,7 @@ fn draw(canvas: &mut Canvas, run: &CutRun, top: f64) {
     };
     for (place, cut) in run.cuts.iter().enumerate() {
         let x = LEFT + (place % columns) as f64 * (width + BETWEEN);
-        let y = top + HEAD + (place / columns) as f64 * (height + BETWEEN);
+        let y = top + run.head() + (place / columns) as f64 * (height + BETWEEN);
         let (word, style, sign, _) = cut.state.words();
         canvas.rect(style, (x, y), (width, height));
         let middle = x + width / 2.0;

@@ -26,11 +26,27 @@ pub struct FolderBars {
     pub path: String,
     /// Advice on it; empty for none.
     pub advice: String,
+    /// Memory that the advice takes, in words; empty for none.
+    pub memory: String,
     /// The time, and the same in words.
     pub waited: (f64, String),
     /// The bytes, and the same in words.
     pub moved: (f64, String),
 }
+
+impl FolderBars {
+    fn advised(&self) -> String {
+        match self.memory.as_str() {
+            "" => self.advice.clone(),
+            memory => format!("{}: {memory}", self.advice),
+        }
+    }
+}
+
+/// Meaning of the memory beside an advice.
+const MEMORY: &str = "Behind an advice: the memory that it takes, for all files of the folder. Less \
+                      is moved if some of them are not used in this time, and more if some are \
+                      written again and again.";
 
 /// Meaning of each advice.
 const ADVICE: [(&str, &str); 4] = [
@@ -51,10 +67,10 @@ pub fn folders(title: &str, folders: &[FolderBars], time: &str, rest: &str) -> C
     let bottom = HEAD + folders.len() as f64 * (LINE + BAR + GAP);
     for (place, folder) in folders.iter().enumerate() {
         let top = HEAD + place as f64 * (LINE + BAR + GAP);
-        let room =
-            (RIGHT - LEFT - 3.0) / COLUMN_CHARACTER - folder.advice.chars().count() as f64 - 2.0;
+        let advice = folder.advised();
+        let room = (RIGHT - LEFT - 3.0) / COLUMN_CHARACTER - advice.chars().count() as f64 - 2.0;
         canvas.text(LEFT + 3.0, top + 15.0, "", &end_of(&folder.path, room as usize));
-        canvas.text(RIGHT, top + 15.0, "strong end", &folder.advice);
+        canvas.text(RIGHT, top + 15.0, "strong end", &advice);
         let most = |of: fn(&FolderBars) -> f64| folders.iter().map(of).fold(0.0, f64::max);
         let panels = [
             (LEFT, SECOND - 12.0, "second", &folder.waited, most(|one| one.waited.0)),
@@ -72,10 +88,13 @@ pub fn folders(title: &str, folders: &[FolderBars], time: &str, rest: &str) -> C
     for (name, meaning) in ADVICE.iter().filter(|(name, _)| given(name)) {
         height = note(&mut canvas, height, &format!("{name}: {meaning}"));
     }
+    if folders.iter().any(|one| !one.memory.is_empty()) {
+        height = note(&mut canvas, height, MEMORY);
+    }
     let height = height + 6.0;
     let rows = folders.iter().map(|one| {
         let advice =
-            if one.advice.is_empty() { String::new() } else { format!(" ({})", one.advice) };
+            if one.advice.is_empty() { String::new() } else { format!(" ({})", one.advised()) };
         format!("{}{advice}: waited {}, moved {}", one.path, one.waited.1, one.moved.1)
     });
     let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));

@@ -9,6 +9,7 @@ use super::legend::{Glyph, legend, note, stripes, whisker};
 use super::number_format::figure;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
 use crate::disk_factor::{self, factors};
+use crate::interval_words;
 use crate::rank::{Rank, longest, ranks};
 use fsure_core::units;
 use fsure_measure::comparison::{RungReference, rung_references};
@@ -32,13 +33,26 @@ const FIGURE: f64 = 76.0;
 /// The target of rungs that measure no folder.
 const MEMORY: &str = "memory";
 
-/// Meaning of the rungs whose names do not say whether they read or write.
-const MEANINGS: [(&str, &str); 4] = [
+/// Meaning of the rungs whose names do not say what they read or write.
+const MEANINGS: [(&str, &str); 14] = [
     ("void", "writes to nowhere"),
+    ("ram disk first write", "takes new memory"),
+    ("ram disk rewrite", "in memory that it has"),
+    ("ram disk huge first write", "huge pages, new memory"),
+    ("ram disk huge rewrite", "huge pages"),
+    ("ram disk huge read", "huge pages"),
+    ("pv", "a file, into the page cache"),
+    ("pv void", "to nowhere"),
+    ("pv bind", "RAM disk over a folder"),
+    ("pv fuse", "RAM disk by a program"),
+    ("pv bindfs", "RAM disk by bindfs"),
     ("bind", "writes, RAM disk over a folder"),
     ("fuse", "writes, RAM disk by a program"),
     ("verify", "reads, hashes and judges"),
 ];
+
+/// The rung of the founders' line in a folder of the disk, which flushes nothing.
+const PV: &str = "pv";
 
 fn glossed(name: &str) -> String {
     match MEANINGS.iter().find(|(rung, _)| *rung == name) {
@@ -88,7 +102,8 @@ impl Row<'_> {
 
     /// Returns true for files of the disk that are read from or written to memory.
     fn is_cached(&self) -> bool {
-        self.rung.target != MEMORY && self.rung.name.split(' ').any(|word| word == "cached")
+        let is_named = self.rung.name.split(' ').any(|word| word == "cached");
+        self.rung.target != MEMORY && (is_named || self.rung.name == PV)
     }
 
     /// The outliers that are on an axis which ends there.
@@ -212,7 +227,7 @@ fn bar(canvas: &mut Canvas, axis: &Axis, (row, most): (&Row<'_>, f64), top: f64)
     } else {
         whisker(canvas, (axis.at(row.rung.low), axis.at(row.rung.high)), middle);
     }
-    for outlier in row.outliers(most) {
+    for outlier in row.outliers(most).filter(|outlier| axis.holds(*outlier)) {
         canvas.circle("outlier", (axis.at(outlier), middle), 3.0);
     }
 }
@@ -221,13 +236,15 @@ fn bar(canvas: &mut Canvas, axis: &Axis, (row, most): (&Row<'_>, f64), top: f64)
 fn key(canvas: &mut Canvas, rows: &[Row<'_>], top: f64, most: f64) -> f64 {
     let has = |of: fn(&Row<'_>) -> bool| rows.iter().any(of);
     let has_others = has(|row| row.others.is_some());
+    let shown = rows.iter().filter(|row| !row.is_cut);
+    let interval = interval_words::meaning(shown.map(|row| row.rung.runs));
     let far = rows.iter().any(|row| row.outliers(most).next().is_some());
     let entries = [
         (has(|row| row.rung.target == MEMORY), Glyph::Bar("bar"), "memory"),
         (has(|row| row.rung.target != MEMORY), Glyph::Bar("second"), "this disk"),
         (has(|row| row.is_cached()), Glyph::Striped("second"), "files of the disk in memory"),
         (has(|row| row.is_cut), Glyph::Cut("bar"), cut_bar::MEANING),
-        (has(|row| !row.is_cut), Glyph::Whisker, "95 % interval of the median"),
+        (has(|row| !row.is_cut), Glyph::Whisker, interval.as_str()),
         (far, Glyph::Circle("outlier"), "one run far from the others"),
         (has(|row| row.is_tied), Glyph::Bracket, "which of both is faster is not sure"),
         (has_others, Glyph::Bar("reference"), "founders"),
@@ -261,5 +278,5 @@ fn description(rows: &[Row<'_>], unit: &str) -> String {
         );
         format!("{} {median} {unit} ({})", rung.name, words.join(", "))
     });
-    format!("Medians with their 95 % intervals: {}.", rows.collect::<Vec<_>>().join("; "))
+    format!("Medians with their intervals: {}.", rows.collect::<Vec<_>>().join("; "))
 }

@@ -20,8 +20,6 @@ const NAMES: [&str; 4] = ["n", "median", "p99", "slowest"];
 /// Room of a count, and of a mean.
 const COUNT: f64 = 56.0;
 const MEAN: f64 = 106.0;
-/// The 99th percentile of fewer is the slowest of them.
-const P99_COUNT_MIN: u64 = 100;
 /// A range that is shorter than this is hidden by the circle of its median.
 const CIRCLE: f64 = 8.0;
 /// Dashes of the mark of a program, which differs by them from a percentile.
@@ -54,7 +52,7 @@ fn groups<'a>(methods: &[&'a MethodLine]) -> Vec<Group<'a>> {
     };
     let (unflushed, flushed): (Vec<_>, Vec<_>) = sorted.into_iter().partition(is_unflushed);
     let unflushed =
-        Group { words: "returns before the drive has the data", class: "idle", methods: unflushed };
+        Group { words: "returns before the write is durable", class: "idle", methods: unflushed };
     let flushed = Group { words: "waits for the drive", class: "bar", methods: flushed };
     [unflushed, flushed].into_iter().filter(|group| !group.methods.is_empty()).collect()
 }
@@ -65,7 +63,8 @@ fn others() -> impl Iterator<Item = &'static Reference> {
 }
 
 /// The latencies of the methods of one target, with the mark that a program sets for them.
-pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark) -> Chart {
+/// `conditions` are sentences on how they were measured.
+pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &str) -> Chart {
     let values = methods.iter().flat_map(|one| [one.p10_us, one.p50_us, one.p99_us, one.max_us]);
     let of_others = others().map(Reference::microseconds);
     let values: Vec<_> = values.chain(of_others).chain([mark.value]).collect();
@@ -100,6 +99,7 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark) -> Chart {
     }
     canvas.line("axis", (LEFT, top), (RIGHT, top));
     let height = key(&mut canvas, &axis, (mark, &groups), top + 26.0);
+    let height = note(&mut canvas, height, conditions) + 6.0;
     let description = description(&groups);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
@@ -118,11 +118,6 @@ fn strip(canvas: &mut Canvas, axis: &Axis, mark: &Mark, top: f64) {
     canvas.path("limit", DASHES, &format!("M{:.1} {top:.1}v14", axis.at(mark.value)));
 }
 
-/// Returns the 99th percentile, if there are enough values for one.
-fn p99_us(method: &MethodLine) -> Option<f64> {
-    (method.count >= P99_COUNT_MIN).then_some(method.p99_us)
-}
-
 /// Returns the ends of the bar from the tenth to the ninetieth percentile.
 fn most(axis: &Axis, method: &MethodLine) -> (f64, f64) {
     (axis.at(method.p10_us), axis.at(method.p90_us))
@@ -135,7 +130,7 @@ fn row(canvas: &mut Canvas, axis: &Axis, (method, class): (&MethodLine, &str), t
     let figures = [
         fsure_core::count(method.count),
         microseconds(method.p50_us),
-        p99_us(method).map_or("–".to_owned(), microseconds),
+        method.known_p99_us().map_or("–".to_owned(), microseconds),
         microseconds(method.max_us),
     ];
     for ((at, words), class) in
@@ -150,14 +145,14 @@ fn row(canvas: &mut Canvas, axis: &Axis, (method, class): (&MethodLine, &str), t
     if to - from > CIRCLE {
         canvas.rect(class, (from, middle - 5.0), (to - from, 10.0));
     }
-    if let Some(p99) = p99_us(method) {
+    if let Some(p99) = method.known_p99_us() {
         canvas.path("mark", "", &format!("M{:.1} {:.1}v14", axis.at(p99), middle - 7.0));
     }
     diamond(canvas, (slowest, middle));
     canvas.circle("outlier", (median, middle), 3.5);
 }
 
-/// Explains the marks and the axis, and returns the height below.
+/// Explains the marks and the axis, and returns the height below it.
 fn key(canvas: &mut Canvas, axis: &Axis, (mark, groups): (&Mark, &[Group<'_>]), top: f64) -> f64 {
     let methods = || groups.iter().flat_map(|group| &group.methods);
     let width = |method: &&&MethodLine| most(axis, method).1 - most(axis, method).0;
@@ -173,7 +168,7 @@ fn key(canvas: &mut Canvas, axis: &Axis, (mark, groups): (&Mark, &[Group<'_>]), 
         (true, Glyph::Circle("outlier"), median),
         (bar.is_some(), Glyph::Bar(bar.unwrap_or_default()), "80 % of all"),
         (
-            methods().any(|method| p99_us(method).is_some()),
+            methods().any(|method| method.known_p99_us().is_some()),
             Glyph::Upright("mark", ""),
             "p99: 99 % are faster",
         ),
@@ -183,7 +178,7 @@ fn key(canvas: &mut Canvas, axis: &Axis, (mark, groups): (&Mark, &[Group<'_>]), 
     let entries = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
     let entries: Vec<_> = entries.map(|(_, glyph, words)| (glyph, words)).collect();
     let mut bottom = legend(canvas, top, &entries);
-    if methods().any(|method| p99_us(method).is_none()) {
+    if methods().any(|method| method.known_p99_us().is_none()) {
         bottom = note(canvas, bottom, "n: writes measured. Fewer than 100 have no p99.");
     }
     let scale = match axis.is_log {
@@ -197,14 +192,15 @@ fn key(canvas: &mut Canvas, axis: &Axis, (mark, groups): (&Mark, &[Group<'_>]), 
     sources.sort_unstable();
     sources.dedup();
     let bottom = note(canvas, bottom, scale);
-    note(canvas, bottom, &format!("Grey dots: {}.", sources.join("; "))) + 6.0
+    note(canvas, bottom, &format!("Grey dots: {}.", sources.join("; ")))
 }
 
 fn description(groups: &[Group<'_>]) -> String {
     let group = |group: &Group<'_>| {
         let rows = group.methods.iter().map(|method| {
             let [p50, max] = [method.p50_us, method.max_us].map(microseconds);
-            let p99 = p99_us(method)
+            let p99 = method
+                .known_p99_us()
                 .map_or(String::new(), |p99| format!("99 % below {}, ", microseconds(p99)));
             let count = fsure_core::count(method.count);
             format!("{}: median {p50}, {p99}slowest {max} of {count}", method.name)

@@ -5,6 +5,7 @@ use super::Chart;
 use super::axis::Axis;
 use super::number_format::{figure, microseconds};
 use super::svg::{CHARACTER, Canvas, WIDTH, clipped};
+use crate::interval_words;
 use fsure_measure::results::RandomLine;
 
 const ROW: f64 = 26.0;
@@ -36,11 +37,13 @@ pub fn requests(title: &str, lines: &[&RandomLine]) -> Chart {
     canvas.line("axis", (left, TOP - 4.0), (left, bottom));
     canvas.text(left, bottom + 34.0, "soft", "requests of 4 KiB a second, median");
     canvas.text(WIDTH - 4.0, bottom + 34.0, "soft end", "99 % take less than");
+    let interval = interval_words::meaning(lines.iter().map(|line| line.samples.len()));
+    canvas.text(left, bottom + 51.0, "soft", &format!("whiskers: {interval}"));
     Chart {
         title: title.to_owned(),
         description: description(lines),
         width: WIDTH,
-        height: bottom + 44.0,
+        height: bottom + 61.0,
         body: canvas.body,
     }
 }

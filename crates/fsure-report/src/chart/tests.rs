@@ -39,13 +39,19 @@ fn cache_charts(name: &str, value: f64) -> [Chart; 4] {
         actual: Some(rate),
         loss,
         waits: name.to_owned(),
+        runs: 4,
     };
     let points = vec![(0.0, value, None), (value, 3.0, Some(u64::MAX))];
-    let course =
-        CacheCourse { name: name.to_owned(), points, full_at_s: Some(value), is_purged: true };
+    let course = CacheCourse {
+        name: name.to_owned(),
+        points,
+        full_at_s: Some(value),
+        memory_bytes: Some(value as u64),
+        is_purged: true,
+    };
     [
-        beside_reference(name, &[pair]),
-        beside_reference(name, &[]),
+        beside_reference(name, &[pair], name),
+        beside_reference(name, &[], name),
         cache_course(name, &[course.clone(), course]),
         cache_course(name, &[]),
     ]
@@ -105,8 +111,8 @@ fn charts(name: &str, value: f64) -> Vec<Chart> {
         ladder(name, &[]),
         throughput(name, &[&series]),
         throughput(name, &[]),
-        latency(name, &[&method], &mark),
-        curve(name, &curve_),
+        latency(name, &[&method], &mark, name),
+        curve(name, &curve_, name),
         amounts(name, &[amount]),
         comparison(name, &[bar.clone(), bar], &[mark], &|value| figure(value)),
         comparison(name, &[], &[], &|value| figure(value)),
@@ -129,10 +135,18 @@ fn story_charts(name: &str, value: f64) -> [Chart; 6] {
     let states = [CutState::Kept, CutState::Damaged, CutState::Unknown];
     let few: Vec<_> = states.into_iter().map(cut).collect();
     let many = few.iter().cycle().take(60).cloned().collect();
-    let run = |cuts| CutRun { label: text(), rate: text(), cuts, outcome: text(), drive: text() };
+    let run = |cuts| CutRun {
+        label: text(),
+        rate: text(),
+        cuts,
+        outcome: text(),
+        drive: text(),
+        has_long_superblock: true,
+    };
     let folder = FolderBars {
         path: text(),
         advice: text(),
+        memory: text(),
         waited: (value, text()),
         moved: (value, text()),
     };
@@ -404,6 +418,7 @@ fn price_of_the_cache() -> Chart {
         actual: actual.map(rate),
         loss: loss.to_owned(),
         waits: "another program: 99 % of reads below 22.6 µs, longest 49.3 ms".to_owned(),
+        runs: 4,
     };
     let pairs = [
         pair("past the cache", None, ""),
@@ -411,7 +426,7 @@ fn price_of_the_cache() -> Chart {
         pair("from the cache", Some(10_322.0), "3.5 times as fast"),
         pair("through a purged cache", Some(640.0), "78 % lost"),
     ];
-    beside_reference("How fast is each way of reading?", &pairs)
+    beside_reference("How fast is each way of reading?", &pairs, "1.0 GiB of memory.")
 }
 
 #[test]
@@ -437,12 +452,14 @@ fn a_purge_is_where_the_page_cache_is_emptied() {
         name: "through a purged cache".to_owned(),
         points,
         full_at_s: Some(2.0),
+        memory_bytes: Some(gib),
         is_purged: true,
     };
     let calm = CacheCourse { is_purged: false, full_at_s: None, ..purged.clone() };
     let chart = cache_course("t", &[purged, calm]);
     let own = chart.description.split(';').next().unwrap_or_default();
     assert!(own.contains("memory full after 2 s, emptied after 4, 8 s"), "{}", chart.description);
+    assert!(chart.body.contains(">1.0 GiB of memory is full after 2 s<"), "{}", chart.body);
     assert_eq!(chart.description.matches("emptied").count(), 1, "{}", chart.description);
     // Each course marks its own moments, and the key explains them.
     assert_eq!(chart.body.matches("class=\"limit\"").count(), 2, "{}", chart.body);
@@ -479,7 +496,8 @@ fn what_does_not_wait_for_the_drive_stands_apart_from_what_does() {
         method("write only", 7.4),
     ];
     let mark = Mark { label: "etcd: 99 % in less than 10 ms (its FAQ)".to_owned(), value: 1e4 };
-    let chart = latency("t", &methods.iter().collect::<Vec<_>>(), &mark);
+    let chart =
+        latency("t", &methods.iter().collect::<Vec<_>>(), &mark, "One write is of 4.0 KiB.");
     let (apart, flushed) = chart.description.split_once("waits for the drive").expect("two groups");
     assert!(apart.contains("syncfs") && !flushed.contains("syncfs"), "{}", chart.description);
     let place = |name: &str| flushed.find(name).unwrap_or_else(|| panic!("{name}: {flushed}"));
@@ -490,7 +508,7 @@ fn what_does_not_wait_for_the_drive_stands_apart_from_what_does() {
     assert_eq!(chart.body.matches(">–</text>").count(), methods.len(), "no p99 of 64 values");
     assert!(!chart.description.contains("99 % below"), "{}", chart.description);
     let many = MethodLine { count: 100, ..method("fsync", 21_905.0) };
-    let chart = latency("t", &[&many], &mark);
+    let chart = latency("t", &[&many], &mark, "");
     assert!(!chart.body.contains(">–</text>") && chart.description.contains("99 % below 26.3 ms"));
 }
 
@@ -498,7 +516,7 @@ fn what_does_not_wait_for_the_drive_stands_apart_from_what_does() {
 fn a_range_that_its_median_hides_is_no_bar() {
     let hidden = MethodLine { p10_us: 99.9, p90_us: 100.1, ..method("fsync", 100.0) };
     let mark = Mark { label: "etcd".to_owned(), value: 1e4 };
-    let chart = latency("t", &[&hidden], &mark);
+    let chart = latency("t", &[&hidden], &mark, "");
     assert_eq!(lengths(&chart.body, "bar").len(), 0, "{}", chart.body);
     assert!(chart.body.contains("80 % of all lie in this circle"), "{}", chart.body);
     assert_readable(&chart);
@@ -519,7 +537,7 @@ fn every_point_of_a_curve_has_its_figure() {
         points: points.collect(),
         measured: String::new(),
     };
-    let chart = curve("t", &line);
+    let chart = curve("t", &line, "");
     for value in ["45.6", "91.1", "182", "364", "725", "1,436", "2,828"] {
         assert!(chart.body.contains(&format!("strong mid rim\">{value}</text>")), "{value}");
     }
@@ -546,7 +564,10 @@ fn deferred_cuts(count: usize) -> CutRun {
         rate: "2,461 commits/s".to_owned(),
         cuts: cuts.iter().cycle().take(count).cloned().collect(),
         outcome: "5 of 6 cuts lost something, 1 damaged, 1 did not mount".to_owned(),
-        drive: "ext4 on a simulated drive that defers flushes by up to 1s".to_owned(),
+        drive: "ext4 (data=journal) on a simulated drive that defers flushes by up to 1s, 21.7 ms \
+                each"
+            .to_owned(),
+        has_long_superblock: true,
     }
 }
 
@@ -560,6 +581,9 @@ fn each_cut_is_a_cell_that_says_what_it_took() {
     assert!(chart.description.contains("2,461 commits/s: 5 of 6 cuts"), "{}", chart.description);
     assert_eq!(lengths(&chart.body, "tile gone").len(), 3, "of each six cuts one");
     assert!(chart.body.contains("epoch: all"), "{}", chart.body);
+    assert!(chart.body.contains("superblock of ext4"), "{}", chart.body);
+    let whole = cuts("t", &[CutRun { has_long_superblock: false, ..deferred_cuts(6) }]);
+    assert!(!whole.body.contains("superblock"), "{}", whole.body);
     let many = cuts("t", &[deferred_cuts(60)]);
     assert_readable(&many);
     let signs = [">-</text>", ">x</text>", ">!</text>", ">?</text>"];
@@ -573,6 +597,7 @@ fn both_figures_of_a_folder_are_bars_from_zero() {
     let folder = |path: &str, advice: &str, waited: f64, moved: f64| FolderBars {
         path: path.to_owned(),
         advice: advice.to_owned(),
+        memory: if advice == "bind" { "4.3 MiB".to_owned() } else { String::new() },
         waited: (waited, format!("{waited} ms")),
         moved: (moved, format!("{moved} MiB")),
     };
@@ -582,6 +607,7 @@ fn both_figures_of_a_folder_are_bars_from_zero() {
         folder(&long, "leave", 200.0, 0.0),
         folder("/srv/media", "", 0.0, 400.0),
     ];
+    let without_memory = folders("t", &all[1..], "30 s", "");
     let chart = folders("t", &all, "30 s", "2 folders with less are left out.");
     assert_readable(&chart);
     let (waited, moved) = (lengths(&chart.body, "second"), lengths(&chart.body, "bar"));
@@ -592,6 +618,9 @@ fn both_figures_of_a_folder_are_bars_from_zero() {
     assert!((all / hundredth - 100.0).abs() < 15.0, "{moved:?}");
     assert!(chart.body.contains("/profile</text>"), "the end of a long path is shown");
     assert!(chart.body.contains(">programs waited in 30 s</text>"), "{}", chart.body);
+    assert!(chart.body.contains(">bind: 4.3 MiB<"), "{}", chart.body);
+    assert!(chart.body.contains(">Behind an advice: the memory"), "{}", chart.body);
+    assert!(!without_memory.body.contains("Behind an advice"), "no advice here takes memory");
     assert!(chart.body.contains(">bind: into a folder in memory"), "{}", chart.body);
     assert!(!chart.body.contains(">pin: "), "only what is in the picture: {}", chart.body);
     let small = folders(
@@ -638,9 +667,12 @@ fn no_text_of_a_narrow_chart_is_clipped_or_in_another() {
         actual: Some(rate(1_000.0)),
         loss: "46 % lost".to_owned(),
         waits: String::new(),
+        runs: 6,
     };
-    let chart = beside_reference("t", &[pair]);
+    let chart = beside_reference("t", &[pair], "");
     assert!(chart.body.contains(">2,000</text>"), "{}", chart.body);
+    assert!(chart.body.contains(">95 % interval of the median<"), "{}", chart.body);
+    assert!(price_of_the_cache().body.contains(">range of 4 runs<"), "no interval of so few");
     assert_readable(&chart);
 }
 

@@ -30,6 +30,9 @@ pub(crate) struct CacheTrial {
     pub(crate) runs: u64,
     /// Time until all was on storage.
     pub(crate) seconds: f64,
+    /// Shortest and longest of these times; `None` in older results.
+    pub(crate) seconds_low: Option<f64>,
+    pub(crate) seconds_high: Option<f64>,
     /// Memory that all had together.
     pub(crate) memory_bytes: u64,
     /// Bytes of its own files that were in memory afterwards.

@@ -76,6 +76,10 @@ pub(crate) struct DriveResult {
     pub(crate) drive: String,
     /// The file system, or `folder`.
     pub(crate) fs: String,
+    /// Options with which it is mounted; empty for none.
+    pub(crate) mount_options: String,
+    /// Time of a flush of nothing, in milliseconds; `None` if it takes none or is not known.
+    pub(crate) flush_ms: Option<f64>,
     pub(crate) cuts: u64,
     pub(crate) survived: u64,
     pub(crate) lost: u64,

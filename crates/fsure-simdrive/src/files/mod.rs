@@ -110,6 +110,16 @@ impl FileDrive {
         Self::holding(traits, begun, view)
     }
 
+    /// Returns the name of its mounts: its behavior and the time of a flush, so that a
+    /// measurement of such a drive says so.
+    pub(crate) fn source(&self) -> String {
+        let FileTraits { behavior, latency, .. } = self.traits;
+        match latency.flush.as_secs_f64() * 1e3 {
+            0.0 => format!("fsure:{behavior}"),
+            flush_ms => format!("fsure:{behavior}:flush={flush_ms}ms"),
+        }
+    }
+
     fn holding(traits: FileTraits, begun: SystemTime, view: FileTree) -> Self {
         Self {
             traits,

@@ -155,7 +155,11 @@ fn deferring_on_a_drive_of_apple_loses_what_it_was_allowed_to() {
     let Some((code, text)) = apple(test, "crash", &args, folder.path()) else { return };
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("honest: 1 cut survived"), "{text}");
-    for name in ["1-as-it-is", "2-deferred-by-the-drive", "3-deferred-by-fsure"] {
+    for name in [
+        "1-sqlite-as-it-is",
+        "2-sqlite-flushes-deferred-by-the-drive",
+        "3-sqlite-with-fsure-defer-up-to-1s-lost",
+    ] {
         assert!(text.contains(name), "{name} in {text}");
     }
     let left = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name());

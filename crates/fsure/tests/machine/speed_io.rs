@@ -36,6 +36,39 @@ fn measure(folder: &Path, more: &[&str]) -> Report {
     fsure_json(&[&["speed", folder, "--io"], more].concat())
 }
 
+/// Both curves over the sizes of requests have all sizes, and every request came to the device.
+fn assert_requests_of_each_size_reach_the_device(system: &'static Format) {
+    undisturbed("requests of each size reach the device", || {
+        let test = "requests_of_each_size_reach_the_device";
+        let Some(image) = or_skip(test, Image::new(system, 300)) else { return };
+        std::fs::write(image.root().join("mine"), "precious").expect("write");
+        let report =
+            measure(image.root(), &["sizes", "--size", "16M", "--runs", "2", "--budget", "9s"]);
+        assert_eq!(report.code, 0, "{report:?}");
+        let curves = of_type(&report.lines, "curve");
+        let both: Vec<_> = curves.iter().map(|curve| curve["name"].as_str().unwrap()).collect();
+        assert_eq!(both, ["read by request size", "write by request size"], "{report:?}");
+        for curve in curves {
+            let points = curve["points"].as_array().unwrap();
+            let sizes: Vec<_> = points.iter().map(|point| number(point, "x") as u64).collect();
+            assert_eq!(sizes, [4 << 10, 16 << 10, 64 << 10, 256 << 10, MIB, 4 * MIB], "{curve}");
+            let is_measured = |point: &Value| {
+                let [low, rate, high] = ["low", "y", "high"].map(|name| number(point, name));
+                low > 0.0 && low <= rate && rate <= high
+            };
+            assert!(points.iter().all(is_measured), "{curve}");
+            assert!(curve["measured"].as_str().unwrap().contains("shows all of it"), "{curve}");
+        }
+        assert_eq!(names(image.root()), ["mine"]);
+    });
+}
+
+#[test]
+fn requests_of_each_size_reach_the_device_on_ext4() {
+    let _alone = crate::support::serial::alone();
+    assert_requests_of_each_size_reach_the_device(&EXT4);
+}
+
 /// Every request of every queue depth came to the device, in both directions.
 fn assert_random_requests_reach_the_device(system: &'static Format) {
     undisturbed("random requests reach the device", || {

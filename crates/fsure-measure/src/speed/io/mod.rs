@@ -1,10 +1,11 @@
-//! `speed --io`: requests as drives get them, in place of streams: at random, until the
+//! `speed --io`: requests as drives get them, in place of streams: at random, by size, until the
 //! drive's fast cache is used up, and over the area of a device. Each is an experiment of
 //! its own; nothing of one is there any more when the next begins.
 
 mod area;
 mod fast_cache;
 mod random;
+mod sizes;
 mod sustained;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +31,8 @@ use fsure_os::machine;
 pub enum IoExperiment {
     /// Random reads and writes of 4 KiB by queue depth.
     Random,
+    /// Random reads and writes by request size, one at a time.
+    Sizes,
     /// Writes until the drive's fast cache is used up.
     Sustained,
     /// Reads over the area of the device.
@@ -41,6 +44,7 @@ impl IoExperiment {
     pub fn name(self) -> &'static str {
         match self {
             Self::Random => "random",
+            Self::Sizes => "sizes",
             Self::Sustained => "sustained",
             Self::Area => "area",
         }
@@ -50,6 +54,7 @@ impl IoExperiment {
     fn result(self) -> &'static str {
         match self {
             Self::Random => "random requests",
+            Self::Sizes => sizes::NAME,
             Self::Sustained => sustained::NAME,
             Self::Area => area::NAME,
         }
@@ -70,10 +75,10 @@ pub struct IoOptions {
     pub targets: Vec<PathBuf>,
     /// The experiments wanted.
     pub experiments: Vec<IoExperiment>,
-    /// Bytes of the file for random requests, unless space or memory allow less, and most
+    /// Bytes of the file for requests at random places, unless space or memory allow less, and most
     /// bytes of a sustained write; `None` for [`RANDOM_BYTES`], and for no such bound.
     pub size: Option<u64>,
-    /// Turns of each queue depth; `None` for six.
+    /// Turns of each queue depth, and of each request size; `None` for six.
     pub runs: Option<usize>,
     /// Time for all of it, preparations included.
     pub budget: Duration,
@@ -197,6 +202,7 @@ impl Experiment<'_> {
         self.go.check()?;
         match what {
             IoExperiment::Random => random::measure(self, &self.site()?),
+            IoExperiment::Sizes => sizes::measure(self, &self.site()?),
             IoExperiment::Sustained => sustained::measure(self, &self.scratch()?),
             IoExperiment::Area => area::measure(self),
         }
@@ -303,7 +309,8 @@ fn setup(options: &IoOptions, targets: &[IoTarget]) -> Vec<(String, String)> {
         ("size", units::size(options.size.unwrap_or(RANDOM_BYTES))),
         ("runs", options.runs.unwrap_or(random::TURNS).to_string()),
     ];
-    let random = random.into_iter().filter(|_| is_wanted(IoExperiment::Random));
+    let at_random = [IoExperiment::Random, IoExperiment::Sizes];
+    let random = random.into_iter().filter(|_| at_random.into_iter().any(is_wanted));
     let data = Some(("data", options.data.name().to_owned()));
     let data = data.filter(|_| options.experiments.iter().any(|experiment| experiment.writes()));
     let budget = ("budget", format!("{} s", options.budget.as_secs_f64()));

@@ -35,10 +35,7 @@ pub(super) fn measure(
     experiment: &Experiment<'_>,
     site: &Arc<SpeedWorkspace>,
 ) -> RunResult<Outcome> {
-    if site.is_memory() {
-        let kind = &site.kind;
-        return Err(RungUnavailable::NotHere(format!("{kind} is in memory: there is no drive")));
-    }
+    refuse_memory(site)?;
     let Experiment { go, listener, .. } = experiment;
     let under_way = |what: &str| listener.under_way(&Step { what, share: elapsed(experiment) });
     under_way(&format!("writing the file for random requests, {}", site.target));
@@ -75,8 +72,19 @@ pub(super) fn measure(
     report(experiment, &bench, &jobs, ended)
 }
 
+/// Refuses a folder in memory, below which there is no drive.
+pub(super) fn refuse_memory(site: &SpeedWorkspace) -> RunResult<()> {
+    match site.is_memory() {
+        true => {
+            let kind = &site.kind;
+            Err(RungUnavailable::NotHere(format!("{kind} is in memory: there is no drive")))
+        }
+        false => Ok(()),
+    }
+}
+
 /// Part of the budget that is over.
-fn elapsed(experiment: &Experiment<'_>) -> f64 {
+pub(super) fn elapsed(experiment: &Experiment<'_>) -> f64 {
     let budget = experiment.options.budget.as_secs_f64();
     ((experiment.go.now)().as_secs_f64() / budget).min(1.0)
 }
@@ -231,18 +239,10 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn turn(&mut self, job: &mut Job, go: &RunContext<'_>) -> RunResult<()> {
         go.check()?;
-        let blocks = self.site.size / DIRECT_GRAIN as u64;
-        let requests = RandomTurn {
-            go,
-            blocks,
-            // Another turn has other places.
-            place: AtomicU64::new((job.samples.len() as u64) << 32 | job.depth as u64),
-            // A turn writes the file once over at most: drives wear.
-            left: AtomicU64::new(if job.access == Access::Write { blocks } else { u64::MAX }),
-            began: Instant::now(),
-            length: self.turn,
-            latency: Mutex::default(),
-        };
+        // Another turn has other places.
+        let seed = (job.samples.len() as u64) << 32 | job.depth as u64;
+        let requests =
+            RandomTurn::new(go, (self.site.size, DIRECT_GRAIN), job.access, (self.turn, seed));
         let shape = QueueShape {
             access: job.access,
             depth: job.depth,
@@ -252,7 +252,7 @@ impl Bench<'_> {
         let memory = if job.access == Access::Write { &mut self.data } else { &mut self.target };
         let watch = Stopwatch::start(self.site.meter.as_ref());
         self.file.run(&shape, memory, &requests).map_err(refused)?;
-        let latency = requests.latency.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let latency = requests.into_latency();
         let run = watch.stop(latency.count());
         job.moved_bytes += latency.count() * DIRECT_GRAIN as u64;
         // A turn that was cut short had fewer requests, and of those many that came last.
@@ -274,14 +274,45 @@ impl Bench<'_> {
 }
 
 /// The requests of one turn.
-struct RandomTurn<'a> {
+pub(super) struct RandomTurn<'a> {
     go: &'a RunContext<'a>,
     blocks: u64,
+    /// Bytes of each.
+    block: u64,
     place: AtomicU64,
     left: AtomicU64,
     began: Instant,
     length: Duration,
     latency: Mutex<Latency>,
+}
+
+impl<'a> RandomTurn<'a> {
+    /// Requests of `block` bytes within a file of `size` bytes, for `length`. Another `seed` has
+    /// other places.
+    pub(super) fn new(
+        go: &'a RunContext<'a>,
+        (size, block): (u64, usize),
+        access: Access,
+        (length, seed): (Duration, u64),
+    ) -> Self {
+        let blocks = size / block as u64;
+        Self {
+            go,
+            blocks,
+            block: block as u64,
+            place: AtomicU64::new(seed),
+            // A turn writes the file once over at most: drives wear.
+            left: AtomicU64::new(if access == Access::Write { blocks } else { u64::MAX }),
+            began: Instant::now(),
+            length,
+            latency: Mutex::default(),
+        }
+    }
+
+    /// The times of the requests that are complete.
+    pub(super) fn into_latency(self) -> Latency {
+        self.latency.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Requests for RandomTurn<'_> {
@@ -292,7 +323,7 @@ impl Requests for RandomTurn<'_> {
         let count = |left: u64| left.checked_sub(1);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count).ok()?;
         let place = mixed(self.place.fetch_add(1, Ordering::Relaxed));
-        Some(place % self.blocks * DIRECT_GRAIN as u64)
+        Some(place % self.blocks * self.block)
     }
 
     fn complete(&self, latency: Duration) {

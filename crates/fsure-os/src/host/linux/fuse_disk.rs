@@ -25,7 +25,7 @@ const NAME: &str = "disk";
 const FOLDER: INodeNo = INodeNo(1);
 const DISK: INodeNo = INodeNo(2);
 
-const KIND: Kind = Kind { name: "drive", options: "" };
+const KIND: Kind<'_> = Kind { source: "fsure", name: "drive", options: "" };
 
 pub(crate) struct ServedDisk {
     file: PathBuf,

@@ -16,7 +16,11 @@ impl ServedFs {
         Err(io::Error::new(io::ErrorKind::Unsupported, "a simulated folder needs Linux"))
     }
 
-    pub(crate) fn public(files: Arc<Clocked<impl VirtualFs>>, at: &Path) -> io::Result<Self> {
+    pub(crate) fn public(
+        files: Arc<Clocked<impl VirtualFs>>,
+        _: &str,
+        at: &Path,
+    ) -> io::Result<Self> {
         Self::private(files, at)
     }
 

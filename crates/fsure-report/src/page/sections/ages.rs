@@ -8,11 +8,14 @@ use crate::chart::{Amount, TreemapClass, TreemapItem, amounts, treemap};
 use crate::outputs::{Age, Bar, Checked, OutputTotals};
 use fsure_core::{count, units};
 
-/// The periods of which the coverage is shown, in days, with the ages within them.
-const PERIODS: [(u32, &[&str]); 3] = [
-    (30, &["today", "week", "month"]),
-    (91, &["today", "week", "month", "quarter"]),
-    (365, &["today", "week", "month", "quarter", "year"]),
+/// The periods of which the coverage is shown, in days: those of the ages in `status --age`.
+pub(super) const PERIODS_DAYS: [i64; 3] = [30, 91, 365];
+
+/// The same with the ages within them.
+const PERIODS: [(i64, &[&str]); 3] = [
+    (PERIODS_DAYS[0], &["today", "week", "month"]),
+    (PERIODS_DAYS[1], &["today", "week", "month", "quarter"]),
+    (PERIODS_DAYS[2], &["today", "week", "month", "quarter", "year"]),
 ];
 
 /// The verdict of `status --age`: how much was verified lately.

@@ -65,8 +65,15 @@ fn conditions(first: &CacheTrial) -> String {
     )
 }
 
+/// The shortest and the longest time.
+fn range(trial: &CacheTrial) -> String {
+    let ends = trial.seconds_low.zip(trial.seconds_high);
+    ends.map_or("–".to_owned(), |(low, high)| format!("{} – {} s", figure(low), figure(high)))
+}
+
 fn table(trials: &[CacheTrial]) -> Table {
-    let columns = ["Program", "Way", "#Other's file kept", "#Own files left", "#Time", "#Runs"];
+    let columns =
+        ["Program", "Way", "#Other's file kept", "#Own files left", "#Time", "#Range", "#Runs"];
     let mut table = Table::new("Trials", &columns);
     for trial in trials {
         table.push(vec![
@@ -75,6 +82,7 @@ fn table(trials: &[CacheTrial]) -> Table {
             Cell::number(format!("{:.0} %", trial.kept_share() * 100.0)),
             Cell::number(units::size(trial.left_bytes)).with_key(trial.left_bytes),
             Cell::number(format!("{} s", figure(trial.seconds))),
+            Cell::number(range(trial)),
             Cell::number(trial.runs.to_string()),
         ]);
     }

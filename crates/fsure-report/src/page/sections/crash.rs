@@ -11,6 +11,12 @@ use crate::chart::{CutCell, CutRun, CutState, cuts, figure};
 use crate::outputs::{CrashRun, CutRow, DriveResult, ResultContent};
 use fsure_core::count;
 
+/// File systems whose superblock is longer than 512 bytes.
+const LONG_SUPERBLOCKS: [&str; 2] = ["ext4", "btrfs"];
+
+/// State of a cut after which some of what was acknowledged is gone, and the rest is sound.
+const LOST: &str = "lost";
+
 /// The section of a run.
 pub(super) fn section(run: &CrashRun, charts: &mut Charts) -> Section {
     let is_matrix = is_matrix(run);
@@ -102,23 +108,28 @@ fn runs(run: &CrashRun, name: &str) -> Vec<CutRun> {
                 name => name.to_owned(),
             },
             rate,
+            outcome: outcome(drive, own.clone()),
             cuts: own.map(cell).collect(),
-            outcome: outcome(drive),
-            drive: simulated(&drive.drive, &drive.fs),
+            drive: simulated(drive),
+            has_long_superblock: LONG_SUPERBLOCKS.contains(&drive.fs.as_str()),
         }
     };
     run.drives.iter().map(of_drive).filter(|run| !run.cuts.is_empty()).collect()
 }
 
-fn outcome(drive: &DriveResult) -> String {
+/// The result of all cuts of a drive. The age is that of losses behind which the rest is sound.
+fn outcome<'a>(drive: &DriveResult, cuts: impl Iterator<Item = &'a CutRow>) -> String {
     let mut words = vec![format!("{} of {} cuts lost something", drive.losses(), drive.cuts)];
+    let sound = cuts.filter(|cut| cut.state == LOST).filter_map(|cut| cut.oldest_lost_ms);
+    words.extend(sound.max().map(|ms| format!("at most the last {}", milliseconds(ms as f64))));
     words.extend((drive.corrupt > 0).then(|| format!("{} damaged", drive.corrupt)));
     words.extend((drive.unmountable > 0).then(|| format!("{} did not mount", drive.unmountable)));
     words.join(", ")
 }
 
 /// A file system on a simulated drive, in words that tell what the drive does with a flush.
-fn simulated(drive: &str, fs: &str) -> String {
+fn simulated(result: &DriveResult) -> String {
+    let (drive, fs) = (&result.drive, &result.fs);
     let (name, time) = drive.split_once(':').unwrap_or((drive, ""));
     let does = match name {
         "honest" => "flushes when it is asked to".to_owned(),
@@ -128,13 +139,18 @@ fn simulated(drive: &str, fs: &str) -> String {
         "defer" => format!("defers flushes by up to {time}"),
         name => format!("is of the kind {name}"),
     };
-    format!("{fs} on a simulated drive that {does}")
+    let options = match result.mount_options.as_str() {
+        "" => String::new(),
+        options => format!(" ({options})"),
+    };
+    let each = result.flush_ms.map_or(String::new(), |ms| format!(", {} each", milliseconds(ms)));
+    format!("{fs}{options} on a simulated drive that {does}{each}")
 }
 
 fn cell(cut: &CutRow) -> CutCell {
     let state = match cut.state.as_str() {
         "survived" => CutState::Kept,
-        "lost" => CutState::Lost,
+        LOST => CutState::Lost,
         "corrupt" => CutState::Damaged,
         "unmountable" => CutState::Unmountable,
         _ => CutState::Unknown,

@@ -3,6 +3,7 @@
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::{date, files_are, number, path, percent};
+use super::ages::PERIODS_DAYS;
 use super::{Draft, checked::signature};
 use crate::chart::{Moment, timeline};
 use crate::outputs::{CommonLines, History};
@@ -10,9 +11,6 @@ use fsure_core::{count, units};
 
 /// Rows of a table, the latest.
 const ROWS_MAX: usize = 500;
-
-/// The periods of which the coverage is shown, in days.
-const PERIODS_DAYS: [i64; 3] = [30, 90, 365];
 
 /// Exit codes with which a run has found damage, or could not read.
 const BAD_CODES: [u8; 3] = [3, 4, 6];

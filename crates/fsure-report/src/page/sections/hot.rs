@@ -13,6 +13,9 @@ use crate::chart::{
 use crate::outputs::{HotAdvice, HotFolder, HotHistory, HotRun, HotTotals};
 use fsure_core::{count, units};
 
+/// Advice that takes memory.
+const IN_MEMORY: [&str; 2] = ["bind", "pin"];
+
 /// Folders of the table; all are in the picture.
 const ROWS_MAX: usize = 200;
 
@@ -151,7 +154,7 @@ fn beside(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
 fn by_folder(run: &HotRun) -> Vec<FolderBars> {
     let row = |folder: &HotFolder| {
         let path = path(&folder.path, folder.path_bytes.as_ref());
-        bars(path, "", folder.own.waited_ms.unwrap_or_default(), moved(folder))
+        bars(path, ("", None), folder.own.waited_ms.unwrap_or_default(), moved(folder))
     };
     run.folders.iter().map(row).collect()
 }
@@ -175,7 +178,8 @@ fn by_advice(run: &HotRun) -> Vec<FolderBars> {
         let waited = own().filter_map(|folder| folder.own.waited_ms).sum();
         let bytes = own().map(moved).fold(0, u64::saturating_add);
         let path = path(&advice.path, advice.path_bytes.as_ref());
-        bars(path, &advice.advice, waited, bytes)
+        let memory = advice.memory_bytes.filter(|_| IN_MEMORY.contains(&advice.advice.as_str()));
+        bars(path, (&advice.advice, memory), waited, bytes)
     };
     shown.iter().map(row).collect()
 }
@@ -185,11 +189,17 @@ fn moved(folder: &HotFolder) -> u64 {
     bytes.into_iter().flatten().fold(0, u64::saturating_add)
 }
 
-fn bars(path: String, advice: &str, waited_ms: f64, bytes: u64) -> FolderBars {
+fn bars(
+    path: String,
+    (advice, memory): (&str, Option<u64>),
+    waited_ms: f64,
+    bytes: u64,
+) -> FolderBars {
     let waited = if waited_ms > 0.0 { milliseconds(waited_ms) } else { "no wait".to_owned() };
     FolderBars {
         path,
         advice: advice.to_owned(),
+        memory: memory.map_or(String::new(), units::size),
         waited: (waited_ms, waited),
         moved: (bytes as f64, units::size(bytes)),
     }

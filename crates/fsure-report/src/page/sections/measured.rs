@@ -7,8 +7,9 @@ use super::{Draft, measured_tree, requests};
 use crate::anonymous::LEFT_OUT;
 use crate::chart::{curve, figure, ladder, latency, microseconds, sorted, throughput};
 use crate::disk_factor::{self, factors};
+use crate::interval_words;
 use crate::rank::{MEANING, ranks};
-use fsure_core::units;
+use fsure_core::{count, units};
 use fsure_measure::DATABASE_FLUSHES;
 use fsure_measure::results::{
     Claim, Curve, LayerLine, Limit, Machine, Measurement, MethodLine, Noise, NotRun, Profile,
@@ -168,10 +169,20 @@ fn judge_flush(draft: &mut Draft, stored: &StoredResult) {
     let claims: Vec<_> = lines(stored, verdict).collect();
     let grade = claims.iter().map(|claim| grade(&claim.grade)).max().unwrap_or_default();
     if let Some(method) = database_flush(stored) {
-        let [median, p99] = [method.p50_us, method.p99_us].map(microseconds);
-        draft.key(p99.clone(), format!("99 % of {} take less", method.name));
         let name = &method.name;
-        let takes = format!("takes {median}; 99 % take less than {p99}");
+        let [median, slowest] = [method.p50_us, method.max_us].map(microseconds);
+        let tail = match method.known_p99_us().map(microseconds) {
+            Some(p99) => {
+                draft.key(p99.clone(), format!("99 % of {name} take less"));
+                format!("99 % take less than {p99}")
+            }
+            None => {
+                let count = count(method.count);
+                draft.key(slowest.clone(), format!("the slowest of {count} {name}"));
+                format!("the slowest of {count} took {slowest}")
+            }
+        };
+        let takes = format!("takes {median}; {tail}");
         let sentence = match is_unproved(stored) {
             true => format!("It was not measured if {name} reaches a drive; it {takes}"),
             false => format!("A durable write with {name} {takes}"),
@@ -249,8 +260,9 @@ fn ladders(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
         let has_factors = factors.iter().any(Option::is_some);
         let median = format!("#Median, {unit}");
         let times = if has_factors { "#x disk" } else { "" };
-        let columns =
-            ["#Rank", "Rung", &median, times, "#95 % interval", "#Runs", "#CPU s/GiB", "Device"];
+        let interval = interval_words::heading(rungs.iter().map(|rung| rung.runs));
+        let interval = format!("#{interval}");
+        let columns = ["#Rank", "Rung", &median, times, &interval, "#Runs", "#CPU s/GiB", "Device"];
         let columns: Vec<_> = columns.into_iter().filter(|column| !column.is_empty()).collect();
         let mut table = Table::new(&title, &columns);
         for ((rung, rank), factor) in sorted.iter().zip(&ranks).zip(factors) {
@@ -358,8 +370,11 @@ fn methods(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
         let mut table = Table::new(&title, &columns);
         for method in &of_target {
             let mut row = vec![Cell::head(&method.name), Cell::number(figure(method.ops))];
-            let times = [method.p50_us, method.p99_us, method.max_us];
-            row.extend(times.map(|time| Cell::number(microseconds(time)).with_key(time)));
+            let times = [Some(method.p50_us), method.known_p99_us(), Some(method.max_us)];
+            row.extend(times.map(|time| match time {
+                Some(time) => Cell::number(microseconds(time)).with_key(time),
+                None => Cell::number(NO_FIGURE),
+            }));
             let device = [method.device_kib_per_op, method.flushes_per_op];
             row.extend(device.map(|value| Cell::number(optional(value))));
             row.push(Cell::text(&method.reached));
@@ -371,7 +386,9 @@ fn methods(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
             format!("How long does one write take, by the call that makes it durable? ({drive})");
         let shown: Vec<_> = of_target.iter().map(|method| shown(stored, method)).collect();
         let shown: Vec<_> = shown.iter().collect();
-        let chart = charts.add(&latency(&asked, &shown, &super::marks::etcd()), "");
+        let conditions = format!("{}{}", write_size(stored), flush_time(stored, target));
+        let chart = latency(&asked, &shown, &super::marks::etcd(), conditions.trim());
+        let chart = charts.add(&chart, "");
         draft.part(&title, [chart, Piece::Table(table)]);
     }
 }
@@ -383,6 +400,25 @@ fn drive(stored: &StoredResult, target: &str) -> String {
         true => format!("{target}, simulated"),
         false => target.to_owned(),
     }
+}
+
+/// The size of one write, as a sentence; empty if the result does not have it.
+fn write_size(stored: &StoredResult) -> String {
+    let size = stored.header.setup.iter().find(|(name, _)| name == "size of a write");
+    size.map_or(String::new(), |(_, size)| format!("One write is of {size}. "))
+}
+
+/// The time of a flush of a drive that fsure simulates, as a sentence; empty for other drives.
+fn flush_time(stored: &StoredResult, target: &str) -> String {
+    let own = |layer: &&LayerLine| layer.target == target && layer.name == SIMULATED;
+    let source = lines(stored, layer).find(own).and_then(|layer| {
+        layer.facts.iter().find(|(name, _)| name == "mounted from").map(|(_, source)| source)
+    });
+    let time = source.and_then(|source| source.rsplit_once(":flush=")).map(|(_, time)| time);
+    let time = time.and_then(|time| time.strip_suffix("ms")?.parse::<f64>().ok());
+    time.map_or(String::new(), |ms| {
+        format!("The drive is simulated: each flush takes it {}. ", microseconds(ms * 1e3))
+    })
 }
 
 /// Returns a method as the picture names it: FUSE does not pass `syncfs` on to a program.
@@ -402,10 +438,34 @@ fn curves(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
         let name: String =
             name.next().into_iter().flat_map(char::to_uppercase).chain(name).collect();
         let title = format!("{name}: {}", line.target);
-        let chart =
-            charts.add(&curve(&asked(line, &drive(stored, &line.target)), line), &line.measured);
+        let asked = asked(line, &drive(stored, &line.target));
+        let conditions = format!("{}{}", flush_time(stored, &line.target), meaning(line));
+        let chart = charts.add(&curve(&asked, line, conditions.trim()), &line.measured);
         draft.part(&title, [chart]);
     }
+}
+
+/// The meaning of a curve, in sentences: of commits that share a flush also their price. Empty for
+/// curves that need none.
+fn meaning(line: &Curve) -> String {
+    if line.name.ends_with(" by request size") {
+        return "One request at a time, at random places of a file, past the page cache."
+            .to_owned();
+    }
+    let (Some(first), Some(last)) = (line.points.first(), line.points.last()) else {
+        return String::new();
+    };
+    if line.name != "commits per flush" || line.points.len() < 2 {
+        return String::new();
+    }
+    let [alone, with_others] = [first, last].map(|point| microseconds(point.x / point.y * 1e6));
+    format!(
+        "Commits share a flush if all are written first and one flush makes all of them durable. \
+         The price: there must be so many at the same time, and none is acknowledged before that \
+         flush ends: {alone} for {}, {with_others} for {}.",
+        figure(first.x),
+        figure(last.x)
+    )
 }
 
 /// The question that a curve answers, with its unit.
@@ -414,6 +474,8 @@ fn asked(line: &Curve, drive: &str) -> String {
         "commits per flush" => "How many commits a second, by how many share one flush?",
         "threads" => "How many commits a second, by the threads that flush?",
         "group commit" => "How many commits a second, by the threads that share flushes?",
+        "read by request size" => "How fast are reads, by the size of a request?",
+        "write by request size" => "How fast are writes, by the size of a request?",
         "flush after dirty bytes" => "How long does a flush take, by the bytes written before?",
         name => return format!("{name}, {} over {}: {}", line.y, line.x, line.target),
     };

@@ -10,16 +10,18 @@ use crate::cache_words::{
 use crate::chart::{
     CacheCourse, RateBar, RatePair, beside_reference, cache_course, figure, microseconds,
 };
+use crate::interval_words;
 use fsure_core::units;
-use fsure_measure::results::{CacheCost, CacheVerdict, ResultLine, StoredResult, TreeWay};
+use fsure_measure::results::{
+    Bystander, CacheCost, CacheVerdict, ResultLine, StoredResult, TreeWay,
+};
 
 /// Stands for a figure that there is none of.
 const NO_FIGURE: &str = "–";
+/// Less of the processors for other programs is not worth a sentence, in percent.
+const OTHERS_MIN_PERCENT: f64 = 1.0;
 /// Name of the way out of the page cache, which reads fewer bytes.
 const FROM: &str = "from the cache";
-
-/// The 99th percentile of fewer reads is the longest of them.
-const P99_COUNT_MIN: u64 = 100;
 
 /// Returns true if a result is about the files of volumes.
 pub(super) fn is_tree(stored: &StoredResult) -> bool {
@@ -53,7 +55,8 @@ pub(super) fn parts(draft: &mut Draft, stored: &StoredResult, charts: &mut Chart
     }
     let pairs = pairs(&ways);
     if !pairs.is_empty() {
-        let chart = beside_reference("How fast is each way of reading? MiB/s, from zero", &pairs);
+        let title = "How fast is each way of reading? MiB/s, from zero";
+        let chart = beside_reference(title, &pairs, &conditions(stored, &ways));
         draft.part("The price of the page cache", [charts.add(&chart, "")]);
     }
     if let Some(way) = ways.iter().filter(is_decisive).find(|way| way.name == THROUGH) {
@@ -105,7 +108,8 @@ fn pairs(ways: &[&TreeWay]) -> Vec<RatePair> {
         let actual = (way.name != PAST).then(|| bar(way));
         let loss =
             loss_percent(way, past).map_or(String::new(), |loss| loss_words(loss, way, past));
-        Some(RatePair { label, reference: bar(past), actual, loss, waits: waits(way) })
+        let (waits, runs) = (waits(way), way.samples.len());
+        Some(RatePair { label, reference: bar(past), actual, loss, waits, runs })
     };
     // Of a sweep, what is asked is how the price changes.
     let shown = ways.iter().filter(|way| !is_sweep(ways) || way.name != FROM);
@@ -116,13 +120,36 @@ fn pairs(ways: &[&TreeWay]) -> Vec<RatePair> {
     pairs
 }
 
+/// The bytes, the memory and the other load, in sentences.
+fn conditions(stored: &StoredResult, ways: &[&TreeWay]) -> String {
+    let through = ways.iter().filter(|way| way.name == THROUGH);
+    let mut sentences = Vec::new();
+    if let Some(most) = through.clone().map(|way| way.bytes).max() {
+        sentences.push(format!("Each run reads {} at most.", units::size(most)));
+    }
+    if let Some(memory) = through.filter_map(|way| way.memory_bytes).max() {
+        let memory = units::size(memory);
+        let is_limited = stored.header.setup.iter().any(|(name, _)| name == "memory");
+        sentences.push(match is_limited {
+            true => format!("Memory was limited to {memory} for fsure and the page cache."),
+            false => format!("The machine has {memory} of memory."),
+        });
+    }
+    let noise = stored.summary.as_ref().and_then(|summary| summary.noise.others_percent);
+    let noise = noise.filter(|percent| *percent >= OTHERS_MIN_PERCENT);
+    sentences.extend(
+        noise.map(|percent| format!("Other programs used {percent:.0} % of the processors.")),
+    );
+    sentences.join(" ")
+}
+
 /// The waits of the program beside a way, in words.
 fn waits(way: &TreeWay) -> String {
     way.bystander.as_ref().map_or(String::new(), |waits| {
-        let [p99, longest] = [waits.p99_us, waits.max_us].map(microseconds);
-        match waits.reads {
-            reads if reads < P99_COUNT_MIN => format!("another program waited {longest} at most"),
-            _ => format!("another program: 99 % of reads below {p99}, longest {longest}"),
+        let longest = microseconds(waits.max_us);
+        match waits.known_p99_us().map(microseconds) {
+            Some(p99) => format!("another program: 99 % of reads below {p99}, longest {longest}"),
+            None => format!("another program waited {longest} at most"),
         }
     })
 }
@@ -147,6 +174,7 @@ fn course(through: &TreeWay, ways: &[&TreeWay], charts: &mut Charts) -> Piece {
             name: way.name.clone(),
             points: way.points.clone(),
             full_at_s: way.full_at_s,
+            memory_bytes: way.memory_bytes,
             is_purged: way.purges.is_some(),
         })
         .collect();
@@ -159,10 +187,12 @@ fn course(through: &TreeWay, ways: &[&TreeWay], charts: &mut Charts) -> Piece {
 }
 
 fn table(ways: &[&TreeWay]) -> Table {
+    let interval = interval_words::heading(ways.iter().map(|way| way.samples.len()));
+    let interval = format!("#{interval}");
     let columns = [
         "Way",
         "#MiB/s",
-        "#95 % interval",
+        &interval,
         "#Loss",
         "#User s/GiB",
         "#Kernel s/GiB",
@@ -172,8 +202,9 @@ fn table(ways: &[&TreeWay]) -> Table {
     let mut table = Table::new("Ways", &columns);
     for way in ways {
         let loss = past_of(way, ways).and_then(|past| loss_percent(way, past));
-        let wait = |of: fn(&fsure_measure::results::Bystander) -> f64| {
-            way.bystander.as_ref().map_or_else(|| NO_FIGURE.to_owned(), |one| microseconds(of(one)))
+        let wait = |of: fn(&Bystander) -> Option<f64>| {
+            let time = way.bystander.as_ref().and_then(of);
+            time.map_or_else(|| NO_FIGURE.to_owned(), microseconds)
         };
         table.push(vec![
             Cell::head(format!("{}{}", way.name, of_sweep(way, ways))).with_small(&way.measured),
@@ -182,8 +213,8 @@ fn table(ways: &[&TreeWay]) -> Table {
             Cell::number(loss.map_or(NO_FIGURE.to_owned(), loss_or_none)),
             Cell::number(optional(way.user_s_per_gib)),
             Cell::number(optional(way.system_s_per_gib)),
-            Cell::number(wait(|one| one.p99_us)),
-            Cell::number(wait(|one| one.max_us)),
+            Cell::number(wait(Bystander::known_p99_us)),
+            Cell::number(wait(|one| Some(one.max_us))),
         ]);
     }
     table

@@ -1,10 +1,12 @@
-//! The experiments of `speed --io`: random requests, a sustained write, the area of a device.
+//! The experiments of `speed --io`: random requests, request sizes, a sustained write, the area of
+//! a device.
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Table};
 use super::Draft;
 use super::stored_lines::{by, conclude, lines};
 use crate::chart::{area, figure, microseconds, requests, sustained};
+use crate::interval_words;
 use crate::io_sentences;
 use fsure_core::units;
 use fsure_measure::results::{AreaLine, RandomLine, ResultLine, StoredResult, SustainedLine};
@@ -30,6 +32,8 @@ pub(super) fn judge(draft: &mut Draft, stored: &StoredResult) {
         .filter_map(|of_folder| io_sentences::random(of_folder))
         .map(|sentence| (Grade::Plain, sentence))
         .collect();
+    let sizes = lines(stored, io_sentences::size_curve).filter_map(io_sentences::sizes);
+    sentences.extend(sizes.map(|sentence| (Grade::Plain, sentence)));
     let writes = lines(stored, sustained_line).map(io_sentences::sustained);
     sentences.extend(writes.map(|sentence| (Grade::Plain, sentence)));
     let grade = |area: &AreaLine| if area.unreadable > 0 { Grade::Bad } else { Grade::Plain };
@@ -53,6 +57,12 @@ fn key(stored: &StoredResult) -> Option<(String, String)> {
         let words = format!("{}, {} at a time", line.name, line.queue_depth);
         return Some((format!("{} a second", figure(line.iops)), words));
     }
+    if let Some(curve) = lines(stored, io_sentences::size_curve).next()
+        && let Some(last) = curve.points.last()
+    {
+        let words = format!("{} of {}", curve.name, units::size(last.x as u64));
+        return Some((format!("{} MiB/s", figure(last.y)), words));
+    }
     if let Some(line) = lines(stored, sustained_line).next() {
         let rate = line.after_mib_s.unwrap_or(line.before_mib_s);
         return Some((format!("{} MiB/s", figure(rate)), line.name.clone()));
@@ -66,11 +76,13 @@ pub(super) fn parts(draft: &mut Draft, stored: &StoredResult, charts: &mut Chart
     for of_folder in by(lines(stored, random_line), |line| &line.target) {
         let title = format!("Random requests of 4 KiB: {}", of_folder[0].target);
         let chart = charts.add(&requests(&title, &of_folder), "");
+        let interval = interval_words::heading(of_folder.iter().map(|line| line.samples.len()));
+        let interval = format!("#{interval}");
         let columns = [
             "Requests",
             "#At a time",
             "#A second",
-            "#95 % interval",
+            &interval,
             "#MiB/s",
             "#Median",
             "#p99",
@@ -80,6 +92,18 @@ pub(super) fn parts(draft: &mut Draft, stored: &StoredResult, charts: &mut Chart
         let mut table = Table::new(&title, &columns);
         of_folder.iter().for_each(|line| table.push(random_row(line)));
         draft.part(&title, [chart, Piece::Table(table)]);
+    }
+    for line in lines(stored, io_sentences::size_curve) {
+        let columns = ["Bytes of a request", "#MiB/s", "#Interval"];
+        let mut table = Table::new(&line.name, &columns);
+        for point in &line.points {
+            table.push(vec![
+                Cell::head(units::size(point.x as u64)),
+                Cell::number(figure(point.y)),
+                Cell::number(format!("{} – {}", figure(point.low), figure(point.high))),
+            ]);
+        }
+        draft.part(&format!("{}: {}", line.name, line.target), table.unless_empty());
     }
     for line in lines(stored, sustained_line) {
         let title = format!("Sustained write: {}", line.target);

@@ -7,6 +7,7 @@ use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::marks::{etcd, sqlite};
 use super::measured_tree::is_tree;
 use crate::chart::{Bar, comparison, figure as digits, microseconds};
+use crate::interval_words;
 use crate::outputs::ResultContent;
 use fsure_measure::comparison::{
     Comparison, Contender, Figure, FigureValue, REFERENCES, Ratio, StoredFile, compare,
@@ -92,7 +93,9 @@ fn key(contender: &Contender) -> (String, String) {
 fn table(compared: &Comparison) -> Vec<Piece> {
     let first = &compared.contenders[0].name;
     let against = format!("Against {first}");
-    let columns = ["Figure", "Result", "#Median", "#95 % interval", &against];
+    let runs = compared.figures.iter().flat_map(|figure| &figure.values).flatten();
+    let interval = format!("#{}", interval_words::heading(runs.map(|value| value.runs)));
+    let columns = ["Figure", "Result", "#Median", &interval, &against];
     let mut table = Table::new("All figures", &columns);
     for figure in &compared.figures {
         let each = compared.contenders.iter().zip(&figure.values).zip(&figure.ratios);
@@ -183,6 +186,12 @@ fn median(value: &FigureValue) -> (f64, Option<(f64, f64)>) {
     (value.median, value.interval)
 }
 
+/// Meaning of the whiskers of a figure, as a sentence.
+fn whiskers(figure: &Figure) -> String {
+    let values = figure.values.iter().flatten().filter(|value| value.interval.is_some());
+    format!("Whiskers: {}.", interval_words::meaning(values.map(|value| value.runs)))
+}
+
 fn speed_charts(compared: &Comparison, charts: &mut Charts) -> Vec<Piece> {
     let names = ["disk read direct", "disk write durable", "small files create"];
     let figures = names
@@ -192,7 +201,8 @@ fn speed_charts(compared: &Comparison, charts: &mut Charts) -> Vec<Piece> {
         let words = |value: f64| format!("{} {}", digits(value), figure.unit);
         let title = format!("Side by side: {}, {}", figure.name, figure.unit);
         let bars = bars(compared, figure, median);
-        charts.add(&comparison(&title, &bars, &[], &words), "Longer is better.")
+        let caption = format!("Longer is better. {}", whiskers(figure));
+        charts.add(&comparison(&title, &bars, &[], &words), &caption)
     };
     figures.map(chart).collect()
 }
@@ -207,10 +217,12 @@ fn flush_charts(compared: &Comparison, charts: &mut Charts) -> Vec<Piece> {
     let mut sources: Vec<_> = REFERENCES.iter().map(|one| one.source).collect();
     sources.dedup();
     let caption = format!(
-        "Median over turns of their means; shorter is better. Grey is what others have measured, otherwise than here: {}. \
-         PostgreSQL and SQLite publish no mark that a drive must reach; the line is what SQLite's \
-         FAQ expects of a disk with heads. PostgreSQL's manual says of pg_test_fsync that a \
-         difference there might make none in the throughput of a database.",
+        "Median over turns of their means; shorter is better. {} Grey is what others have \
+         measured, otherwise than here: {}. PostgreSQL and SQLite publish no mark that a drive \
+         must reach; the line is what SQLite's FAQ expects of a disk with heads. PostgreSQL's \
+         manual says of pg_test_fsync that a difference there might make none in the throughput \
+         of a database.",
+        whiskers(flush),
         sources.join("; ")
     );
     let title = format!("Time of a durable write: {}", flush.name);

@@ -12,6 +12,7 @@ pub(in crate::cli) const EXAMPLES: &[CommandNotes] = &[
             ("fsure report disks.jsonl -o disks.html", "Make a page of it"),
             ("fsure speed /mnt/a --rungs disk --budget 20s", "Measure a part, in less time"),
             ("fsure speed /mnt/a --io random", "Random reads and writes of 4 KiB by queue depth"),
+            ("fsure speed /mnt/a --io sizes", "Throughput by the size of a request"),
             ("fsure speed /mnt/a --io sustained -y", "Write until the drive becomes slower"),
             (
                 "fsure speed /dev/sdb --io area",

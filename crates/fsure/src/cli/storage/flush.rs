@@ -12,6 +12,7 @@ use fsure_measure::{FlushOptions, Pattern, flush};
 use super::comparison::CompareArgs;
 use super::flush_trace::FlushTraceArgs;
 use super::measurement_screen::Measuring;
+use super::save_args::SaveArgs;
 use super::screen::Screen;
 use super::{OutputArgs, user_dirs};
 
@@ -47,10 +48,8 @@ pub(crate) struct FlushArgs {
     /// the same rate [default: as many as possible]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate: Option<u32>,
-    /// Save the result in FILE, which must not be there yet, line by line as it
-    /// comes; '-' is standard output, as '--json'
-    #[arg(long, value_name = "FILE")]
-    save: Option<PathBuf>,
+    #[command(flatten)]
+    save: SaveArgs,
 }
 
 #[derive(Subcommand)]
@@ -103,7 +102,7 @@ pub(crate) fn run(args: &FlushArgs, output: &OutputArgs) -> ExitCode {
 
 fn measure(args: &FlushArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCode> {
     let options = args.options();
-    let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
+    let measuring = Measuring::begin(screen, output.json, args.save.path())?;
     let prints_lines = measuring.prints_lines;
     let ended = flush(&options, &measuring);
     let code = ended.as_ref().map_or_else(fsure_core::Error::exit_code, |done| done.exit_code);

@@ -1,6 +1,6 @@
-//! `--save` of the commands whose lines of JSON the screen prints.
+//! `--save` of all commands that have it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fsure_core::Result;
@@ -17,7 +17,13 @@ pub(crate) struct SaveArgs {
 }
 
 impl SaveArgs {
-    /// Begins to save the lines of the command of this name.
+    /// The file, for a command that measures: it saves its lines by itself, which are results and
+    /// not those of `--json`.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.save.as_deref()
+    }
+
+    /// Begins to save the lines of JSON of the command of this name.
     pub(crate) fn begin(&self, screen: &Screen, command: &str) -> Result<()> {
         screen.save(self.save.as_deref(), command)
     }

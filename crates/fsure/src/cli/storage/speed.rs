@@ -14,6 +14,7 @@ use fsure_measure::{Data, IoExperiment, IoOptions, SpeedOptions, Verifier, speed
 use super::OutputArgs;
 use super::comparison::CompareArgs;
 use super::measurement_screen::Measuring;
+use super::save_args::SaveArgs;
 use super::screen::Screen;
 use super::speed_io;
 use super::speed_tree::{Shared, TreeArgs};
@@ -41,8 +42,8 @@ pub(crate) struct SpeedArgs {
     /// quarter of the free space]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<u64>,
-    /// Runs of each rung [default: until each is sure to 5 %]; of each queue depth with
-    /// '--io random' [default: 6]
+    /// Runs of each rung [default: until each is sure to 5 %]; of each queue depth and size
+    /// with '--io random,sizes' [default: 6]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     runs: Option<u16>,
     /// Time for all of it, preparations included
@@ -64,8 +65,9 @@ pub(crate) struct SpeedArgs {
     #[arg(long)]
     pv: bool,
     /// Measure requests in place of the ladder: 'random' reads and writes of 4 KiB by
-    /// queue depth; 'sustained' writes until the drive's fast cache is used up; reads over
-    /// the 'area' of the device below DIR, or of a device named in its place
+    /// queue depth; of all 'sizes' to 4 MiB, one at a time; 'sustained' writes until the
+    /// drive's fast cache is used up; reads over the 'area' of the device below DIR, or of
+    /// a device named in its place
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["rungs", "cache", "pv"])]
     io: Vec<IoArg>,
@@ -73,10 +75,8 @@ pub(crate) struct SpeedArgs {
     /// not a quarter only
     #[arg(short = 'y', long, requires = "io")]
     yes: bool,
-    /// Save the result in FILE, which must not be there yet, line by line as it
-    /// comes; '-' is standard output, as '--json'
-    #[arg(long, value_name = "FILE")]
-    save: Option<PathBuf>,
+    #[command(flatten)]
+    save: SaveArgs,
     #[command(flatten)]
     tree: TreeArgs,
 }
@@ -96,6 +96,8 @@ enum Sub {
 enum IoArg {
     /// Random reads and writes of 4 KiB, 1, 4 and 32 at a time
     Random,
+    /// Random reads and writes of 4 KiB to 4 MiB, one at a time
+    Sizes,
     /// Writes until the drive's fast cache is used up
     Sustained,
     /// Reads over the area of the device; nothing is written
@@ -106,6 +108,7 @@ impl IoArg {
     fn experiment(self) -> IoExperiment {
         match self {
             Self::Random => IoExperiment::Random,
+            Self::Sizes => IoExperiment::Sizes,
             Self::Sustained => IoExperiment::Sustained,
             Self::Area => IoExperiment::Area,
         }
@@ -141,7 +144,7 @@ pub(crate) fn run(args: &SpeedArgs, output: &OutputArgs) -> ExitCode {
         Some(Sub::Compare(args)) => args.run(Measurement::Speed, output, &screen),
         None if args.tree.is_wanted() => measure_tree(args, output, &screen),
         None if args.io.is_empty() => measure(args, output, &screen),
-        None => speed_io::measure(&args.io_options(), args.save.as_deref(), output, &screen),
+        None => speed_io::measure(&args.io_options(), args.save.path(), output, &screen),
     };
     let code = done.unwrap_or_else(|error| screen.failed(&error));
     screen.end(code)
@@ -152,7 +155,7 @@ fn measure_tree(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Resul
         folders: args.targets(),
         runs: args.runs,
         budget: args.budget,
-        measuring: Measuring::begin(screen, output.json, args.save.as_deref())?,
+        measuring: Measuring::begin(screen, output.json, args.save.path())?,
     };
     args.tree.measure(shared, screen)
 }
@@ -212,7 +215,7 @@ fn measure(args: &SpeedArgs, output: &OutputArgs, screen: &Screen) -> Result<Exi
         pv: args.pv,
         clock: Clock::default(),
     };
-    let measuring = Measuring::begin(screen, output.json, args.save.as_deref())?;
+    let measuring = Measuring::begin(screen, output.json, args.save.path())?;
     let prints_lines = measuring.prints_lines;
     let verifier: Arc<dyn Verifier> = Arc::new(OwnVerifier);
     let ended = speed(&options, &verifier, &measuring);

@@ -14,6 +14,7 @@ use fsure_measure::comparison::{
     Comparison, Contender, Figure, FigureValue, Purpose, REFERENCES, Ratio, Seen,
 };
 use fsure_measure::results::Measurement;
+use fsure_report::interval_words;
 
 /// Columns of a line.
 const WIDTH: usize = 80;
@@ -107,12 +108,11 @@ fn table(compared: &Comparison) -> String {
     }
     for unit in units {
         let column = if unit == "us" { "time" } else { unit };
+        let of_unit = compared.figures.iter().filter(|figure| figure.unit == unit);
+        let values = of_unit.flat_map(|figure| &figure.values).flatten();
+        let interval = interval_words::heading(values.map(|value| value.runs));
         let other = if unit == "us" { "a second" } else { "runs" };
-        let _ = writeln!(
-            text,
-            "     {column:>8}  {:>17}  {other:>8}  against {first}",
-            "95 % interval"
-        );
+        let _ = writeln!(text, "     {column:>8}  {interval:>17}  {other:>8}  against {first}");
         for figure in compared.figures.iter().filter(|figure| figure.unit == unit) {
             text += &rows(compared, figure);
         }

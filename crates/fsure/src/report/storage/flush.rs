@@ -10,6 +10,11 @@ use fsure_measure::results::{Claim, Curve, LayerLine, MethodLine, NotRun, Profil
 /// Columns of a line, but for names and sentences that have no place to break.
 const WIDTH: usize = 96;
 
+/// Stands for a 99th percentile of too few writes.
+const NO_P99: &str = "-";
+const FEW_WRITES: &str = "  -: less than 100 writes have no p99, see the longest; a longer '--time' \
+                          makes more\n";
+
 /// The report on all lines of a result, in the order of its targets; nothing
 /// where there are none.
 pub fn text(lines: &[ResultLine]) -> String {
@@ -117,14 +122,18 @@ fn methods(lines: &[&ResultLine]) -> String {
             safe(&method.name),
             figure(method.ops),
             figure(method.p50_us),
-            figure(method.p99_us),
+            method.known_p99_us().map_or(NO_P99.to_owned(), figure),
             figure(method.max_us),
             optional(method.device_kib_per_op),
             optional(method.flushes_per_op),
             safe(&method.reached),
         ]
     }));
-    if methods.is_empty() { String::new() } else { indented(&rows) }
+    if methods.is_empty() {
+        return String::new();
+    }
+    let has_few = methods.iter().any(|method| method.known_p99_us().is_none());
+    indented(&rows) + if has_few { FEW_WRITES } else { "" }
 }
 
 /// The first and the last column to the left, what is between to the right.
@@ -332,6 +341,21 @@ Verdict
     #[test]
     fn a_report() {
         assert_eq!(text(&lines()), REPORT);
+    }
+
+    #[test]
+    fn few_writes_have_no_percentile() {
+        let mut few = lines();
+        for line in &mut few {
+            if let ResultLine::Method(method) = line {
+                method.count = if method.name == "fsync" { 99 } else { 100 };
+            }
+        }
+        let report = text(&few);
+        let row = |name: &str| report.lines().find(|line| line.contains(name)).unwrap_or_default();
+        assert!(!row("fsync ").contains("217,390"), "{report}");
+        assert!(row("write only").contains("16.3"), "{report}");
+        assert!(report.contains("less than 100 writes have no p99"), "{report}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::{figure, table};
 use fsure_core::safe;
 use fsure_core::units::{self, microseconds};
-use fsure_measure::results::{AreaLine, RandomLine, ResultLine, SustainedLine};
+use fsure_measure::results::{AreaLine, Curve, RandomLine, ResultLine, SustainedLine};
 use fsure_report::io_sentences;
 
 /// Columns of the longest bar.
@@ -19,6 +19,9 @@ pub(super) fn text(lines: &[ResultLine]) -> String {
     let mut text = String::new();
     for random in by_target(lines) {
         of_random(&mut text, &random);
+    }
+    for curve in lines.iter().filter_map(io_sentences::size_curve) {
+        of_sizes(&mut text, curve);
     }
     for line in lines {
         match line {
@@ -69,6 +72,23 @@ fn of_random(text: &mut String, lines: &[&RandomLine]) {
             let _ = writeln!(text, "{}: {}", line.name, safe(&line.measured));
         }
     }
+}
+
+fn of_sizes(text: &mut String, curve: &Curve) {
+    let sentence = io_sentences::sizes(curve).unwrap_or_default();
+    let _ = writeln!(text, "\n{}.\n", safe(&sentence));
+    let most = curve.points.iter().map(|point| point.y).fold(f64::MIN_POSITIVE, f64::max);
+    let mut rows = vec![["bytes each", "MiB/s", "interval", ""].map(str::to_owned).to_vec()];
+    rows.extend(curve.points.iter().map(|point| {
+        vec![
+            units::size(point.x as u64),
+            figure(point.y),
+            format!("{} - {}", figure(point.low), figure(point.high)),
+            "#".repeat((point.y / most * BAR as f64).round() as usize),
+        ]
+    }));
+    *text += &table(&rows, |column| column == 3);
+    let _ = writeln!(text, "{}: {}", curve.name, safe(&curve.measured));
 }
 
 fn of_sustained(text: &mut String, line: &SustainedLine) {

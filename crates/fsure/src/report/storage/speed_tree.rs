@@ -11,12 +11,14 @@ use fsure_measure::results::{ResultLine, TreeWay};
 use fsure_report::cache_words::{
     THROUGH, answer, bystander, costs, loss_or_none, loss_percent, memory, of_load, past_of, ways,
 };
+use fsure_report::interval_words;
 
 const HEAD: [&str; 8] =
     ["", "MiB/s", "interval", "loss", "user", "kernel", "99 % wait", "longest wait"];
 
-const MEANING: &str = "user, kernel: processor seconds per GiB. Waits: of a program that reads \
-                       its own files,\n64 KiB at a time, meanwhile.\n";
+const MEANING: &str = "user, kernel: processor seconds per GiB.\nWaits: of a program that reads \
+                       its own files, 64 KiB at a time, meanwhile; of fewer\nthan 100 reads only \
+                       the longest.";
 
 /// The whole result as text.
 pub fn text(lines: &[ResultLine]) -> String {
@@ -40,7 +42,8 @@ pub fn text(lines: &[ResultLine]) -> String {
         }
     }
     if !ways.is_empty() {
-        text += MEANING;
+        let interval = interval_words::meaning(ways.iter().map(|way| way.samples.len()));
+        let _ = writeln!(text, "interval: {interval}. {MEANING}");
     }
     for line in lines {
         match line {
@@ -123,7 +126,7 @@ fn row(way: &TreeWay, all: &[&TreeWay]) -> Vec<String> {
         loss.map_or_else(unknown, loss_or_none),
         seconds(way.user_s_per_gib),
         seconds(way.system_s_per_gib),
-        bystander.map_or_else(unknown, |one| microseconds(one.p99_us)),
+        bystander.and_then(|one| one.known_p99_us()).map_or_else(unknown, microseconds),
         bystander.map_or_else(unknown, |one| microseconds(one.max_us)),
     ]
 }

@@ -22,7 +22,7 @@ impl Public {
     pub(in crate::host::linux) fn new(
         filesystem: impl Filesystem,
         place: &Path,
-        kind: Kind,
+        kind: Kind<'_>,
         acl: SessionACL,
     ) -> io::Result<Self> {
         let guard = Guard::new(place)?;

@@ -56,7 +56,7 @@ impl ServedFs {
             Ok(made) => made,
             // Even a user name space is refused: the last that may mount.
             Err(first) => {
-                return Self::shown(files, &place)
+                return Self::shown(files, "fsure", &place)
                     .map_err(|last| refused(&format!("{first}; {last}")));
             }
         };
@@ -67,19 +67,23 @@ impl ServedFs {
         Ok(Self { place, seen: MountVisibility::By(Some(space), Some(session)) })
     }
 
-    pub(crate) fn public(files: Arc<Clocked<impl VirtualFs>>, at: &Path) -> io::Result<Self> {
+    pub(crate) fn public(
+        files: Arc<Clocked<impl VirtualFs>>,
+        source: &str,
+        at: &Path,
+    ) -> io::Result<Self> {
         let place = at.canonicalize()?;
         require_unused(&place)?;
-        Self::shown(files, &place).map_err(|error| refused(&error.to_string()))
+        Self::shown(files, source, &place).map_err(|error| refused(&error.to_string()))
     }
 
-    fn shown(files: Arc<Clocked<impl VirtualFs>>, place: &Path) -> io::Result<Self> {
+    fn shown(files: Arc<Clocked<impl VirtualFs>>, source: &str, place: &Path) -> io::Result<Self> {
         let (acl, options) = if rustix::process::geteuid().is_root() {
             (SessionACL::All, ",default_permissions,allow_other")
         } else {
             (SessionACL::Owner, ",default_permissions")
         };
-        let kind = Kind { name: "files", options };
+        let kind = Kind { source, name: "files", options };
         let _mount = Public::new(FuseView::new(files), place, kind, acl)?;
         Ok(Self { place: place.to_owned(), seen: MountVisibility::ByAll { _mount } })
     }
