@@ -75,7 +75,11 @@ impl Axis {
             return (0..).map(|n| f64::from(n) * step).take_while(|v| *v <= self.high).collect();
         }
         let decades = (self.high / self.low).log10();
-        let factors: &[f64] = if decades < 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let factors: &[f64] = match decades {
+            few if few < 1.7 => &[1.0, 2.0, 5.0],
+            few if few < 2.5 => &[1.0, 3.0],
+            _ => &[1.0],
+        };
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let every = usize::try_from((last - first) / 8).unwrap_or_default().max(1);
         let powers = (first..=last).step_by(every).map(|power| 10_f64.powi(power));

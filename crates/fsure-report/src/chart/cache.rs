@@ -183,10 +183,9 @@ const EACH: f64 = COURSE_NAME + UNIT + RATE + UNIT + FILL + BELOW;
 const MEAN_DASHES: &str = "2 3";
 /// Points of the rate in the longest course.
 const BINS: f64 = 40.0;
-/// Meaning of a fall of the rate, by its place.
-const FALLS: &str = "A fall while the page cache grows: the pages are new to the system, and a \
-                     virtual machine waits for its host. From 'memory is full' on: for each page \
-                     that is read, an older one is thrown out.";
+/// Meaning of the mark of full memory.
+const FULL: &str = "From 'memory is full' on, an older page is thrown out for each page that is \
+                    read. Each point of a rate is the mean since the one before.";
 /// A purge takes at least this share of the most that was in the page cache.
 const PURGE_SHARE: f64 = 0.25;
 
@@ -208,7 +207,10 @@ impl CourseAxes {
         let bin_s = longest.fold(0.0, f64::max) / BINS;
         let rates = courses.iter().flat_map(|course| means(&course.points, bin_s));
         let rates = rates.map(|point| point.1).filter(|rate| rate.is_finite());
-        let cached = points().filter_map(|point| point.2).max().unwrap_or(0);
+        let memory = courses.iter().filter_map(|course| course.memory_bytes).max().unwrap_or(0);
+        let most = points().filter_map(|point| point.2).max().unwrap_or(0);
+        // The memory is the top if the page cache takes most of it.
+        let cached = if most > memory / 2 { most.max(memory) } else { most };
         let (unit, unit_bytes) = if cached >= 2 * GIB { ("GiB", GIB) } else { ("MiB", MIB) };
         Self {
             time: Axis::straight(points().map(|point| point.0), (COURSE_LEFT, RIGHT)),
@@ -255,7 +257,7 @@ pub fn cache_course(title: &str, courses: &[CacheCourse]) -> Chart {
                  in memory already is read too fast to be shown.";
     height = note(&mut canvas, height, notes);
     if courses.iter().any(|one| full(one).is_some()) {
-        height = note(&mut canvas, height, FALLS);
+        height = note(&mut canvas, height, FULL);
     }
     height += 6.0;
     let description = described(courses);
@@ -278,8 +280,7 @@ fn panels(canvas: &mut Canvas, axes: &CourseAxes, course: &CacheCourse, top: f64
         canvas.text(RIGHT, top + 16.0, "soft end", &words);
     }
     panel(canvas, &rate, (rate_top, rate_top + RATE), rate.ticks());
-    let most = fill.ticks().into_iter().rfind(|tick| *tick <= axes.fill_high);
-    let fill_ticks = vec![0.0, most.unwrap_or_default()];
+    let fill_ticks = vec![0.0, axes.fill_high.round()];
     panel(canvas, &fill, (fill_top, fill_top + FILL), fill_ticks);
     let scaled = |bytes: u64| bytes as f64 / axes.unit_bytes as f64;
     let fills = course.points.iter().filter_map(|point| Some((point.0, scaled(point.2?))));
@@ -302,7 +303,11 @@ fn panels(canvas: &mut Canvas, axes: &CourseAxes, course: &CacheCourse, top: f64
     }
     if let Some(second) = full(course) {
         let x = axes.time.at(second);
-        canvas.path("limit", "4 3", &format!("M{x:.1} {rate_top:.1}V{:.1}", fill_top + FILL));
+        // Not through the words between the panels.
+        let lines = [(rate_top, rate_top + RATE), (fill_top, fill_top + FILL)];
+        for (top, bottom) in lines {
+            canvas.path("limit", "4 3", &format!("M{x:.1} {top:.1}V{bottom:.1}"));
+        }
     }
     canvas.text(LEFT, rate_top - 6.0, "soft rim", "read, MiB/s");
     let cached = format!("files in the page cache, {}", axes.unit);

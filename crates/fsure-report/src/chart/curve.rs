@@ -4,7 +4,7 @@
 use super::Chart;
 use super::axis::Axis;
 use super::legend::{Glyph, legend, note};
-use super::number_format::{figure, microseconds};
+use super::number_format::{figure, measured, measured_microseconds, microseconds};
 use super::plot::path;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas};
 use fsure_core::units;
@@ -27,16 +27,20 @@ pub fn curve(title: &str, curve: &Curve, conditions: &str) -> Chart {
     let values = points.iter().flat_map(|point| [point.low, point.y, point.high]);
     let y = Axis::tight(values.collect::<Vec<_>>().into_iter(), (BOTTOM, TOP));
     let is_bytes = curve.x.contains("bytes");
-    let of_x = |value: f64| if is_bytes { units::size(value as u64) } else { figure(value) };
+    let of_x = |value: f64| if is_bytes { whole_size(value) } else { figure(value) };
     let is_time = matches!(curve.y.as_str(), "us" | "µs");
     let of_y = |value: f64| if is_time { microseconds(value) } else { figure(value) };
+    let of_point = |value: f64| match is_time {
+        true => measured_microseconds(value),
+        false => measured(value),
+    };
     let mut canvas = Canvas::default();
     for tick in y.ticks() {
         canvas.line("grid", (LEFT, y.at(tick)), (COLUMN - 8.0, y.at(tick)));
         canvas.text(LEFT - 6.0, y.at(tick) + 5.0, "soft end", &of_y(tick));
     }
     canvas.line("axis", (LEFT, BOTTOM), (COLUMN - 8.0, BOTTOM));
-    draw(&mut canvas, (&x, &y), &points, (&of_x, &of_y));
+    draw(&mut canvas, (&x, &y), &points, (&of_x, &of_point));
     let unit = if is_time { "time" } else { curve.y.as_str() };
     canvas.text(RIGHT + 26.0, BOTTOM + 38.0, "soft end", &curve.x);
     canvas.text(4.0, 10.0, "soft", unit);
@@ -64,6 +68,11 @@ pub fn curve(title: &str, curve: &Curve, conditions: &str) -> Chart {
     let rows = rows.collect::<Vec<_>>().join(", ");
     let description = format!("{}, {unit} over {}: {rows}.", curve.name, curve.x);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
+}
+
+/// A size without a digit behind the point if that is a zero: `4 KiB`.
+fn whole_size(bytes: f64) -> String {
+    units::size(bytes as u64).replace(".0 ", " ")
 }
 
 /// Words for a value.

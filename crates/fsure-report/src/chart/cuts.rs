@@ -55,7 +55,7 @@ impl CutState {
     /// The state in a word, its style, a sign for small squares, and its meaning.
     fn words(self) -> (&'static str, &'static str, &'static str, &'static str) {
         match self {
-            Self::Kept => ("all kept", "tile good", "", "all that was acknowledged is there"),
+            Self::Kept => ("no loss", "tile good", "", "all that was acknowledged is there"),
             Self::Lost => ("lost", "tile warn", "-", "the last of it is lost, the rest is sound"),
             Self::Damaged => ("damaged", "tile bad", "x", "damaged: the check fails"),
             Self::Unmountable => {

@@ -34,7 +34,11 @@ const FIGURE: f64 = 76.0;
 const MEMORY: &str = "memory";
 
 /// Meaning of the rungs whose names do not say what they read or write.
-const MEANINGS: [(&str, &str); 14] = [
+const MEANINGS: [(&str, &str); 18] = [
+    ("disk read cached", "in the page cache"),
+    ("disk read direct", "from the device"),
+    ("disk write cached", "into the page cache"),
+    ("disk write durable", "with a flush"),
     ("void", "writes to nowhere"),
     ("ram disk first write", "takes new memory"),
     ("ram disk rewrite", "in memory that it has"),

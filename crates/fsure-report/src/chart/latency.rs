@@ -7,7 +7,7 @@ use super::Chart;
 use super::Mark;
 use super::axis::Axis;
 use super::legend::{Glyph, diamond, legend, note};
-use super::number_format::microseconds;
+use super::number_format::{measured_microseconds, microseconds};
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
 use fsure_measure::comparison::{REFERENCES, Reference, UNFLUSHED_REFERENCE};
 use fsure_measure::results::MethodLine;
@@ -90,7 +90,12 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &s
         let time = other.microseconds();
         strip(&mut canvas, &axis, mark, top);
         name(&mut canvas, (other.what, "soft rim"), top, FIGURES[3] - MEAN);
-        canvas.text(FIGURES[3], top + 14.0, "soft end", &format!("mean {}", microseconds(time)));
+        canvas.text(
+            FIGURES[3],
+            top + 14.0,
+            "soft end",
+            &format!("mean {}", measured_microseconds(time)),
+        );
         canvas.circle("reference", (axis.at(time), top + LINE + 6.0), 5.0);
         top += LINE + RANGE;
     }
@@ -129,9 +134,9 @@ fn row(canvas: &mut Canvas, axis: &Axis, (method, class): (&MethodLine, &str), t
     name(canvas, (&method.name, "rim"), top, FIGURES[0] - COUNT);
     let figures = [
         fsure_core::count(method.count),
-        microseconds(method.p50_us),
-        method.known_p99_us().map_or("–".to_owned(), microseconds),
-        microseconds(method.max_us),
+        measured_microseconds(method.p50_us),
+        method.known_p99_us().map_or("–".to_owned(), measured_microseconds),
+        measured_microseconds(method.max_us),
     ];
     for ((at, words), class) in
         FIGURES.iter().zip(&figures).zip(["soft end", "strong end", "end", "soft end"])
@@ -161,7 +166,7 @@ fn key(canvas: &mut Canvas, axis: &Axis, (mark, groups): (&Mark, &[Group<'_>]), 
     let all_have_bars = methods().all(|method| width(&method) > CIRCLE);
     let median = match all_have_bars {
         true => "median",
-        false if bar.is_some() => "median; without a bar, 80 % of all lie in it",
+        false if bar.is_some() => "median; if no bar is seen, 80 % of all lie in the circle",
         false => "median; 80 % of all lie in this circle",
     };
     let entries = [

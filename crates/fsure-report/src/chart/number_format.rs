@@ -2,8 +2,17 @@
 //! keeps them few.
 
 /// A number with three digits that count, or all before the point: `13,824`,
-/// `305`, `1.38`, `0.0123`. What is not a number is a dash.
+/// `305`, `1.38`, `0.0123`, without zeros at its end. What is not a number is a dash.
 pub fn figure(value: f64) -> String {
+    let text = measured(value);
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// A number with three digits that count, as of something measured: `98.0`.
+pub(super) fn measured(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }
@@ -21,10 +30,16 @@ pub fn figure(value: f64) -> String {
         _ if size >= 0.9995 => 2,
         _ => 2_i32.saturating_sub(size.log10().floor() as i32).clamp(2, 9),
     };
-    let text = format!("{size:.*}", usize::try_from(digits).unwrap_or_default());
-    let text =
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{sign}{text}")
+    format!("{sign}{size:.*}", usize::try_from(digits).unwrap_or_default())
+}
+
+/// A span of time with three digits that count, as of something measured: `22.0 ms`.
+pub(super) fn measured_microseconds(value: f64) -> String {
+    match value.abs() {
+        size if size >= 999_500.0 => format!("{} s", measured(value / 1e6)),
+        size if size >= 999.5 => format!("{} ms", measured(value / 1e3)),
+        _ => format!("{} µs", measured(value)),
+    }
 }
 
 /// A span of time: `84 µs`, `3.3 ms`, `1.2 s`.

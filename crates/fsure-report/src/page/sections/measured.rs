@@ -449,8 +449,13 @@ fn curves(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
 /// curves that need none.
 fn meaning(line: &Curve) -> String {
     if line.name.ends_with(" by request size") {
-        return "One request at a time, at random places of a file, past the page cache."
-            .to_owned();
+        let flushes = match line.name.starts_with("write") {
+            true => " Nothing is flushed: writes may be in the drive's own cache.",
+            false => "",
+        };
+        return format!(
+            "One request at a time, at random places of a file, past the page cache.{flushes}"
+        );
     }
     let (Some(first), Some(last)) = (line.points.first(), line.points.last()) else {
         return String::new();

@@ -56,8 +56,12 @@ pub fn text(done: &Deferred, longest: Duration) -> String {
 pub fn warnings(done: &Deferred, longest: Duration) -> Vec<String> {
     let failed = done.failure.as_ref().map(|why| format!("a background flush failed: {why}"));
     let exceeded = (done.largest_lag > longest).then(|| {
-        let (lag, longest) = (duration(done.largest_lag), duration(longest));
-        format!("BOUND EXCEEDED: acknowledged writes became durable {lag} later, not {longest}")
+        let (lag, longest) = (done.largest_lag.as_millis(), longest.as_millis());
+        let (lag, longest) = (count(lag as u64), count(longest as u64));
+        format!(
+            "BOUND EXCEEDED: acknowledged writes became durable {lag} ms later, and not within \
+             {longest} ms"
+        )
     });
     failed.into_iter().chain(exceeded).collect()
 }
@@ -147,7 +151,7 @@ mod tests {
         assert!(text(&late, SECOND).contains("BOUND EXCEEDED"));
         assert!(warnings(&done(), SECOND).is_empty());
         let [warning] = &warnings(&late, SECOND)[..] else { panic!("one") };
-        assert!(warning.contains("durable 2.0 s later, not 1.0 s"), "{warning}");
+        assert!(warning.contains("durable 2,000 ms later, and not within 1,000 ms"), "{warning}");
         let failed = Deferred { failure: Some("I/O error".to_owned()), ..done() };
         assert!(text(&failed, SECOND).contains("FLUSH FAILED: I/O error"));
         assert!(!text(&failed, SECOND).contains("on the medium"));
