@@ -34,7 +34,7 @@ dist-all:
 	dist/build all
 
 # Compares the interfaces of the libraries with those at a commit or tag: what a version must
-# announce. `cargo install cargo-semver-checks --locked` brings it.
+# announce. `cargo install cargo-semver-checks@0.51.0 --locked` brings it.
 semver:
 	cargo semver-checks --workspace --baseline-rev $(BASE)
 

@@ -24,7 +24,9 @@ def binary(project, tools, target):
 def stripped(project, tools, target, built, out):
     """Leaves the debug data of a binary in `out`, and returns the binary without them."""
     objcopy, environment = tools.objcopy
-    small = built.with_name(f"stripped-{target.program}")
+    # objcopy signs what is for macOS anew, under the name of the file.
+    small = built.parent / "stripped" / target.program
+    small.parent.mkdir(exist_ok=True)
     if not target.is_linux:
         project.run([objcopy, "--strip-debug", built, small], env=environment)
         return small
