@@ -400,7 +400,7 @@ fn of_other_command(option: &str) -> Option<String> {
 /// Returns a sentence for an option in front of its command; `None` if it is not one.
 fn moved_advice(wrong: &str, words: &[OsString]) -> Option<String> {
     let at = words.iter().position(|word| word.to_str() == Some(wrong))?;
-    let is_harmless = !is_override(wrong);
+    let is_harmless = wrong.starts_with('-') && !is_override(wrong);
     let purpose = "it is an option of a command".to_owned();
     let words = behind_command(words, at).filter(|_| is_harmless)?;
     Some(sentence(Tip { purpose, words }))
