@@ -498,7 +498,7 @@ fn what_does_not_wait_for_the_drive_stands_apart_from_what_does() {
     let mark = Mark { label: "etcd: 99 % in less than 10 ms (its FAQ)".to_owned(), value: 1e4 };
     let chart =
         latency("t", &methods.iter().collect::<Vec<_>>(), &mark, "One write is of 4.0 KiB.");
-    let (apart, flushed) = chart.description.split_once("waits for the drive").expect("two groups");
+    let (apart, flushed) = chart.description.split_once("waits for a flush").expect("two groups");
     assert!(apart.contains("syncfs") && !flushed.contains("syncfs"), "{}", chart.description);
     let place = |name: &str| flushed.find(name).unwrap_or_else(|| panic!("{name}: {flushed}"));
     assert!(place("fsync: median") < place("O_DIRECT") && place("O_DIRECT") < place("create"));
