@@ -59,6 +59,12 @@ impl RelPath {
         Some(Self(self.0[..end].into()))
     }
 
+    /// The folders this path is in, from the top, without the root.
+    pub fn folders(&self) -> impl Iterator<Item = Self> {
+        let ends = (0..self.0.len()).filter(|end| self.0[*end] == b'/');
+        ends.map(|end| Self(self.0[..end].into()))
+    }
+
     /// Returns true if this is the path of `name` in `folder`.
     pub fn equals(&self, folder: &Self, name: &[u8]) -> bool {
         match self.0.strip_suffix(name) {

@@ -296,9 +296,7 @@ impl Import<'_> {
         }
         // From the top, and no further than there are folders: a name in a list may have
         // more components than any system takes.
-        let bytes = path.as_bytes();
-        for end in (0..bytes.len()).filter(|end| bytes[*end] == b'/') {
-            let folder = RelPath::from_bytes(&bytes[..end]);
+        for folder in path.folders() {
             if self.folders.contains(&folder) {
                 continue;
             }

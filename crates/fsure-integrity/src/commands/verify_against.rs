@@ -156,9 +156,7 @@ fn nested_own_folders(root: &Root, catalog: &mut Catalog) -> Result<Vec<RelPath>
         for stored in page {
             // From the top, and no further than there are folders: a name in a list may have more
             // components than any system takes.
-            let bytes = stored.path().as_bytes();
-            for end in (0..bytes.len()).filter(|end| bytes[*end] == b'/') {
-                let folder = RelPath::from_bytes(&bytes[..end]);
+            for folder in stored.path().folders() {
                 if seen.contains(&folder) {
                     continue;
                 }

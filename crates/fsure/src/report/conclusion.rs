@@ -2,7 +2,7 @@
 //! and what to do now. It claims no more than the run has looked at.
 
 use super::log::signature;
-use super::paths::{LinkEnd, RootLink};
+use super::paths::{LinkEnd, RootLink, allowing};
 use super::{RootPaths, number, protect, scrub, with_command};
 use fsure_core::{ExitCode, RelPath, units};
 use fsure_core::{count, safe, who_may_read};
@@ -270,7 +270,7 @@ fn same_command(paths: &RootPaths, outcome: &Outcome) -> String {
         _ if outcome.is_dry_run => command + " --dry-run",
         _ => command,
     };
-    outcome.allowed.options().fold(command, |command, option| format!("{command} {option}"))
+    allowing(command, outcome.allowed)
 }
 
 /// Tells how far a run came that was asked to end, and how it goes on.

@@ -22,6 +22,11 @@ pub struct RootPaths {
     list: Option<String>,
 }
 
+/// A command with the options that let it go on in some states of the root.
+pub(super) fn allowing(command: String, allowed: Allowed) -> String {
+    allowed.options().fold(command, |command, option| format!("{command} {option}"))
+}
+
 /// A link that a command was called for.
 #[derive(Clone, Debug)]
 pub(super) struct RootLink {
@@ -133,7 +138,7 @@ impl RootPaths {
 
     /// `fsure NAME` with the options that let it go on in some states of the root.
     pub fn command_allowing(&self, name: &str, allowed: Allowed) -> String {
-        allowed.options().fold(self.command(name), |command, option| format!("{command} {option}"))
+        allowing(self.command(name), allowed)
     }
 
     /// The command that records what is found at a path.

@@ -57,19 +57,26 @@ pub(super) fn measure(
         target: Buffer::new(DEPTHS[2] * DIRECT_GRAIN)?,
         turn: each,
     };
-    let mut ended = Ok(());
-    // The first round is the warm-up.
-    'rounds: for round in 0..=turns as u64 {
+    let ended = take_turns(&mut jobs, turns, |job, _| {
+        under_way(&format!("{}, {}", job.words(), site.target));
+        bench.turn(job, go)
+    });
+    report(experiment, &bench, &jobs, ended)
+}
+
+/// Lets all jobs take turns, each round in another order, until all rounds are over or a turn
+/// fails. The first round is the warm-up, and has the number 0.
+pub(super) fn take_turns<J>(
+    jobs: &mut [J],
+    turns: usize,
+    mut turn: impl FnMut(&mut J, u64) -> RunResult<()>,
+) -> RunResult<()> {
+    for round in 0..=turns as u64 {
         for place in shuffled((0..jobs.len()).collect(), round) {
-            let job = &mut jobs[place];
-            under_way(&format!("{}, {}", job.words(), site.target));
-            ended = bench.turn(job, go);
-            if ended.is_err() {
-                break 'rounds;
-            }
+            turn(&mut jobs[place], round)?;
         }
     }
-    report(experiment, &bench, &jobs, ended)
+    Ok(())
 }
 
 /// Refuses a folder in memory, below which there is no drive.

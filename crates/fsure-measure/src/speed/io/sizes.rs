@@ -8,12 +8,11 @@ use fsure_os::block_stats::Counters;
 use fsure_os::buffer::Buffer;
 use fsure_os::request_queue::{Access, DirectFile, Engine, QueueShape};
 
-use super::random::{RandomTurn, TURNS, elapsed, refuse_memory, refused};
+use super::random::{RandomTurn, TURNS, elapsed, refuse_memory, refused, take_turns};
 use super::{Experiment, Outcome, proof};
 use crate::results::{Curve, NotRun, Point, ResultLine};
 use crate::speed::data_pool;
 use crate::speed::rung::{RunContext, RunResult, Stopwatch};
-use crate::speed::schedule::shuffled;
 use crate::speed::workspace::SpeedWorkspace;
 use crate::speed_run::warn;
 use crate::stats::Spread;
@@ -53,23 +52,11 @@ pub(super) fn measure(
         target: Buffer::new(SIZES[SIZES.len() - 1])?,
         turn: left.div_f64((jobs.len() * (turns + 1)) as f64).clamp(TURN_MIN, TURN_MAX),
     };
-    let mut ended = Ok(());
-    // The first round is the warm-up.
-    'rounds: for round in 0..=turns as u64 {
-        for place in shuffled((0..jobs.len()).collect(), round) {
-            let job = &mut jobs[place];
-            under_way(&format!(
-                "{} of {}, {}",
-                job.verb(),
-                units::size(job.size as u64),
-                site.target
-            ));
-            ended = bench.turn(job, round, go);
-            if ended.is_err() {
-                break 'rounds;
-            }
-        }
-    }
+    let ended = take_turns(&mut jobs, turns, |job, round| {
+        let size = units::size(job.size as u64);
+        under_way(&format!("{} of {size}, {}", job.verb(), site.target));
+        bench.turn(job, round, go)
+    });
     report(experiment, &bench, &jobs, ended)
 }
 
