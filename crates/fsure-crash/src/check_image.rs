@@ -18,6 +18,16 @@ use fsure_core::{Error, Monitor, Result};
 /// there.
 const LAST: &str = "LAST";
 
+/// Writes 4 MiB, as much as the log of SQLite has by default.
+const WRITE_A_FILE: &str = "export LC_ALL=C; head -c 4194304 /dev/zero > \"$MNT/.fsure-room\" && \
+                            sync \"$MNT/.fsure-room\"";
+/// Words of the C locale for `ENOSPC`.
+const NO_SPACE: &str = "No space left on device";
+
+/// Description of a cut whose check had no room.
+const NO_ROOM: &str = "the check failed, and the file system is full: name a larger drive with \
+                       '--size'";
+
 /// Result of an examination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ImageState {
@@ -105,7 +115,24 @@ fn look(
         Err(error) => return ImageState::new(CutState::HarnessBroken, error.to_string()),
     };
     let check_output = locked(&check_output).clone();
-    judge(ended, &check_output, acked, check.last_words().pop())
+    let found = judge(ended, &check_output, acked, check.last_words().pop());
+    let is_failed = matches!(ended, Ended::Signal(_)) || found.state == Some(CutState::Corrupt);
+    match is_failed && !has_room(mounted, monitor) {
+        true => ImageState::new(CutState::HarnessBroken, NO_ROOM),
+        false => found,
+    }
+}
+
+/// Returns false if what is mounted has no room for a file. A check that recovers a database then
+/// fails for want of room, which says nothing about the data. It is mounted from a copy of the
+/// image. Any other error, as of a file system that has become read-only, is not want of room.
+fn has_room(mounted: &MountedMedium, monitor: &dyn Monitor) -> bool {
+    let words = ["sh", "-c", WRITE_A_FILE].map(Into::into);
+    let command = ProgramCommand { words: &words, acked: None };
+    let Ok(mut program) = Program::start(mounted, &command, Box::new(|_| {})) else { return true };
+    let ended = program.wait(monitor);
+    let has_failed = matches!(ended, Ok(Some(Ended::Code(code))) if code != 0);
+    !(has_failed && program.last_words().iter().any(|line| line.contains(NO_SPACE)))
 }
 
 /// Output of a check, as far as it matters.

@@ -409,6 +409,35 @@ fn a_matrix_keeps_all_its_images() {
 
 /// A cut that survives on a drive that lies proves as little as on others, if the
 /// check could not have noticed anything.
+/// Fills the drive, acknowledges, and goes on, so that the power is cut.
+const FILLER: &str = "head -c 1G /dev/zero > big 2>/dev/null; sync big .; echo ACK 1; sleep 600";
+
+#[test]
+fn a_check_that_fails_for_want_of_room_blames_no_program() {
+    for fs in ["folder", "ext4", "btrfs"] {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("a full {fs}");
+        // As a database that is recovered when it is opened.
+        let recovers = "head -c 3000000 /dev/zero > recovered && sync recovered";
+        let run = |writer: &str, check: &str| {
+            let args = ["--fs", fs, "--drive", "honest", "--cuts", "1", "--variant", "none"];
+            let check = format!("test -s big || {{ echo LAST 0; exit 0; }}; {check}");
+            let rest = ["--size", "200M", "--check", &check, "--", "sh", "-c", writer];
+            let (code, lines, _) = crash(&name, folder.path(), &[&args[..], &rest].concat())?;
+            let cut = cuts(&lines).next().unwrap_or_else(|| panic!("{lines:?}")).clone();
+            Some((code, cut))
+        };
+        let Some((code, cut)) = run(FILLER, recovers) else { continue };
+        assert_eq!((code, &cut["state"]), (5, &"harness-broken".into()), "{fs}: {cut}");
+        let detail = cut["detail"].as_str().unwrap_or_default();
+        assert!(detail.contains("is full: name a larger drive with '--size'"), "{fs}: {cut}");
+        // With room, a failed check is a failed check.
+        let has_room = FILLER.replace("1G", "1M");
+        let (code, cut) = run(&has_room, "echo bad >&2; exit 1").unwrap();
+        assert_eq!((code, &cut["state"]), (3, &"corrupt".into()), "{fs}: {cut}");
+    }
+}
+
 #[test]
 fn a_check_that_never_fails_proves_nothing_on_any_drive() {
     let folder = tempfile::tempdir().unwrap();
