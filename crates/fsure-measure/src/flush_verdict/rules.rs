@@ -395,7 +395,8 @@ impl<'a> Case<'a> {
     fn free_flush(&self, flush_us: f64, reason: &FreeFlush) -> FlushFinding {
         let time = match self.direct_us {
             Some(us) => {
-                format!("{} where a write alone takes {}", microseconds(flush_us), microseconds(us))
+                let [flush, direct] = [flush_us, us].map(microseconds);
+                format!("{flush} where a write alone (O_DIRECT) takes {direct}")
             }
             None => microseconds(flush_us),
         };

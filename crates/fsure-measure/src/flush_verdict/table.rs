@@ -264,7 +264,10 @@ fn a_free_flush_is_named_with_its_evidence() {
     let slope = |facts: &mut FlushFacts| facts.slope = vec![(0, 500.0), (64 << 20, 640.0)];
     for (facts, words) in [
         (on(Virtual, 1800.0, 1790.0), "costs next to nothing (1.8 ms where a write alone"),
-        (on(Nvme, 58.0, 11.0), "take 58.0 us where a write alone takes 11.0 us, and the quickest"),
+        (
+            on(Nvme, 58.0, 11.0),
+            "take 58.0 us where a write alone (O_DIRECT) takes 11.0 us, and the quickest",
+        ),
         (on(Nvme, 500.0, 15.0).but(slope), "105 GB/s were flushed at once"),
         (on(Virtual, 475.0, 70.0), "The flush costs something (295 us), but less"),
     ] {
