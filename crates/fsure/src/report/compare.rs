@@ -81,9 +81,9 @@ pub fn text_summary(found: &Comparison, sides: &[Side; 2]) -> String {
     }
     if found.unknown > 0 {
         text += &format!(
-            "{} NOT BE READ, and so not compared: run it as a user who may read them, or as root, with \
-             sudo; fsure verify names the reasons.\n",
-            number(found.unknown, "name could", "names could")
+            "{} NOT BE READ, and so not compared: run it {}; fsure verify names the reasons.\n",
+            number(found.unknown, "name could", "names could"),
+            fsure_core::who_may_read()
         );
     }
     if found.empty_lists > 0 {

@@ -226,7 +226,11 @@ pub fn advice_text(hot: &Hot) -> String {
 
 fn paragraph(one: &Advised) -> String {
     let name = one.recommendation.advice.name();
-    let mut facts = format!("saves {} s per hour", figure(one.seen.durable + one.seen.missed));
+    let saves = match one.recommendation.advice {
+        Advice::Bind | Advice::Pin => "saves",
+        Advice::Exclude | Advice::Leave => "would save",
+    };
+    let mut facts = format!("{saves} {} s per hour", figure(one.seen.durable + one.seen.missed));
     if one.recommendation.advice != Advice::Leave {
         let needs = one.seen.size.map_or("more than was counted".to_owned(), size);
         facts += &format!("; needs {needs}; holds: {}", one.seen.risk.name());
