@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures `fsure uncached` beside nocache and a plain memory group: time until all is on
-storage, page cache that is left behind, and the share of a file of another program that stays
-in memory.
+storage, page cache that is left behind, the share of a file of another program that stays in
+memory, and how long that program then needs to read its file again.
 
 Needs root, `fincore`, about 4 GB on a real disk, and what of the programs is installed. The
 memory is made small by a control group around all of it, since a large machine has room for
@@ -52,6 +52,14 @@ func main() {
 		}
 	}
 }
+"""
+READ_HOT = """
+import time
+began = time.monotonic()
+with open("hot", "rb", buffering=0) as file:
+    while file.read(1 << 20):
+        pass
+print(time.monotonic() - began)
 """
 PROGRAMS = {
     "dd": "dd if=big of=/dev/null bs=1M status=none",
@@ -120,9 +128,15 @@ def inside(group, words):
     return f"echo $$ > {group}/cgroup.procs && exec {words}"
 
 
+def read_hot(group):
+    """Reads the file of another program in a group. Returns the seconds of the reads alone."""
+    call = inside(group, f"{sys.executable} -c '{READ_HOT}'")
+    return float(subprocess.run(call, shell=True, check=True, capture_output=True).stdout)
+
+
 def run(method, words, memory, fsure):
-    """Runs a program once. Returns its seconds, the cache left behind and the share of the file
-    of another program that stayed."""
+    """Runs a program once. Returns its seconds, the cache left behind, the share of the file of
+    another program that stayed, and the seconds in which that file is read again."""
     shutil.rmtree("out", ignore_errors=True)
     os.mkdir("out")
     environment = {**os.environ, "RESTIC_PASSWORD": "x"}
@@ -131,7 +145,7 @@ def run(method, words, memory, fsure):
                        check=True, stdout=subprocess.DEVNULL)
     # All that is in memory was brought in by processes of this group.
     (memory / "memory.force_empty").write_text("0", encoding="ascii")
-    subprocess.run(inside(memory, "cat hot > /dev/null"), shell=True, check=True)
+    read_hot(memory)
     before = resident(pathlib.Path("hot"))
     # What other groups have brought in is none of this program's.
     other = sum(resident(pathlib.Path(name)) for name in OWN if pathlib.Path(name).exists())
@@ -153,7 +167,8 @@ def run(method, words, memory, fsure):
         took = time.monotonic() - began
         kept = resident(pathlib.Path("hot")) / before
         grown = sum(resident(pathlib.Path(name)) for name in OWN if pathlib.Path(name).exists())
-    return took, max(grown - other, 0), kept
+        again = read_hot(memory)
+    return took, max(grown - other, 0), kept, again
 
 
 class Results:
@@ -177,14 +192,16 @@ class Results:
 
     def trial(self, program, method, runs, medians):
         """Writes the medians of the runs of a program under a method, and the range of times."""
-        took, left, kept = medians
-        times = [seconds for seconds, _, _ in runs]
+        took, left, kept, again = medians
+        times = [seconds for seconds, *_ in runs]
+        reads = [seconds for *_, seconds in runs]
         way = {"fsure": "fsure uncached", "group": f"limit of {GROUP // MIB} MiB"}
         self.trials += 1
         self.line(type="cache-trial", program=program, way=way.get(method, method),
                   runs=len(runs), seconds=took, seconds_low=min(times), seconds_high=max(times),
                   memory_bytes=MEMORY, left_bytes=int(left), others_bytes=HOT,
-                  others_kept_bytes=int(kept * HOT))
+                  others_kept_bytes=int(kept * HOT), others_seconds=again,
+                  others_seconds_low=min(reads), others_seconds_high=max(reads))
 
     def end(self):
         """Writes the last line."""
@@ -223,12 +240,14 @@ def main():
             for _ in range(given.rounds):
                 for method, results in runs.items():
                     results.append(run(method, words, limit.folder, fsure))
-            base = statistics.median(took for took, _, _ in runs["plain"])
+            base = statistics.median(took for took, *_ in runs["plain"])
             cells = []
             for method, results in runs.items():
-                took, grown, kept = (statistics.median(column) for column in zip(*results))
-                results_saved.trial(name, method, results, (took, grown, kept))
-                cells.append(f"{took / base:.2f}, {grown / MIB:,.0f} MiB, {kept:.0%}")
+                medians = [statistics.median(column) for column in zip(*results)]
+                results_saved.trial(name, method, results, medians)
+                took, grown, kept, again = medians
+                cells.append(f"{took / base:.2f}, {grown / MIB:,.0f} MiB, {kept:.0%}, "
+                             f"{again * 1000:.0f} ms")
             print(f"| {name} ({base:.1f} s) | " + " | ".join(cells) + " |", flush=True)
         results_saved.end()
 

@@ -9,8 +9,9 @@ const LOG_FROM: f64 = 30.0;
 /// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
-    low: f64,
-    high: f64,
+    /// The values at its ends.
+    pub(super) low: f64,
+    pub(super) high: f64,
     /// True if equal steps on the axis are equal factors.
     pub(super) is_log: bool,
     from: f64,
@@ -47,6 +48,30 @@ impl Axis {
         if axis.is_log {
             let positive = values.filter(|value| value.is_finite() && *value > 0.0);
             axis.low = positive.fold(f64::INFINITY, f64::min) * 0.8;
+        }
+        axis
+    }
+
+    /// The length of a bar from zero to a value, on an axis that is straight.
+    pub(super) fn length(&self, value: f64) -> f64 {
+        self.at(value) - self.at(0.0)
+    }
+
+    /// One as [`Self::tight`], whose end has a figure: one digit and zeros. It is at most this
+    /// share of the least value.
+    pub(super) fn footed(
+        values: impl Iterator<Item = f64> + Clone,
+        share: f64,
+        ends: (f64, f64),
+    ) -> Self {
+        let mut axis = Self::of(values.clone(), ends);
+        if axis.is_log {
+            let positive = values.filter(|value| value.is_finite() && *value > 0.0);
+            let least = positive.fold(f64::INFINITY, f64::min) * share;
+            let power = 10_f64.powf(least.log10().floor());
+            let digits = [8.0, 6.0, 5.0, 4.0, 3.0, 2.0];
+            let digit = digits.into_iter().find(|digit| digit * power <= least);
+            axis.low = (digit.unwrap_or(1.0) * power).max(f64::MIN_POSITIVE);
         }
         axis
     }

@@ -320,7 +320,7 @@ fn panel(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), ticks: Vec
         let y = axis.at(tick);
         canvas.line("grid", (COURSE_LEFT, y), (RIGHT, y));
         // What would reach into the panel above or below is moved into its own.
-        let base = (y + 5.0).clamp(top + 12.0, bottom + 4.0);
+        let base = (y + 5.0).clamp(top + 7.0, bottom + 4.0);
         canvas.text(COURSE_LEFT - 6.0, base, "soft end", &figure(tick));
     }
     canvas.line("axis", (COURSE_LEFT, bottom), (RIGHT, bottom));

@@ -1,5 +1,6 @@
-//! The curves of a flush: a point for each load with its figure beside it. Both axes run in
-//! equal factors if the values are far apart, and say so.
+//! Curves of figures by load or by size: a point for each with its figure beside it. Both axes run
+//! in equal factors if the values are far apart, and say so. Two curves share the axes, so that
+//! their heights can be compared.
 
 use super::Chart;
 use super::axis::Axis;
@@ -14,48 +15,70 @@ const TOP: f64 = 22.0;
 const BOTTOM: f64 = 262.0;
 const LEFT: f64 = 66.0;
 const RIGHT: f64 = COLUMN - 34.0;
+/// Room at the left of the first point, for its figure.
+const FIRST: f64 = 46.0;
 /// Between the middles of two names below the axis.
-const NAME: f64 = 62.0;
+const NAME: f64 = 56.0;
 /// Radius of a point.
 const POINT: f64 = 4.0;
+/// A tick nearer than this factor to the foot of an axis gives way to the figure of the foot.
+const FOOT_ROOM: f64 = 1.3;
+/// Foot of the axis as a share of the least value: no point lies on it, and there is room for the
+/// figures below the lower one of two curves.
+const POINT_ABOVE: f64 = 0.95;
+const FIGURES_BELOW: f64 = 0.6;
+/// Style and dashes of each line.
+const LINES: [(&str, &str); 2] = [("ink0", ""), ("ink1", "7 3")];
 
-/// A curve with the interval of each point. `conditions` are sentences on what was measured.
-pub fn curve(title: &str, curve: &Curve, conditions: &str) -> Chart {
-    let points: Vec<_> =
-        curve.points.iter().filter(|p| p.x.is_finite() && p.y.is_finite()).collect();
-    let x = Axis::tight(points.iter().map(|point| point.x), (LEFT + 14.0, RIGHT));
-    let values = points.iter().flat_map(|point| [point.low, point.y, point.high]);
-    let y = Axis::tight(values.collect::<Vec<_>>().into_iter(), (BOTTOM, TOP));
-    let is_bytes = curve.x.contains("bytes");
+/// A curve as it is drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct CurveLine<'a> {
+    /// Name in the key; it is left out if there is one curve.
+    pub name: &'a str,
+    /// The points, and the units of both axes.
+    pub curve: &'a Curve,
+}
+
+impl<'a> CurveLine<'a> {
+    fn points(&self) -> Vec<&'a Point> {
+        self.curve.points.iter().filter(|p| p.x.is_finite() && p.y.is_finite()).collect()
+    }
+}
+
+/// One curve, or two of the same units, with the interval of each point. `conditions` are
+/// sentences on what was measured.
+pub fn curves(title: &str, lines: &[CurveLine<'_>], conditions: &str) -> Chart {
+    let all: Vec<_> = lines.iter().flat_map(CurveLine::points).collect();
+    let [x_unit, y_unit] = lines.first().map_or(["", ""], |line| [&*line.curve.x, &*line.curve.y]);
+    let x = Axis::tight(all.iter().map(|point| point.x), (LEFT + FIRST, RIGHT));
+    let values = all.iter().flat_map(|point| [point.low, point.y, point.high]);
+    let below = if lines.len() > 1 { FIGURES_BELOW } else { POINT_ABOVE };
+    let y = Axis::footed(values.collect::<Vec<_>>().into_iter(), below, (BOTTOM, TOP));
+    let is_bytes = x_unit.contains("bytes");
     let of_x = |value: f64| if is_bytes { whole_size(value) } else { figure(value) };
-    let is_time = matches!(curve.y.as_str(), "us" | "µs");
+    let is_time = matches!(y_unit, "us" | "µs");
     let of_y = |value: f64| if is_time { microseconds(value) } else { figure(value) };
     let of_point = |value: f64| match is_time {
         true => measured_microseconds(value),
         false => measured(value),
     };
     let mut canvas = Canvas::default();
-    for tick in y.ticks() {
+    for tick in ticks(&y) {
         canvas.line("grid", (LEFT, y.at(tick)), (COLUMN - 8.0, y.at(tick)));
         canvas.text(LEFT - 6.0, y.at(tick) + 5.0, "soft end", &of_y(tick));
     }
     canvas.line("axis", (LEFT, BOTTOM), (COLUMN - 8.0, BOTTOM));
-    draw(&mut canvas, (&x, &y), &points, (&of_x, &of_point));
-    let unit = if is_time { "time" } else { curve.y.as_str() };
-    canvas.text(RIGHT + 26.0, BOTTOM + 38.0, "soft end", &curve.x);
+    for (place, line) in lines.iter().enumerate() {
+        let rest = lines.iter().enumerate().find(|(other, _)| *other != place);
+        let rest = rest.map_or(Vec::new(), |(_, line)| line.points());
+        let points = draw_line(&mut canvas, (&x, &y), &line.points(), LINES[place % 2]);
+        figures(&mut canvas, &points, &rest, &of_point);
+    }
+    names_below(&mut canvas, &x, &all, &of_x);
+    let unit = if is_time { "time" } else { y_unit };
+    canvas.text(RIGHT + 26.0, BOTTOM + 38.0, "soft end", x_unit);
     canvas.text(4.0, 10.0, "soft", unit);
-    let is_hidden = |point: &&Point| y.at(point.low) - y.at(point.high) <= 2.0 * POINT;
-    let entries: &[_] = match points.iter().all(is_hidden) {
-        true => &[(
-            Glyph::Circle("dot ink0"),
-            "median, with a 95 % interval that is smaller than the point",
-        )],
-        false => &[
-            (Glyph::Circle("dot ink0"), "median"),
-            (Glyph::Upright("whisker", ""), "95 % interval"),
-        ],
-    };
-    let mut height = legend(&mut canvas, BOTTOM + 46.0, entries);
+    let mut height = key(&mut canvas, (&y, lines, &all), BOTTOM + 46.0);
     let scale = match (x.is_log, y.is_log) {
         (true, true) => "Equal steps are equal factors on both axes.",
         (true, false) => "Equal steps to the right are equal factors.",
@@ -64,10 +87,116 @@ pub fn curve(title: &str, curve: &Curve, conditions: &str) -> Chart {
     };
     height = note(&mut canvas, height, scale);
     height = note(&mut canvas, height, conditions) + 6.0;
-    let rows = points.iter().map(|point| format!("{} at {}", of_y(point.y), of_x(point.x)));
-    let rows = rows.collect::<Vec<_>>().join(", ");
-    let description = format!("{}, {unit} over {}: {rows}.", curve.name, curve.x);
+    let rows = lines.iter().map(|line| {
+        let points = line.points().into_iter();
+        let points = points.map(|point| format!("{} at {}", of_y(point.y), of_x(point.x)));
+        format!("{}: {}", line.curve.name, points.collect::<Vec<_>>().join(", "))
+    });
+    let rows = rows.collect::<Vec<_>>().join("; ");
+    let description = format!("{unit} over {x_unit}: {rows}.");
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
+}
+
+/// The ticks of an axis, and its foot if that is not one of them.
+fn ticks(axis: &Axis) -> Vec<f64> {
+    let mut ticks = axis.ticks();
+    if axis.is_log {
+        ticks.retain(|tick| *tick >= axis.low * FOOT_ROOM);
+        ticks.insert(0, axis.low);
+    }
+    ticks
+}
+
+/// A point with its place on the paper, and the upper and lower end of its interval there.
+struct Placed<'a> {
+    point: &'a Point,
+    at: (f64, f64),
+    top: f64,
+    bottom: f64,
+}
+
+fn draw_line<'a>(
+    canvas: &mut Canvas,
+    (x, y): (&Axis, &Axis),
+    points: &[&'a Point],
+    (class, dashes): (&str, &str),
+) -> Vec<Placed<'a>> {
+    let place = |point: &&'a Point| {
+        let at = (x.at(point.x), y.at(point.y));
+        let (top, bottom) = (y.at(point.high).min(at.1), y.at(point.low).max(at.1));
+        Placed { point, at, top, bottom }
+    };
+    let points: Vec<_> = points.iter().map(place).collect();
+    for Placed { at, top, bottom, .. } in &points {
+        canvas.path("whisker", "", &format!("M{:.1} {bottom:.1}V{top:.1}", at.0));
+    }
+    let line = path(points.iter().map(|point| point.at));
+    canvas.path(&format!("line {class}"), dashes, &line);
+    for point in &points {
+        canvas.circle(&format!("dot {class}"), point.at, POINT);
+    }
+    points
+}
+
+/// Writes the figure of each point on the side that the line leaves free: above it if that is
+/// higher than the other line, and before it if the line rises.
+fn figures(canvas: &mut Canvas, points: &[Placed<'_>], other: &[&Point], words: Label<'_>) {
+    let (mut free_above, mut free_below) = (0.0, 0.0);
+    for (place, one) in points.iter().enumerate() {
+        let beside = other.iter().find(|point| point.x.total_cmp(&one.point.x).is_eq());
+        let is_above = beside.is_none_or(|beside| one.point.y >= beside.y);
+        let before = points[place.saturating_sub(1)].at.1;
+        let after = points[(place + 1).min(points.len() - 1)].at.1;
+        let words = words(one.point.y);
+        let width = words.chars().count() as f64 * COLUMN_CHARACTER;
+        let is_rising = after < before;
+        let left = if is_rising == is_above { one.at.0 - width + 6.0 } else { one.at.0 - 6.0 };
+        let left = left.max(LEFT + 2.0).min(COLUMN - width - 2.0);
+        let free = if is_above { &mut free_above } else { &mut free_below };
+        if left >= *free {
+            let above = (one.top - 9.0).max(TOP - 6.0);
+            let at = if is_above { above } else { (one.bottom + 19.0).min(BOTTOM - 3.0) };
+            canvas.text(left, at, "strong rim", &words);
+            *free = left + width + 4.0;
+        }
+    }
+}
+
+/// Writes the values of the axis below the points, as far as there is room.
+fn names_below(canvas: &mut Canvas, x: &Axis, points: &[&Point], words: Label<'_>) {
+    let mut values: Vec<_> = points.iter().map(|point| point.x).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let mut free = 0.0;
+    for value in values {
+        if x.at(value) >= free {
+            canvas.tick((x.at(value), BOTTOM + 18.0), &words(value));
+            free = x.at(value) + NAME;
+        }
+    }
+}
+
+/// Explains the marks, and returns the height below.
+fn key(
+    canvas: &mut Canvas,
+    (y, lines, points): (&Axis, &[CurveLine<'_>], &[&Point]),
+    top: f64,
+) -> f64 {
+    let is_hidden = |point: &&Point| y.at(point.low) - y.at(point.high) <= 2.0 * POINT;
+    let all_hidden = points.iter().all(is_hidden);
+    let median = match all_hidden {
+        true => "median, with a 95 % interval that is smaller than the point",
+        false => "median",
+    };
+    let styles = LINES.map(|(class, dashes)| (format!("line {class}"), dashes));
+    let named = lines.iter().zip(&styles).filter(|_| lines.len() > 1);
+    let mut entries: Vec<_> =
+        named.map(|(line, (class, dashes))| (Glyph::Line(class, dashes), line.name)).collect();
+    entries.push((Glyph::Circle("dot ink0"), median));
+    if !all_hidden {
+        entries.push((Glyph::Upright("whisker", ""), "95 % interval"));
+    }
+    legend(canvas, top, &entries)
 }
 
 /// A size without a digit behind the point if that is a zero: `4 KiB`.
@@ -78,31 +207,60 @@ fn whole_size(bytes: f64) -> String {
 /// Words for a value.
 type Label<'a> = &'a dyn Fn(f64) -> String;
 
-fn draw(
-    canvas: &mut Canvas,
-    (x, y): (&Axis, &Axis),
-    points: &[&Point],
-    (of_x, of_y): (Label<'_>, Label<'_>),
-) {
-    let places: Vec<_> = points.iter().map(|point| (x.at(point.x), y.at(point.y))).collect();
-    for (point, (at, _)) in points.iter().zip(&places) {
-        let (low, high) = (y.at(point.low), y.at(point.high));
-        canvas.path("whisker", "", &format!("M{at:.1} {low:.1}V{high:.1}"));
+#[cfg(test)]
+mod tests {
+    use super::super::tests::assert_readable;
+    use super::*;
+
+    #[test]
+    fn every_point_of_a_curve_has_its_figure() {
+        let figures = [45.6, 91.1, 182.1, 364.0, 725.0, 1_436.0, 2_828.0];
+        let points = figures.iter().enumerate().map(|(n, y)| {
+            let x = 2_f64.powi(i32::try_from(n).unwrap());
+            Point { x, y: *y, low: y * 0.98, high: y * 1.02, flushes_per_op: None }
+        });
+        let line = Curve {
+            name: "commits per flush".to_owned(),
+            target: "drive".to_owned(),
+            x: "commits per flush".to_owned(),
+            y: "commits/s".to_owned(),
+            points: points.collect(),
+            measured: String::new(),
+        };
+        let chart = curves("t", &[CurveLine { name: "commits", curve: &line }], "");
+        for value in ["45.6", "91.1", "182", "364", "725", "1,436", "2,828"] {
+            assert!(chart.body.contains(&format!("strong rim\">{value}</text>")), "{value}");
+        }
+        assert!(chart.body.contains("equal factors on both axes"), "{}", chart.body);
+        assert!(chart.body.contains(">40</text>"), "the foot of the axis has a figure");
+        assert!(!chart.body.contains(">commits</text>"), "one curve needs no name");
+        assert_readable(&chart);
     }
-    canvas.path("line ink0", "", &path(places.iter().copied()));
-    let (mut free, mut free_value) = (0.0, 0.0);
-    for (point, (at, height)) in points.iter().zip(&places) {
-        canvas.circle("dot ink0", (*at, *height), POINT);
-        let words = of_y(point.y);
-        let half = words.chars().count() as f64 * COLUMN_CHARACTER / 2.0;
-        if at - half >= free_value {
-            let above = y.at(point.high).min(*height) - 9.0;
-            canvas.text(*at, above.max(TOP - 6.0), "strong mid rim", &words);
-            free_value = at + half + 4.0;
+
+    #[test]
+    fn two_curves_share_their_axes_and_have_names() {
+        let of = |name: &str, figures: [f64; 6]| {
+            let points = figures.iter().enumerate().map(|(n, y)| {
+                let x = 4096.0 * 4_f64.powi(i32::try_from(n).unwrap());
+                Point { x, y: *y, low: y * 0.9, high: y * 1.1, flushes_per_op: None }
+            });
+            Curve {
+                name: format!("{name} by request size"),
+                target: "disk".to_owned(),
+                x: "bytes of a request".to_owned(),
+                y: "MiB/s".to_owned(),
+                points: points.collect(),
+                measured: String::new(),
+            }
+        };
+        let read = of("read", [83.6, 326.0, 1_050.0, 2_450.0, 3_500.0, 3_807.0]);
+        let write = of("write", [62.9, 237.0, 806.0, 2_541.0, 4_929.0, 6_196.0]);
+        let lines = [("read", &read), ("write", &write)];
+        let chart = curves("t", &lines.map(|(name, curve)| CurveLine { name, curve }), "");
+        assert_readable(&chart);
+        for word in ["read", "write", "83.6", "62.9", "3,807", "6,196", "4 KiB", "4 MiB", "30"] {
+            assert!(chart.body.contains(&format!(">{word}</text>")), "{word}: {}", chart.body);
         }
-        if *at >= free {
-            canvas.tick((*at, BOTTOM + 18.0), &of_x(point.x));
-            free = at + NAME;
-        }
+        assert!(chart.description.contains("write by request size: 62.9 at 4 KiB"));
     }
 }

@@ -11,6 +11,11 @@ const RIGHT: f64 = COLUMN - 8.0;
 /// Height of a line above a row of cells, from the last one to the cells, and room below these.
 const LINE: f64 = 19.0;
 const BELOW_LINES: f64 = 4.0;
+/// Height of the bar of a rate, and room below it.
+const RATE: f64 = 10.0;
+const BELOW_RATE: f64 = 4.0;
+/// A narrower bar is left out: one that can be seen would show more than there is.
+const WIDTH_MIN: f64 = 0.5;
 const GAP: f64 = 14.0;
 /// Cells with words: in a row, their height, and between two of them.
 const WORDED: usize = 6;
@@ -82,8 +87,8 @@ pub struct CutCell {
 pub struct CutRun {
     /// Name of the drive, or of the result.
     pub label: String,
-    /// Acknowledgements a second, in words.
-    pub rate: String,
+    /// Acknowledgements a second, and the same in words; empty if not measured.
+    pub rate: (f64, String),
     /// The cuts, in their order.
     pub cuts: Vec<CutCell>,
     /// Result of all cuts, in words.
@@ -107,7 +112,8 @@ impl CutRun {
 
     /// Height of the lines above the cells.
     fn head(&self) -> f64 {
-        (self.lines().len() + 1) as f64 * LINE + BELOW_LINES
+        let rate = if self.rate.1.is_empty() { 0.0 } else { RATE + BELOW_RATE };
+        (self.lines().len() + 1) as f64 * LINE + BELOW_LINES + rate
     }
 
     fn height(&self) -> f64 {
@@ -128,8 +134,10 @@ impl CutRun {
 pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     let mut canvas = Canvas::default();
     let mut top = 0.0;
+    let most = runs.iter().map(|run| run.rate.0).filter(|rate| rate.is_finite());
+    let most = most.fold(0.0, f64::max);
     for run in runs {
-        draw(&mut canvas, run, top);
+        draw(&mut canvas, run, most, top);
         top += run.height();
     }
     let has = |state: CutState| runs.iter().flat_map(|run| &run.cuts).any(|cut| cut.state == state);
@@ -146,8 +154,12 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
         )
     });
     let entries: Vec<_> = entries.collect();
-    let entries: Vec<_> =
+    let mut entries: Vec<_> =
         entries.iter().map(|(style, words)| (Glyph::Bar(style), words.as_str())).collect();
+    if runs.iter().any(|run| !run.rate.1.is_empty()) {
+        entries
+            .insert(0, (Glyph::Bar("bar"), "acknowledged a second, from zero: longer is better"));
+    }
     let mut height = legend(&mut canvas, top, &entries);
     if runs.iter().any(|run| run.is_worded() && !run.cuts.is_empty()) {
         let seen = |name: &str| {
@@ -166,19 +178,31 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
             height = note(&mut canvas, height, SUPERBLOCK);
         }
     }
-    let rows = runs.iter().map(|run| format!("{}, {}: {}", run.label, run.rate, run.outcome));
+    let rows = runs.iter().map(|run| format!("{}, {}: {}", run.label, run.rate.1, run.outcome));
     let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));
     let (title, height) = (title.to_owned(), height + 6.0);
     Chart { title, description, width: COLUMN, height, body: canvas.body }
 }
 
-fn draw(canvas: &mut Canvas, run: &CutRun, top: f64) {
+fn draw(canvas: &mut Canvas, run: &CutRun, most: f64, top: f64) {
     let room = (RIGHT - LEFT) / COLUMN_CHARACTER;
-    let label = room - run.rate.chars().count() as f64 - 2.0;
+    let (rate, rate_words) = &run.rate;
+    let label = room - rate_words.chars().count() as f64 - 2.0;
     canvas.text(LEFT, top + 14.0, "strong", &clipped(&run.label, (label / 1.1) as usize));
-    canvas.text(RIGHT, top + 14.0, "strong end", &run.rate);
+    canvas.text(RIGHT, top + 14.0, "strong end", rate_words);
+    let mut below = top + LINE;
+    if !rate_words.is_empty() {
+        let share = rate / most;
+        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+        let width = (RIGHT - LEFT) * share;
+        if width >= WIDTH_MIN {
+            canvas.rect("bar", (LEFT, below), (width, RATE));
+        }
+        canvas.line("axis", (LEFT, below - 1.0), (LEFT, below + RATE + 1.0));
+        below += RATE + BELOW_RATE;
+    }
     for (place, line) in run.lines().iter().enumerate() {
-        canvas.text(LEFT, top + 14.0 + (place as f64 + 1.0) * LINE, "soft", line);
+        canvas.text(LEFT, below + 14.0 + place as f64 * LINE, "soft", line);
     }
     let (columns, height) = run.cells();
     let width = match run.is_worded() {

@@ -44,15 +44,14 @@ impl FolderBars {
 }
 
 /// Meaning of the memory beside an advice.
-const MEMORY: &str = "Behind an advice: the memory that it takes, for all files of the folder. Less \
-                      is moved if some of them are not used in this time, and more if some are \
-                      written again and again.";
+const MEMORY: &str = "Size beside an advice: the memory that all files of the folder need, used or \
+                      not.";
 
 /// Meaning of each advice.
 const ADVICE: [(&str, &str); 4] = [
     ("bind", "into a folder in memory, written to the disk in the background"),
     ("pin", "keep the files in the page cache"),
-    ("exclude", "not into memory, what was flushed is promised"),
+    ("exclude", "not into memory: what was flushed must survive a power cut"),
     ("leave", "memory would save nothing"),
 ];
 

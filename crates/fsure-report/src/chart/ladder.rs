@@ -1,10 +1,10 @@
 //! The ladder: a row for each rung, with its name and figures above its bar. Memory and the
 //! disk are in one picture, and beside each figure is how many times as fast as the disk it is.
-//! No rank where two intervals share a value.
+//! All bars begin at zero. If a few would leave no room for the others, they have a scale of
+//! their own. No rank if two intervals share a value.
 
 use super::Chart;
 use super::axis::Axis;
-use super::cut_bar;
 use super::legend::{Glyph, legend, note, stripes, whisker};
 use super::number_format::figure;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
@@ -24,6 +24,13 @@ const OTHERS: f64 = 20.0;
 const OTHERS_BAR: f64 = 6.0;
 /// Height of the names of the columns.
 const HEAD: f64 = 22.0;
+/// Height of the words above a panel, and of the figures below it.
+const WORDS: f64 = 26.0;
+const TICKS: f64 = 26.0;
+/// A value beyond so many times the middle one is not on the scale of most.
+const MIDDLES_MAX: f64 = 4.0;
+/// Number of values from which on one may have another scale: fewer can be read beside each other.
+const COMMON_MIN: usize = 4;
 /// Between a rank and the name of its rung, for what ties it to the next.
 const TIE: f64 = 20.0;
 const RIGHT: f64 = COLUMN - 8.0;
@@ -88,7 +95,6 @@ struct Row<'a> {
     rank: Rank,
     factor: Option<f64>,
     others: Option<&'static RungReference>,
-    is_cut: bool,
     /// True if it may be as fast as the rung below it.
     is_tied: bool,
 }
@@ -110,15 +116,12 @@ impl Row<'_> {
         self.rung.target != MEMORY && (is_named || self.rung.name == PV)
     }
 
-    /// The outliers that are on an axis which ends there.
-    fn outliers(&self, most: f64) -> impl Iterator<Item = f64> {
-        let samples = self.rung.outliers.iter().filter_map(|place| self.rung.samples.get(*place));
-        let is_cut = self.is_cut;
-        samples.copied().filter(move |sample| !is_cut && *sample <= most)
+    fn outliers(&self) -> impl Iterator<Item = f64> {
+        self.rung.outliers.iter().filter_map(|place| self.rung.samples.get(*place)).copied()
     }
 }
 
-fn rows<'a>(rungs: &[&'a Rung], most: f64) -> Vec<Row<'a>> {
+fn rows<'a>(rungs: &[&'a Rung]) -> Vec<Row<'a>> {
     let (ranks, factors) = (ranks(rungs), factors(rungs));
     let rows = rungs.iter().enumerate().map(|(place, rung)| {
         let others = rung_references().iter().find(|one| one.rung == rung.name);
@@ -127,51 +130,87 @@ fn rows<'a>(rungs: &[&'a Rung], most: f64) -> Vec<Row<'a>> {
             rank: ranks[place],
             factor: factors[place],
             others: others.filter(|_| rung.unit == "MiB/s"),
-            is_cut: rung.median > most,
             is_tied: rungs.get(place + 1).is_some_and(|next| next.high >= rung.low),
         }
     });
     rows.collect()
 }
 
+/// The largest value on the scale of most; what is beyond has a scale of its own.
+fn common_scale_end(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<_> = values.filter(|value| value.is_finite() && *value > 0.0).collect();
+    values.sort_by(f64::total_cmp);
+    if values.len() < COMMON_MIN {
+        return f64::MAX;
+    }
+    (values[(values.len() - 1) / 2] * MIDDLES_MAX).min(f64::MAX)
+}
+
+/// Rows that share a scale.
+struct Panel<'a> {
+    rows: &'a [Row<'a>],
+    axis: Axis,
+    /// Words above it; empty if there is no other one.
+    words: String,
+}
+
+impl<'a> Panel<'a> {
+    fn of(rows: &'a [Row<'a>], left: f64) -> Self {
+        let ends = rows.iter().flat_map(|row| {
+            let others = row.others.map_or(0.0, |others| others.mib_per_s);
+            [row.rung.low, row.rung.median, row.rung.high, others]
+        });
+        let axis = Axis::straight(ends.collect::<Vec<_>>().into_iter(), (left, RIGHT));
+        Self { rows, axis, words: String::new() }
+    }
+
+    fn height(&self) -> f64 {
+        let words = if self.words.is_empty() { 0.0 } else { WORDS };
+        words + self.rows.iter().map(Row::height).sum::<f64>() + TICKS
+    }
+}
+
+/// The panels of a ladder that is sorted: the few rungs that are far faster than most, if there
+/// are such, and the others.
+fn panels<'a>(rows: &'a [Row<'a>], left: f64) -> Vec<Panel<'a>> {
+    let most = common_scale_end(rows.iter().map(|row| row.rung.median));
+    let far = rows.iter().take_while(|row| row.rung.median > most).count();
+    let (far, near) = rows.split_at(far);
+    if far.is_empty() {
+        return vec![Panel::of(near, left)];
+    }
+    let (mut far, mut near) = (Panel::of(far, left), Panel::of(near, left));
+    let times = far.axis.high / near.axis.high;
+    far.words = "far faster than the rest: a scale of their own".to_owned();
+    near.words = format!("the rest: bars are drawn {} times as long", figure(times.round()));
+    vec![far, near]
+}
+
 /// The rungs of one folder and of memory, of one unit. The length of a bar is its figure: the
-/// axis is straight and begins at zero. The few bars that would take all of it are cut off.
+/// axes are straight and begin at zero.
 pub fn ladder(title: &str, rungs: &[&Rung]) -> Chart {
     let rungs = sorted(rungs);
-    let most = cut_bar::longest(rungs.iter().map(|rung| rung.median));
-    let rows = rows(&rungs, most);
+    let rows = rows(&rungs);
     let ranks: Vec<_> = rows.iter().map(|row| row.rank).collect();
     let rank_end = (longest(&ranks) as f64 * COLUMN_CHARACTER + 4.0).max(38.0);
     let left = rank_end + TIE;
-    let whole = rows.iter().filter(|row| !row.is_cut);
-    let ends = whole.flat_map(|row| {
-        let others = row.others.map_or(0.0, |others| others.mib_per_s);
-        [row.rung.low, row.rung.median, row.rung.high, others].map(|value| value.min(most))
-    });
-    let axis = Axis::straight(ends, (left, RIGHT));
-    let height: f64 = rows.iter().map(Row::height).sum();
-    let bottom = HEAD + height;
     let unit = rungs.first().map_or("", |rung| rung.unit.as_str());
-    let mut canvas = Canvas::default();
-    for tick in axis.ticks() {
-        canvas.line("grid", (axis.at(tick), HEAD), (axis.at(tick), bottom));
-        canvas.tick((axis.at(tick), bottom + 16.0), &figure(tick));
-    }
     let has_factors = rows.iter().any(|row| row.factor.is_some());
     let figures = if has_factors { RIGHT - FACTOR } else { RIGHT };
+    let columns = Columns { rank_end, left, figures };
+    let mut canvas = Canvas::default();
     canvas.text(rank_end, 14.0, "soft end", "rank");
     canvas.text(figures, 14.0, "soft end", &format!("median, {unit}"));
     if has_factors {
         canvas.text(RIGHT, 14.0, "soft end", "x disk");
     }
+    let panels = panels(&rows, left);
     let mut top = HEAD;
-    for row in &rows {
-        let columns = Columns { rank_end, left, figures };
-        draw(&mut canvas, &axis, (row, most), (&columns, top));
-        top += row.height();
+    for panel in &panels {
+        draw_panel(&mut canvas, panel, &columns, top);
+        top += panel.height();
     }
-    canvas.line("axis", (left, HEAD), (left, bottom));
-    let height = key(&mut canvas, &rows, bottom + 26.0, most);
+    let height = key(&mut canvas, &rows, top + 4.0);
     let description = description(&rows, unit);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
@@ -183,12 +222,29 @@ struct Columns {
     figures: f64,
 }
 
-fn draw(
-    canvas: &mut Canvas,
-    axis: &Axis,
-    (row, most): (&Row<'_>, f64),
-    (columns, top): (&Columns, f64),
-) {
+fn draw_panel(canvas: &mut Canvas, panel: &Panel<'_>, columns: &Columns, mut top: f64) {
+    let Panel { rows, axis, words } = panel;
+    let bottom = top + panel.height() - TICKS;
+    if !words.is_empty() {
+        canvas.text(columns.left + 2.0, top + 16.0, "strong", words);
+        top += WORDS;
+    }
+    for tick in axis.ticks() {
+        canvas.line("grid", (axis.at(tick), top), (axis.at(tick), bottom));
+        canvas.tick((axis.at(tick), bottom + 16.0), &figure(tick));
+    }
+    canvas.line("axis", (columns.left, top), (columns.left, bottom));
+    for (place, row) in rows.iter().enumerate() {
+        draw(canvas, axis, row, (columns, top));
+        if row.is_tied && place + 1 < rows.len() {
+            let (x, from, down) = (columns.rank_end + 12.0, top + 12.0, row.height() - 4.0);
+            canvas.path("tie", "", &format!("M{x:.1} {from:.1}h-5v{down:.1}h5"));
+        }
+        top += row.height();
+    }
+}
+
+fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, (columns, top): (&Columns, f64)) {
     let Columns { rank_end, left, figures } = *columns;
     let (rung, base) = (row.rung, top + 15.0);
     let name = ((figures - FIGURE - left) / COLUMN_CHARACTER) as usize;
@@ -198,58 +254,49 @@ fn draw(
     if let Some(factor) = row.factor {
         canvas.text(RIGHT, base, "soft end rim", &disk_factor::words(factor));
     }
-    if row.is_tied {
-        let to = row.height() - 4.0;
-        let path = format!("M{:.1} {:.1}h-5v{to:.1}h5", rank_end + 12.0, base - 3.0);
-        canvas.path("tie", "", &path);
-    }
-    bar(canvas, axis, (row, most), top + NAME);
+    bar(canvas, axis, row, top + NAME);
     if let Some(others) = row.others {
         let top = top + NAME + BAR;
         let words = clipped(&format!("founders: {}", others.what), name);
         canvas.text(left + 2.0, top + 15.0, "soft rim", &words);
         canvas.text(figures, top + 15.0, "soft end rim", &figure(others.mib_per_s));
-        let (zero, value) = (axis.at(0.0), axis.at(others.mib_per_s));
-        canvas.rect("reference", (zero, top + OTHERS), ((value - zero).max(1.5), OTHERS_BAR));
-        if others.mib_per_s > most {
-            cut_bar::cut(canvas, (RIGHT, top + OTHERS), OTHERS_BAR);
-        }
+        let width = axis.length(others.mib_per_s).max(1.5);
+        canvas.rect("reference", (axis.at(0.0), top + OTHERS), (width, OTHERS_BAR));
     }
 }
 
-fn bar(canvas: &mut Canvas, axis: &Axis, (row, most): (&Row<'_>, f64), top: f64) {
-    let (zero, at) = (axis.at(0.0), axis.at(row.rung.median));
-    let at = if row.is_cut { RIGHT } else { at };
-    let area = ((zero, top), ((at - zero).max(0.5), BAR));
+fn bar(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
+    let area = ((axis.at(0.0), top), (axis.length(row.rung.median).max(0.5), BAR));
     canvas.rect(row.class(), area.0, area.1);
     if row.is_cached() {
         stripes(canvas, area.0, area.1);
     }
     let middle = top + BAR / 2.0;
-    if row.is_cut {
-        cut_bar::cut(canvas, (RIGHT, top), BAR);
-    } else {
-        whisker(canvas, (axis.at(row.rung.low), axis.at(row.rung.high)), middle);
-    }
-    for outlier in row.outliers(most).filter(|outlier| axis.holds(*outlier)) {
+    whisker(canvas, (axis.at(row.rung.low), axis.at(row.rung.high)), middle);
+    for outlier in row.outliers().filter(|outlier| axis.holds(*outlier)) {
         canvas.circle("outlier", (axis.at(outlier), middle), 3.0);
     }
 }
 
 /// Explains every mark that is in the picture, and returns the height below.
-fn key(canvas: &mut Canvas, rows: &[Row<'_>], top: f64, most: f64) -> f64 {
+fn key(canvas: &mut Canvas, rows: &[Row<'_>], top: f64) -> f64 {
     let has = |of: fn(&Row<'_>) -> bool| rows.iter().any(of);
     let has_others = has(|row| row.others.is_some());
-    let shown = rows.iter().filter(|row| !row.is_cut);
-    let interval = interval_words::meaning(shown.map(|row| row.rung.runs));
-    let far = rows.iter().any(|row| row.outliers(most).next().is_some());
+    let interval = interval_words::meaning(rows.iter().map(|row| row.rung.runs));
     let entries = [
         (has(|row| row.rung.target == MEMORY), Glyph::Bar("bar"), "memory"),
-        (has(|row| row.rung.target != MEMORY), Glyph::Bar("second"), "this disk"),
+        (
+            has(|row| row.rung.target != MEMORY && !row.is_cached()),
+            Glyph::Bar("second"),
+            "this disk",
+        ),
         (has(|row| row.is_cached()), Glyph::Striped("second"), "files of the disk in memory"),
-        (has(|row| row.is_cut), Glyph::Cut("bar"), cut_bar::MEANING),
-        (has(|row| !row.is_cut), Glyph::Whisker, interval.as_str()),
-        (far, Glyph::Circle("outlier"), "one run far from the others"),
+        (!rows.is_empty(), Glyph::Whisker, interval.as_str()),
+        (
+            has(|row| row.outliers().next().is_some()),
+            Glyph::Circle("outlier"),
+            "one run far from the others",
+        ),
         (has(|row| row.is_tied), Glyph::Bracket, "which of both is faster is not sure"),
         (has_others, Glyph::Bar("reference"), "founders"),
     ];
@@ -274,7 +321,6 @@ fn description(rows: &[Row<'_>], unit: &str) -> String {
         let mut words = vec![format!("{low} to {high}")];
         words.extend(row.factor.map(|factor| format!("{} disk", disk_factor::words(factor))));
         words.extend(row.rank.is_shared().then(|| "not ranked against its neighbours".to_owned()));
-        words.extend(row.is_cut.then(|| cut_bar::WORDS.to_owned()));
         words.extend(
             row.others.map(|others| {
                 format!("the founders' {}: {}", others.what, figure(others.mib_per_s))
@@ -283,4 +329,20 @@ fn description(rows: &[Row<'_>], unit: &str) -> String {
         format!("{} {median} {unit} ({})", rung.name, words.join(", "))
     });
     format!("Medians with their intervals: {}.", rows.collect::<Vec<_>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_far_values_have_a_scale_of_their_own_and_none_else() {
+        let ladder = [105_277.0, 28_553.0, 14_695.0, 4_706.0, 3_509.0, 2_966.0, 2_847.0, 1_213.0];
+        let end = common_scale_end(ladder.into_iter());
+        assert_eq!(ladder.iter().filter(|value| **value > end).count(), 3, "{end}");
+        for all in [&[5.0, 1.0][..], &[9.0], &[], &[f64::NAN, 0.0], &[3.0, 3.0, 90.0]] {
+            let end = common_scale_end(all.iter().copied());
+            assert!(all.iter().all(|value| value.is_nan() || *value <= end), "{all:?}: {end}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Latencies of single operations: a row for each method on one axis, the fastest first, from
-//! its median to its slowest, with its figures above. Those that are far too fast to have
-//! waited for the drive are grey and stand apart: what is fast because it does not flush is no
-//! fast flush.
+//! its median to its slowest, with its name above and its figures beside it. Those that are far
+//! too fast to have waited for the drive stand apart: what is fast because it does not flush is
+//! not a fast flush. Methods that cannot be told apart share a row.
 
 use super::Chart;
 use super::Mark;
@@ -13,21 +13,18 @@ use fsure_measure::comparison::{REFERENCES, Reference, UNFLUSHED_REFERENCE};
 use fsure_measure::results::MethodLine;
 
 const LEFT: f64 = 10.0;
-const RIGHT: f64 = COLUMN - 16.0;
-/// Right ends of the columns of figures, and their names: how many were measured, and three times.
-const FIGURES: [f64; 4] = [300.0, 370.0, 440.0, COLUMN - 8.0];
-const NAMES: [&str; 4] = ["n", "median", "p99", "slowest"];
-/// Room of a count, and of a mean.
-const COUNT: f64 = 56.0;
-const MEAN: f64 = 106.0;
+const RIGHT: f64 = 282.0;
+/// Right ends of the columns of figures, and their names.
+const FIGURES: [f64; 3] = [364.0, 438.0, COLUMN - 8.0];
+const NAMES: [&str; 3] = ["median", "p99", "slowest"];
 /// A range that is shorter than this is hidden by the circle of its median.
 const CIRCLE: f64 = 8.0;
-/// Dashes of the mark of a program, which differs by them from a percentile.
-const DASHES: &str = "4 3";
-/// Height of a line of text, of a range below it, and of the names of the columns.
+/// Height of the label of that mark, and of the names of the columns.
+const LABEL: f64 = 20.0;
+const HEAD: f64 = 22.0;
+/// Height of a line of text, and of a range below it.
 const LINE: f64 = 18.0;
 const RANGE: f64 = 16.0;
-const HEAD: f64 = 24.0;
 /// Height of the words above a group.
 const GROUP: f64 = 26.0;
 /// A method that takes less than this share of `fsync` has not waited for the same drive.
@@ -37,11 +34,96 @@ const UNFLUSHED: [&str; 3] = ["write only", "sync_file_range", "O_DIRECT"];
 /// The flushes that others are held against, the best first.
 const FLUSHES: [&str; 2] = ["fsync", "fdatasync"];
 
+/// Methods whose medians have the same three digits, with the widest of their ranges.
+struct Row<'a> {
+    names: Vec<&'a str>,
+    median_us: f64,
+    p10_us: f64,
+    p90_us: f64,
+    p99_us: Option<f64>,
+    max_us: f64,
+    /// The least and the most writes that one of them was measured by.
+    counts: (u64, u64),
+}
+
+impl<'a> Row<'a> {
+    fn of(method: &'a MethodLine) -> Self {
+        Self {
+            names: vec![&method.name],
+            median_us: method.p50_us,
+            p10_us: method.p10_us,
+            p90_us: method.p90_us,
+            p99_us: method.known_p99_us(),
+            max_us: method.max_us,
+            counts: (method.count, method.count),
+        }
+    }
+
+    fn takes_in(&mut self, other: Self) {
+        self.names.extend(other.names);
+        self.p10_us = self.p10_us.min(other.p10_us);
+        self.p90_us = self.p90_us.max(other.p90_us);
+        self.p99_us = self.p99_us.zip(other.p99_us).map(|(one, two)| one.max(two));
+        self.max_us = self.max_us.max(other.max_us);
+        let (least, most) = other.counts;
+        self.counts = (self.counts.0.min(least), self.counts.1.max(most));
+    }
+
+    /// Its names in as many lines as they take, with the number of writes behind the last one. A
+    /// name stands in one line.
+    fn lines(&self) -> Vec<String> {
+        let room = ((COLUMN - 2.0 * LEFT) / COLUMN_CHARACTER) as usize;
+        let mut lines: Vec<String> = Vec::new();
+        for (place, name) in self.names.iter().enumerate() {
+            let after = match place + 1 < self.names.len() {
+                true => ",".to_owned(),
+                false => format!(" ({})", self.count()),
+            };
+            let name = clipped(name, room.saturating_sub(after.chars().count())) + &after;
+            match lines.last_mut() {
+                Some(line) if line.chars().count() + name.chars().count() < room => {
+                    *line += " ";
+                    *line += &name;
+                }
+                _ => lines.push(name),
+            }
+        }
+        lines
+    }
+
+    fn height(&self) -> f64 {
+        self.lines().len() as f64 * LINE + RANGE
+    }
+
+    /// The number of writes of each method.
+    fn count(&self) -> String {
+        let (least, most) = self.counts;
+        let each = if self.names.len() > 1 { " each" } else { "" };
+        match least < most {
+            true => format!("{}–{}{each}", fsure_core::count(least), fsure_core::count(most)),
+            false => fsure_core::count(most) + each,
+        }
+    }
+}
+
 /// A group of rows, with words above it.
 struct Group<'a> {
     words: &'static str,
-    class: &'static str,
-    methods: Vec<&'a MethodLine>,
+    rows: Vec<Row<'a>>,
+}
+
+impl<'a> Group<'a> {
+    fn of(words: &'static str, sorted: &[&'a MethodLine]) -> Self {
+        let mut rows: Vec<Row<'a>> = Vec::new();
+        for row in sorted.iter().map(|method| Row::of(method)) {
+            let words = |row: &Row<'_>| measured_microseconds(row.median_us);
+            match rows.last_mut() {
+                Some(last) if words(last) == words(&row) => last.takes_in(row),
+                _ => rows.push(row),
+            }
+        }
+        Self { words, rows }
+    }
 }
 
 /// Divides methods into those that wait for a flush, and those that do not or are too fast for one.
@@ -54,10 +136,9 @@ fn groups<'a>(methods: &[&'a MethodLine]) -> Vec<Group<'a>> {
             || flush.is_some_and(|flush| method.p50_us < flush.p50_us * UNFLUSHED_SHARE)
     };
     let (unflushed, flushed): (Vec<_>, Vec<_>) = sorted.into_iter().partition(is_unflushed);
-    let unflushed =
-        Group { words: "returns before the write is durable", class: "idle", methods: unflushed };
-    let flushed = Group { words: "waits for a flush", class: "bar", methods: flushed };
-    [unflushed, flushed].into_iter().filter(|group| !group.methods.is_empty()).collect()
+    let unflushed = Group::of("returns before the write is durable", &unflushed);
+    let flushed = Group::of("waits for a flush", &flushed);
+    [unflushed, flushed].into_iter().filter(|group| !group.rows.is_empty()).collect()
 }
 
 /// Writes that others have measured, the fastest first.
@@ -73,87 +154,84 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &s
     let values: Vec<_> = values.chain(of_others).chain([mark.value]).collect();
     let axis = Axis::tight(values.into_iter(), (LEFT, RIGHT));
     let groups = groups(methods);
+    let of_group = |group: &Group<'_>| GROUP + group.rows.iter().map(Row::height).sum::<f64>();
+    let of_groups: f64 = groups.iter().map(of_group).sum();
+    let bottom = LABEL + HEAD + of_groups + GROUP + others().count() as f64 * (LINE + RANGE);
     let mut canvas = Canvas::default();
-    for (at, name) in FIGURES.iter().zip(NAMES) {
-        canvas.text(*at, 15.0, "soft end", name);
-    }
-    let mut top = HEAD;
+    frame(&mut canvas, &axis, mark, bottom);
+    let mut top = LABEL + HEAD;
     for group in &groups {
-        canvas.text(4.0, top + 18.0, "strong rim", group.words);
+        canvas.text(4.0, top + 18.0, "strong", group.words);
         top += GROUP;
-        for method in &group.methods {
-            strip(&mut canvas, &axis, mark, top);
-            row(&mut canvas, &axis, (method, group.class), top);
-            top += LINE + RANGE;
+        for row in &group.rows {
+            draw(&mut canvas, &axis, row, top);
+            top += row.height();
         }
     }
-    canvas.text(4.0, top + 18.0, "strong rim", "measured by others");
+    canvas.text(4.0, top + 18.0, "strong", "measured by others: means");
     top += GROUP;
     for other in others() {
         let time = other.microseconds();
-        strip(&mut canvas, &axis, mark, top);
-        name(&mut canvas, (other.what, "soft rim"), top, FIGURES[3] - MEAN);
-        canvas.text(
-            FIGURES[3],
-            top + 14.0,
-            "soft end",
-            &format!("mean {}", measured_microseconds(time)),
-        );
+        let room = ((COLUMN - 2.0 * LEFT) / COLUMN_CHARACTER) as usize;
+        canvas.text(LEFT, top + 14.0, "soft", &clipped(other.what, room));
+        canvas.text(FIGURES[0], top + LINE + 11.0, "soft end", &measured_microseconds(time));
         canvas.circle("reference", (axis.at(time), top + LINE + 6.0), 5.0);
         top += LINE + RANGE;
     }
-    for tick in axis.ticks() {
-        canvas.tick((axis.at(tick), top + 17.0), &microseconds(tick));
-    }
-    canvas.line("axis", (LEFT, top), (RIGHT, top));
-    let height = key(&mut canvas, &axis, (mark, &groups), top + 26.0);
+    let height = key(&mut canvas, &axis, &groups, bottom + 26.0);
     let height = note(&mut canvas, height, conditions) + 6.0;
     let description = description(&groups);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
-fn name(canvas: &mut Canvas, (words, class): (&str, &str), top: f64, right: f64) {
-    let room = ((right - LEFT) / COLUMN_CHARACTER) as usize;
-    canvas.text(LEFT, top + 14.0, class, &clipped(words, room));
-}
-
-/// The lines of the axis and the mark of a program, below the figures of a row.
-fn strip(canvas: &mut Canvas, axis: &Axis, mark: &Mark, top: f64) {
-    let top = top + LINE - 1.0;
+/// The lines of the axis, the mark of a program with its label, and the names of the columns.
+fn frame(canvas: &mut Canvas, axis: &Axis, mark: &Mark, bottom: f64) {
+    let top = LABEL + HEAD;
+    // An area and not a line, which would go through the names.
+    let at = axis.at(mark.value);
+    canvas.rect("zone", (at, LABEL), ((RIGHT - at).max(0.0), bottom - LABEL));
     for tick in axis.ticks() {
-        canvas.line("grid", (axis.at(tick), top), (axis.at(tick), top + 14.0));
+        canvas.line("grid", (axis.at(tick), top), (axis.at(tick), bottom));
+        canvas.tick((axis.at(tick), bottom + 17.0), &microseconds(tick));
     }
-    canvas.path("limit", DASHES, &format!("M{:.1} {top:.1}v14", axis.at(mark.value)));
+    let label = clipped(&mark.label, ((COLUMN - 2.0 * LEFT) / COLUMN_CHARACTER) as usize);
+    let half = label.chars().count() as f64 * COLUMN_CHARACTER / 2.0;
+    let middle = ((at + RIGHT) / 2.0).min(COLUMN - LEFT - half).max(LEFT + half);
+    canvas.text(middle, LABEL - 6.0, "mid", &label);
+    for (at, name) in FIGURES.iter().zip(NAMES) {
+        canvas.text(*at, LABEL + 15.0, "soft end", name);
+    }
+    canvas.line("axis", (LEFT, bottom), (RIGHT, bottom));
 }
 
 /// Returns the ends of the bar from the tenth to the ninetieth percentile.
-fn most(axis: &Axis, method: &MethodLine) -> (f64, f64) {
-    (axis.at(method.p10_us), axis.at(method.p90_us))
+fn most(axis: &Axis, row: &Row<'_>) -> (f64, f64) {
+    (axis.at(row.p10_us), axis.at(row.p90_us))
 }
 
 /// A range from the median to the slowest: a bar from the tenth to the ninetieth percentile, a
 /// dot on the median, a line at the 99th percentile, a diamond on the slowest.
-fn row(canvas: &mut Canvas, axis: &Axis, (method, class): (&MethodLine, &str), top: f64) {
-    name(canvas, (&method.name, "rim"), top, FIGURES[0] - COUNT);
+fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
+    for (place, line) in row.lines().iter().enumerate() {
+        canvas.text(LEFT, top + place as f64 * LINE + 14.0, "", line);
+    }
     let figures = [
-        fsure_core::count(method.count),
-        measured_microseconds(method.p50_us),
-        method.known_p99_us().map_or("–".to_owned(), measured_microseconds),
-        measured_microseconds(method.max_us),
+        measured_microseconds(row.median_us),
+        row.p99_us.map_or("–".to_owned(), measured_microseconds),
+        measured_microseconds(row.max_us),
     ];
-    for ((at, words), class) in
-        FIGURES.iter().zip(&figures).zip(["soft end", "strong end", "end", "soft end"])
-    {
-        canvas.text(*at, top + 14.0, class, words);
+    let classes = ["strong end", "end", "soft end"];
+    for ((at, words), class) in FIGURES.iter().zip(&figures).zip(classes) {
+        canvas.text(*at, top + row.height() - RANGE + 11.0, class, words);
     }
-    let middle = top + LINE + 6.0;
-    let (median, slowest) = (axis.at(method.p50_us), axis.at(method.max_us));
+    let middle = top + row.height() - RANGE + 6.0;
+    let (median, slowest) = (axis.at(row.median_us), axis.at(row.max_us));
     canvas.line("whisker", (median, middle), (slowest, middle));
-    let (from, to) = most(axis, method);
+    let (from, to) = most(axis, row);
     if to - from > CIRCLE {
-        canvas.rect(class, (from, middle - 5.0), (to - from, 10.0));
+        canvas.rect("bar", (from, middle - 5.0), (to - from, 10.0));
     }
-    if let Some(p99) = method.known_p99_us() {
+    if let Some(p99) = row.p99_us {
         canvas.path("mark", "", &format!("M{:.1} {:.1}v14", axis.at(p99), middle - 7.0));
     }
     diamond(canvas, (slowest, middle));
@@ -161,57 +239,67 @@ fn row(canvas: &mut Canvas, axis: &Axis, (method, class): (&MethodLine, &str), t
 }
 
 /// Explains the marks and the axis, and returns the height below it.
-fn key(canvas: &mut Canvas, axis: &Axis, (mark, groups): (&Mark, &[Group<'_>]), top: f64) -> f64 {
-    let methods = || groups.iter().flat_map(|group| &group.methods);
-    let width = |method: &&&MethodLine| most(axis, method).1 - most(axis, method).0;
-    let has_bar = |group: &&Group<'_>| group.methods.iter().any(|one| width(&one) > CIRCLE);
-    let bar = groups.iter().rfind(has_bar).map(|group| group.class);
-    let all_have_bars = methods().all(|method| width(&method) > CIRCLE);
-    let median = match all_have_bars {
-        true => "median",
-        false if bar.is_some() => "median; if no bar is seen, 80 % of all lie in the circle",
-        false => "median; 80 % of all lie in this circle",
+fn key(canvas: &mut Canvas, axis: &Axis, groups: &[Group<'_>], top: f64) -> f64 {
+    let rows = || groups.iter().flat_map(|group| &group.rows);
+    let has_bar = |row: &Row<'_>| most(axis, row).1 - most(axis, row).0 > CIRCLE;
+    let median = match (rows().all(has_bar), rows().any(has_bar)) {
+        (true, _) => "median",
+        (false, true) => "median; if no bar is seen, 80 % of all lie in the circle",
+        (false, false) => "median; 80 % of all lie in this circle",
     };
     let entries = [
         (true, Glyph::Circle("outlier"), median),
-        (bar.is_some(), Glyph::Bar(bar.unwrap_or_default()), "80 % of all"),
+        (rows().any(has_bar), Glyph::Bar("bar"), "80 % of all"),
         (
-            methods().any(|method| method.known_p99_us().is_some()),
+            rows().any(|row| row.p99_us.is_some()),
             Glyph::Upright("mark", ""),
             "p99: 99 % are faster",
         ),
         (true, Glyph::Diamond, "slowest"),
-        (true, Glyph::Upright("limit", DASHES), mark.label.as_str()),
+        (true, Glyph::Bar("zone"), "slower than the mark at the top"),
     ];
     let entries = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
     let entries: Vec<_> = entries.map(|(_, glyph, words)| (glyph, words)).collect();
     let mut bottom = legend(canvas, top, &entries);
-    if methods().any(|method| method.known_p99_us().is_none()) {
-        bottom = note(canvas, bottom, "n: writes measured. Fewer than 100 have no p99.");
+    bottom = note(canvas, bottom, scale(axis));
+    if rows().any(|row| row.names.len() > 1) {
+        let shared = "Methods with the same median share a row, with the largest p99 and the \
+                      slowest write of all.";
+        bottom = note(canvas, bottom, shared);
     }
-    let scale = match axis.is_log {
-        true => {
-            "One axis for all rows, in equal factors: each step to the right is so many \
-                 times slower."
-        }
-        false => "One axis for all rows, from zero.",
+    let fewer = match rows().any(|row| row.p99_us.is_none()) {
+        true => " Fewer than 100 have no p99.",
+        false => "",
     };
+    bottom = note(canvas, bottom, &format!("In brackets: writes measured.{fewer}"));
     let mut sources: Vec<_> = others().map(|one| one.source).collect();
     sources.sort_unstable();
     sources.dedup();
-    let bottom = note(canvas, bottom, scale);
     note(canvas, bottom, &format!("Grey dots: {}.", sources.join("; ")))
+}
+
+/// The meaning of a step on the axis, as a sentence.
+fn scale(axis: &Axis) -> &'static str {
+    let ticks = axis.ticks();
+    let is_tenfold = ticks.windows(2).all(|two| two[1] > two[0] * 9.0);
+    match (axis.is_log, is_tenfold) {
+        (true, true) => {
+            "Left is better: each line of the axis is ten times slower than the one before it."
+        }
+        (true, false) => "Left is better: equal steps to the right are equal factors.",
+        (false, _) => "Left is better: the axis begins at zero.",
+    }
 }
 
 fn description(groups: &[Group<'_>]) -> String {
     let group = |group: &Group<'_>| {
-        let rows = group.methods.iter().map(|method| {
-            let [p50, max] = [method.p50_us, method.max_us].map(microseconds);
-            let p99 = method
-                .known_p99_us()
+        let rows = group.rows.iter().map(|row| {
+            let [median, max] = [row.median_us, row.max_us].map(microseconds);
+            let p99 = row
+                .p99_us
                 .map_or(String::new(), |p99| format!("99 % below {}, ", microseconds(p99)));
-            let count = fsure_core::count(method.count);
-            format!("{}: median {p50}, {p99}slowest {max} of {count}", method.name)
+            let names = row.names.join(", ");
+            format!("{names}: median {median}, {p99}slowest {max} of {}", row.count())
         });
         format!("{}: {}", group.words, rows.collect::<Vec<_>>().join("; "))
     };

@@ -28,7 +28,7 @@ pub use bars::{Amount, amounts};
 pub use block_map::{DamageMap, block_map};
 pub use cache::{CacheCourse, RateBar, RatePair, beside_reference, cache_course};
 pub use comparison::{Bar, Mark, comparison};
-pub use curve::curve;
+pub use curve::{CurveLine, curves};
 pub use cuts::{CutCell, CutRun, CutState, cuts};
 pub use evictions::{Eviction, evictions};
 pub use folders::{FolderBars, folders};

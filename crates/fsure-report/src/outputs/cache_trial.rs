@@ -41,6 +41,11 @@ pub(crate) struct CacheTrial {
     pub(crate) others_bytes: u64,
     /// Bytes of them that were in memory afterwards.
     pub(crate) others_kept_bytes: u64,
+    /// Time in which that file was read again; `None` in older results.
+    pub(crate) others_seconds: Option<f64>,
+    /// Shortest and longest of these times.
+    pub(crate) others_seconds_low: Option<f64>,
+    pub(crate) others_seconds_high: Option<f64>,
 }
 
 impl CacheTrial {

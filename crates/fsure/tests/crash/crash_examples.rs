@@ -158,7 +158,7 @@ fn deferring_on_a_drive_of_apple_loses_what_it_was_allowed_to() {
     for name in [
         "1-sqlite-as-it-is",
         "2-sqlite-flushes-deferred-by-the-drive",
-        "3-sqlite-under-fsure-defer-max-loss-1s",
+        "3-sqlite-flushes-deferred-by-fsure-defer",
     ] {
         assert!(text.contains(name), "{name} in {text}");
     }

@@ -2,6 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Section, Table};
+use super::super::words::milliseconds;
 use super::Draft;
 use crate::chart::{Eviction, evictions, figure};
 use crate::outputs::{CacheTrial, CacheTrialRun};
@@ -36,8 +37,8 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
     }
     let all: Vec<_> = run.trials.iter().map(eviction).collect();
     if let Some(first) = run.trials.first() {
-        let title = "What is in memory after a program has run? Share of another program's file, \
-                     and the program's own files";
+        let title = "What does a program leave in memory? Another program's file, the time to read \
+                     that again, and its own files";
         let chart = evictions(title, &all, &conditions(first));
         draft.part("What stays in memory", [charts.add(&chart, "")]);
     }
@@ -50,6 +51,7 @@ fn eviction(trial: &CacheTrial) -> Eviction {
         program: trial.program.clone(),
         way: trial.way.clone(),
         kept_share: trial.kept_share(),
+        again: trial.others_seconds.map(|seconds| (seconds, milliseconds(seconds * 1e3))),
         left: (trial.left_bytes as f64, units::size(trial.left_bytes)),
     }
 }
@@ -57,29 +59,48 @@ fn eviction(trial: &CacheTrial) -> Eviction {
 fn conditions(first: &CacheTrial) -> String {
     format!(
         "All had {} of memory. A file of {} of another program was in it before. Medians of {} \
-         runs; all bars begin at zero. At the left more is better, at the right less. A limit is \
-         one of the memory of the program's control group.",
+         runs; all bars begin at zero. Good: all of the other's file kept, read again in no time, \
+         and none of the program's own files left. 'limit' is a memory limit for the program, by \
+         a control group.",
         units::size(first.memory_bytes),
         units::size(first.others_bytes),
         first.runs
     )
 }
 
-/// The shortest and the longest time.
+/// The shortest and the longest time of the program.
 fn range(trial: &CacheTrial) -> String {
     let ends = trial.seconds_low.zip(trial.seconds_high);
     ends.map_or("–".to_owned(), |(low, high)| format!("{} – {} s", figure(low), figure(high)))
 }
 
+/// The time to read the other program's file again, with its range.
+fn again(trial: &CacheTrial) -> String {
+    let Some(seconds) = trial.others_seconds else { return "–".to_owned() };
+    let [low, high] =
+        [trial.others_seconds_low, trial.others_seconds_high].map(|end| end.unwrap_or(seconds));
+    let [seconds, low, high] = [seconds, low, high].map(|seconds| milliseconds(seconds * 1e3));
+    format!("{seconds} ({low} – {high})")
+}
+
 fn table(trials: &[CacheTrial]) -> Table {
-    let columns =
-        ["Program", "Way", "#Other's file kept", "#Own files left", "#Time", "#Range", "#Runs"];
+    let columns = [
+        "Program",
+        "Way",
+        "#Other's file kept",
+        "#Read again in",
+        "#Own files left",
+        "#Time",
+        "#Range",
+        "#Runs",
+    ];
     let mut table = Table::new("Trials", &columns);
     for trial in trials {
         table.push(vec![
             Cell::head(&trial.program),
             Cell::text(&trial.way),
             Cell::number(format!("{:.0} %", trial.kept_share() * 100.0)),
+            Cell::number(again(trial)),
             Cell::number(units::size(trial.left_bytes)).with_key(trial.left_bytes),
             Cell::number(format!("{} s", figure(trial.seconds))),
             Cell::number(range(trial)),

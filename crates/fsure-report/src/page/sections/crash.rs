@@ -101,7 +101,7 @@ fn runs(run: &CrashRun, name: &str) -> Vec<CutRun> {
         let own = run.cuts.iter().filter(|cut| (&cut.drive, &cut.fs) == (&drive.drive, &drive.fs));
         let rate = drive
             .acked_per_second
-            .map_or(String::new(), |rate| format!("{} acknowledged/s", figure(rate)));
+            .map_or_else(Default::default, |rate| (rate, format!("{} a second", figure(rate))));
         CutRun {
             label: match name {
                 "" => format!("{} drive, {}", drive.drive, drive.fs),

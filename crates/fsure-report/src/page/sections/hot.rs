@@ -145,7 +145,7 @@ fn beside(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
         words += &format!(" {others} with less are left out.");
     }
     let time = run.summary.as_ref().map_or("this time".to_owned(), watched);
-    let title = "Which folders do programs wait for, and which do they fill? Time and bytes";
+    let title = "For which folders do programs wait, and how much do they read and write?";
     let chart = || folder_bars(title, &bars, &time, &words);
     (has_time && bars.len() > 1).then(|| charts.add(&chart(), ""))
 }

@@ -5,7 +5,9 @@ use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::stored_lines::{by, conclude, lines};
 use super::{Draft, measured_tree, requests};
 use crate::anonymous::LEFT_OUT;
-use crate::chart::{curve, figure, ladder, latency, microseconds, sorted, throughput};
+use crate::chart::{
+    CurveLine, curves as draw_curves, figure, ladder, latency, microseconds, sorted, throughput,
+};
 use crate::disk_factor::{self, factors};
 use crate::interval_words;
 use crate::rank::{MEANING, ranks};
@@ -18,6 +20,9 @@ use fsure_measure::results::{
 
 /// The target of rungs that measure no folder.
 const MEMORY: &str = "memory";
+
+/// End of the names of the curves of throughput by the size of a request.
+const BY_SIZE: &str = " by request size";
 
 /// Stands for a figure that there is none of.
 const NO_FIGURE: &str = "–";
@@ -253,7 +258,7 @@ fn pictures(stored: &StoredResult) -> Vec<(String, Vec<&Rung>)> {
 fn ladders(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
     for (title, rungs) in pictures(stored) {
         let unit = &rungs[0].unit;
-        let asked = format!("How fast is each way to write or read? {unit}: {}", places(&rungs));
+        let asked = format!("{} {unit}, longer is better ({})", question(&rungs), places(&rungs));
         let chart = charts.add(&ladder(&asked, &rungs), "");
         let sorted = sorted(&rungs);
         let (ranks, factors) = (ranks(&sorted), factors(&sorted));
@@ -278,6 +283,20 @@ fn ladders(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
         let meaning = is_ranked.then(|| Piece::Text(MEANING.join(" ")));
         let pieces = [chart, Piece::Table(table)].into_iter().chain(compared).chain(meaning);
         draft.part(&title, pieces);
+    }
+}
+
+/// The question that the rungs of a picture answer.
+fn question(rungs: &[&Rung]) -> &'static str {
+    let all = |words: &str| rungs.iter().all(|rung| rung.name.starts_with(words));
+    let of_memory = rungs.iter().filter(|rung| rung.target == MEMORY).count();
+    match () {
+        () if all("pv") => "How fast does pv write zeros into each place?",
+        () if all("ram disk") => "How fast is a RAM disk?",
+        () if of_memory > 0 && of_memory < rungs.len() => {
+            "How fast is each step from memory to the disk?"
+        }
+        () => "How fast is each way to write or read?",
     }
 }
 
@@ -433,23 +452,49 @@ fn shown(stored: &StoredResult, method: &MethodLine) -> MethodLine {
 }
 
 fn curves(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
-    for line in lines(stored, curve_line) {
-        let mut name = line.name.chars();
+    for together in together(lines(stored, curve_line)) {
+        let first = together[0];
+        let mut name = first.name.chars();
         let name: String =
             name.next().into_iter().flat_map(char::to_uppercase).chain(name).collect();
-        let title = format!("{name}: {}", line.target);
-        let asked = asked(line, &drive(stored, &line.target));
-        let conditions = format!("{}{}", flush_time(stored, &line.target), meaning(line));
-        let chart = charts.add(&curve(&asked, line, conditions.trim()), &line.measured);
+        let title = match together.len() {
+            1 => format!("{name}: {}", first.target),
+            _ => format!("Reads and writes by request size: {}", first.target),
+        };
+        let asked = asked(&together, &drive(stored, &first.target));
+        let conditions = format!("{}{}", flush_time(stored, &first.target), meaning(&together));
+        let lines = together.iter().map(|curve| {
+            let name = curve.name.split(' ').next().unwrap_or_default();
+            CurveLine { name, curve }
+        });
+        let lines: Vec<_> = lines.collect();
+        let chart = charts.add(&draw_curves(&asked, &lines, conditions.trim()), &first.measured);
         draft.part(&title, [chart]);
     }
 }
 
-/// The meaning of a curve, in sentences: of commits that share a flush also their price. Empty for
-/// curves that need none.
-fn meaning(line: &Curve) -> String {
-    if line.name.ends_with(" by request size") {
-        let flushes = match line.name.starts_with("write") {
+/// Curves that belong into one picture: reads and writes of one folder by the size of a request.
+fn together<'a>(curves: impl Iterator<Item = &'a Curve>) -> Vec<Vec<&'a Curve>> {
+    let mut pictures: Vec<Vec<&Curve>> = Vec::new();
+    for curve in curves {
+        let is_beside = |other: &&Curve| {
+            let both_sized = [other, &curve].iter().all(|one| one.name.ends_with(BY_SIZE));
+            both_sized && other.target == curve.target
+        };
+        match pictures.last_mut() {
+            Some(last) if last.len() == 1 && is_beside(&last[0]) => last.push(curve),
+            _ => pictures.push(vec![curve]),
+        }
+    }
+    pictures
+}
+
+/// The meaning of the curves of a picture, in sentences: of commits that share a flush also their
+/// price. Empty for curves that need none.
+fn meaning(curves: &[&Curve]) -> String {
+    let Some(line) = curves.first() else { return String::new() };
+    if line.name.ends_with(BY_SIZE) {
+        let flushes = match curves.iter().any(|line| line.name.starts_with("write")) {
             true => " Nothing is flushed: writes may be in the drive's own cache.",
             false => "",
         };
@@ -473,8 +518,11 @@ fn meaning(line: &Curve) -> String {
     )
 }
 
-/// The question that a curve answers, with its unit.
-fn asked(line: &Curve, drive: &str) -> String {
+/// The question that the curves of a picture answer.
+fn asked(curves: &[&Curve], drive: &str) -> String {
+    let [line] = curves else {
+        return format!("How fast are reads and writes, by the size of a request? ({drive})");
+    };
     let question = match line.name.as_str() {
         "commits per flush" => "How many commits a second, by how many share one flush?",
         "threads" => "How many commits a second, by the threads that flush?",
