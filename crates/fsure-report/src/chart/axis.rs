@@ -52,14 +52,9 @@ impl Axis {
         axis
     }
 
-    /// The length of a bar from zero to a value, on an axis that is straight.
-    pub(super) fn length(&self, value: f64) -> f64 {
-        self.at(value) - self.at(0.0)
-    }
-
-    /// One as [`Self::tight`], whose end has a figure: one digit and zeros. It is at most this
+    /// One that, if logarithmic, ends in figures of one digit and zeros. Its foot is at most this
     /// share of the least value.
-    pub(super) fn footed(
+    pub(super) fn ended(
         values: impl Iterator<Item = f64> + Clone,
         share: f64,
         ends: (f64, f64),
@@ -67,13 +62,18 @@ impl Axis {
         let mut axis = Self::of(values.clone(), ends);
         if axis.is_log {
             let positive = values.filter(|value| value.is_finite() && *value > 0.0);
-            let least = positive.fold(f64::INFINITY, f64::min) * share;
-            let power = 10_f64.powf(least.log10().floor());
-            let digits = [8.0, 6.0, 5.0, 4.0, 3.0, 2.0];
-            let digit = digits.into_iter().find(|digit| digit * power <= least);
-            axis.low = (digit.unwrap_or(1.0) * power).max(f64::MIN_POSITIVE);
+            let least = positive.clone().fold(f64::INFINITY, f64::min) * share;
+            let most = positive.fold(0.0, f64::max);
+            axis.low = one_digit(least, |digit, value| digit <= value).max(f64::MIN_POSITIVE);
+            axis.high = one_digit(most / 10.0, |digit, value| digit >= value) * 10.0;
+            axis.high = axis.high.min(f64::MAX);
         }
         axis
+    }
+
+    /// The length of a bar from zero to a value, on an axis that is straight.
+    pub(super) fn length(&self, value: f64) -> f64 {
+        self.at(value) - self.at(0.0)
     }
 
     /// Returns true for a value that is not beyond the end of the axis.
@@ -113,6 +113,14 @@ impl Axis {
             .filter(|value| *value >= self.low * 0.999 && *value <= self.high)
             .collect()
     }
+}
+
+/// The figure of one digit that is nearest to a value on one side of it.
+fn one_digit(value: f64, is_on_side: impl Fn(f64, f64) -> bool) -> f64 {
+    let power = 10_f64.powf(value.log10().floor());
+    let figures = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0].map(|digit| digit * power);
+    let nearest = figures.into_iter().filter(|figure| is_on_side(*figure, value));
+    nearest.min_by(|one, two| (one - value).abs().total_cmp(&(two - value).abs())).unwrap_or(value)
 }
 
 /// 1, 2 or 5 times a power of ten, not below this.

@@ -5,7 +5,7 @@
 use super::Chart;
 use super::axis::Axis;
 use super::cut_bar;
-use super::legend::{Glyph, legend, note, whisker};
+use super::legend::{Glyph, interval, legend, note, whisker};
 use super::number_format::figure;
 use super::plot::{extremes, path};
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
@@ -133,7 +133,9 @@ fn draw(canvas: &mut Canvas, axis: &Axis, pair: &RatePair, top: f64) {
         canvas.text(LEFT + 2.0, top + REFERENCE + own + 16.0, "soft rim", &waits);
     }
     let Some(actual) = pair.actual else {
-        whisker(canvas, (axis.at(rate.low), axis.at(rate.high)), top + REFERENCE / 2.0);
+        // Without the paper around it, which would hide the end of so thin a bar.
+        let (low, high, middle) = (axis.at(rate.low), axis.at(rate.high), top + REFERENCE / 2.0);
+        canvas.path("whisker", "", &interval(low, high, middle));
         return;
     };
     let top = top + REFERENCE;
@@ -174,7 +176,7 @@ pub struct CacheCourse {
 /// a line with its quantity and unit.
 const COURSE_LEFT: f64 = 62.0;
 const COURSE_NAME: f64 = 24.0;
-const UNIT: f64 = 24.0;
+const UNIT: f64 = 27.0;
 const RATE: f64 = 92.0;
 const FILL: f64 = 38.0;
 const BELOW: f64 = 20.0;

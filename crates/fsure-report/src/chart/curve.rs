@@ -21,14 +21,17 @@ const FIRST: f64 = 46.0;
 const NAME: f64 = 56.0;
 /// Radius of a point.
 const POINT: f64 = 4.0;
-/// A tick nearer than this factor to the foot of an axis gives way to the figure of the foot.
-const FOOT_ROOM: f64 = 1.3;
+/// A tick nearer than this factor to an end of an axis gives way to the figure of the end.
+const END_ROOM: f64 = 1.3;
 /// Foot of the axis as a share of the least value: no point lies on it, and there is room for the
 /// figures below the lower one of two curves.
 const POINT_ABOVE: f64 = 0.95;
 const FIGURES_BELOW: f64 = 0.6;
 /// Style and dashes of each line.
 const LINES: [(&str, &str); 2] = [("ink0", ""), ("ink1", "7 3")];
+
+/// Style of the figures of each line.
+const TINTS: [&str; 2] = ["tint0", "tint1"];
 
 /// A curve as it is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +56,7 @@ pub fn curves(title: &str, lines: &[CurveLine<'_>], conditions: &str) -> Chart {
     let x = Axis::tight(all.iter().map(|point| point.x), (LEFT + FIRST, RIGHT));
     let values = all.iter().flat_map(|point| [point.low, point.y, point.high]);
     let below = if lines.len() > 1 { FIGURES_BELOW } else { POINT_ABOVE };
-    let y = Axis::footed(values.collect::<Vec<_>>().into_iter(), below, (BOTTOM, TOP));
+    let y = Axis::ended(values.collect::<Vec<_>>().into_iter(), below, (BOTTOM, TOP));
     let is_bytes = x_unit.contains("bytes");
     let of_x = |value: f64| if is_bytes { whole_size(value) } else { figure(value) };
     let is_time = matches!(y_unit, "us" | "µs");
@@ -72,7 +75,9 @@ pub fn curves(title: &str, lines: &[CurveLine<'_>], conditions: &str) -> Chart {
         let rest = lines.iter().enumerate().find(|(other, _)| *other != place);
         let rest = rest.map_or(Vec::new(), |(_, line)| line.points());
         let points = draw_line(&mut canvas, (&x, &y), &line.points(), LINES[place % 2]);
-        figures(&mut canvas, &points, &rest, &of_point);
+        // The figures of one line need no colour.
+        let style = if rest.is_empty() { "" } else { TINTS[place % 2] };
+        figures(&mut canvas, (&points, style), &rest, &of_point);
     }
     names_below(&mut canvas, &x, &all, &of_x);
     let unit = if is_time { "time" } else { y_unit };
@@ -97,12 +102,13 @@ pub fn curves(title: &str, lines: &[CurveLine<'_>], conditions: &str) -> Chart {
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
-/// The ticks of an axis, and its foot if that is not one of them.
+/// The ticks of an axis, and the ends of a logarithmic one.
 fn ticks(axis: &Axis) -> Vec<f64> {
     let mut ticks = axis.ticks();
     if axis.is_log {
-        ticks.retain(|tick| *tick >= axis.low * FOOT_ROOM);
+        ticks.retain(|tick| *tick >= axis.low * END_ROOM && *tick * END_ROOM <= axis.high);
         ticks.insert(0, axis.low);
+        ticks.push(axis.high);
     }
     ticks
 }
@@ -140,7 +146,12 @@ fn draw_line<'a>(
 
 /// Writes the figure of each point on the side that the line leaves free: above it if that is
 /// higher than the other line, and before it if the line rises.
-fn figures(canvas: &mut Canvas, points: &[Placed<'_>], other: &[&Point], words: Label<'_>) {
+fn figures(
+    canvas: &mut Canvas,
+    (points, style): (&[Placed<'_>], &str),
+    other: &[&Point],
+    words: Label<'_>,
+) {
     let (mut free_above, mut free_below) = (0.0, 0.0);
     for (place, one) in points.iter().enumerate() {
         let beside = other.iter().find(|point| point.x.total_cmp(&one.point.x).is_eq());
@@ -156,7 +167,7 @@ fn figures(canvas: &mut Canvas, points: &[Placed<'_>], other: &[&Point], words: 
         if left >= *free {
             let above = (one.top - 9.0).max(TOP - 6.0);
             let at = if is_above { above } else { (one.bottom + 19.0).min(BOTTOM - 3.0) };
-            canvas.text(left, at, "strong rim", &words);
+            canvas.text(left, at, format!("strong rim {style}").trim_end(), &words);
             *free = left + width + 4.0;
         }
     }

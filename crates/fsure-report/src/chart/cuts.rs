@@ -170,7 +170,7 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
             meanings.map(|(name, meaning)| format!("; {name}: {meaning}")).collect();
         let words = format!(
             "A cell is a cut of the power: what it took, how long ago the oldest lost write had been \
-             acknowledged, and at its foot which of the writes in the drive's cache survived: none \
+             acknowledged, and in brackets which of the writes in the drive's cache survived: none \
              or all{meanings}."
         );
         height = note(&mut canvas, height, &words);
@@ -221,6 +221,6 @@ fn draw(canvas: &mut Canvas, run: &CutRun, most: f64, top: f64) {
         }
         canvas.text(middle, y + 17.0, "strong mid cell", word);
         canvas.text(middle, y + 34.0, "mid", &cut.oldest_lost);
-        canvas.text(middle, y + 51.0, "mid", &clipped(&cut.variant, 9));
+        canvas.text(middle, y + 51.0, "soft mid", &clipped(&format!("({})", cut.variant), 10));
     }
 }

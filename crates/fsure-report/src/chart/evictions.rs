@@ -3,8 +3,8 @@
 //! what stays in memory of the program's own files.
 
 use super::Chart;
-use super::folders::bar;
-use super::legend::note;
+use super::folders::{BAR, bar};
+use super::legend::{Glyph, legend, note, whisker};
 use super::svg::{COLUMN, Canvas, clipped};
 
 const LEFT: f64 = 8.0;
@@ -19,10 +19,11 @@ const TWO: [f64; 2] = [140.0, 330.0];
 const BETWEEN: f64 = 12.0;
 const FIGURE: f64 = 62.0;
 const SIZE_FIGURE: f64 = 84.0;
-const HEAD: f64 = 22.0;
+const HEAD: f64 = 39.0;
 const PROGRAM: f64 = 24.0;
 const ROW: f64 = 20.0;
 const GAP: f64 = 8.0;
+const SHORTER: &str = "less is better";
 const STYLES: [&str; 4] = ["reference", "second", "fourth", "third"];
 
 /// A program that was run in one way.
@@ -34,48 +35,76 @@ pub struct Eviction {
     pub way: String,
     /// Share of the other program's file that was in memory still, from 0 to 1.
     pub kept_share: f64,
-    /// Time to read that file again, in seconds, and the same in words; `None` if not measured.
-    pub again: Option<(f64, String)>,
+    /// Time to read that file again; `None` if not measured.
+    pub again: Option<ReadAgain>,
     /// Bytes of its own files in memory, and the same in words.
     pub left: (f64, String),
 }
 
+/// The time to read a file again, in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadAgain {
+    /// The median.
+    pub median: f64,
+    /// The shortest and the longest.
+    pub range: (f64, f64),
+    /// The median in words.
+    pub words: String,
+}
+
+/// A bar as shares of the longest of its panel.
+#[derive(Default)]
+struct Share {
+    length: f64,
+    /// The ends of its range; `None` if there is none.
+    range: Option<(f64, f64)>,
+    words: String,
+}
+
 /// A column of bars on one scale.
 struct Panel {
-    head: &'static str,
+    /// Its name, and which end is the good one.
+    head: [&'static str; 2],
     left: f64,
     /// Right end of the longest bar.
     right: f64,
-    /// Length of each bar, as a share of the longest, and its figure.
-    bars: Vec<(f64, String)>,
+    bars: Vec<Share>,
 }
 
 fn panels(all: &[Eviction]) -> Vec<Panel> {
     let longest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
     let most = longest(&mut all.iter().map(|one| one.left.0));
-    let slowest = longest(&mut all.iter().filter_map(|one| Some(one.again.as_ref()?.0)));
+    let slowest = longest(&mut all.iter().filter_map(|one| Some(one.again.as_ref()?.range.1)));
     let again = |one: &Eviction| match &one.again {
-        Some((time, words)) => (time / slowest, words.clone()),
-        None => Default::default(),
+        Some(ReadAgain { median, range: (low, high), words }) => Share {
+            length: median / slowest,
+            range: Some((low / slowest, high / slowest)),
+            words: words.clone(),
+        },
+        None => Share::default(),
     };
+    let share = |length: f64, words: String| Share { length, range: None, words };
     let has_times = all.iter().any(|one| one.again.is_some());
     let [kept, own] = if has_times { [KEPT, OWN] } else { TWO };
     let after_kept = if has_times { AGAIN } else { own };
     let mut panels = vec![Panel {
-        head: "other file kept",
+        head: ["other file kept", "more is better"],
         left: kept,
         right: after_kept - BETWEEN - FIGURE,
-        bars: all.iter().map(|one| (one.kept_share, format!("{:.0} %", percent(one)))).collect(),
+        bars: all
+            .iter()
+            .map(|one| share(one.kept_share, format!("{:.0} %", percent(one))))
+            .collect(),
     }];
     if has_times {
         let (right, bars) = (own - BETWEEN - FIGURE, all.iter().map(again).collect());
-        panels.push(Panel { head: "read again in", left: AGAIN, right, bars });
+        panels.push(Panel { head: ["read again in", SHORTER], left: AGAIN, right, bars });
     }
     panels.push(Panel {
-        head: "own files left",
+        head: ["own files left", SHORTER],
         left: own,
         right: RIGHT - SIZE_FIGURE,
-        bars: all.iter().map(|one| (one.left.0 / most, one.left.1.clone())).collect(),
+        bars: all.iter().map(|one| share(one.left.0 / most, one.left.1.clone())).collect(),
     });
     panels
 }
@@ -95,7 +124,9 @@ pub fn evictions(title: &str, all: &[Eviction], conditions: &str) -> Chart {
     let panels = panels(all);
     let mut canvas = Canvas::default();
     for panel in &panels {
-        canvas.text(panel.left, 14.0, "soft", panel.head);
+        for (line, words) in panel.head.iter().enumerate() {
+            canvas.text(panel.left, 14.0 + line as f64 * 17.0, "soft", words);
+        }
     }
     let mut top = HEAD;
     for program in programs {
@@ -106,8 +137,7 @@ pub fn evictions(title: &str, all: &[Eviction], conditions: &str) -> Chart {
             let place = ways.iter().position(|way| *way == one.way).unwrap_or_default();
             canvas.text(panels[0].left - 8.0, top + 12.0, "end", &clipped(&one.way, 16));
             for Panel { left, right, bars, .. } in &panels {
-                let (share, words) = &bars[number];
-                bar(&mut canvas, (*left, *right), STYLES[place % 4], (*share, words), top);
+                draw(&mut canvas, (*left, *right), &bars[number], STYLES[place % 4], top);
             }
             top += ROW;
         }
@@ -116,10 +146,13 @@ pub fn evictions(title: &str, all: &[Eviction], conditions: &str) -> Chart {
         }
         top += GAP;
     }
+    if panels.iter().flat_map(|panel| &panel.bars).any(|bar| bar.range.is_some()) {
+        top = legend(&mut canvas, top, &[(Glyph::Whisker, "range of the runs")]);
+    }
     let height = note(&mut canvas, top, conditions) + 6.0;
     let rows = all.iter().map(|one| {
         let again = one.again.as_ref();
-        let again = again.map_or(String::new(), |(_, words)| format!(", read again in {words}"));
+        let again = again.map_or(String::new(), |time| format!(", read again in {}", time.words));
         let kept = percent(one);
         format!("{}, {}: {kept:.0} % kept{again}, {} left", one.program, one.way, one.left.1)
     });
@@ -129,4 +162,19 @@ pub fn evictions(title: &str, all: &[Eviction], conditions: &str) -> Chart {
 
 fn percent(one: &Eviction) -> f64 {
     if one.kept_share.is_finite() { one.kept_share.clamp(0.0, 1.0) * 100.0 } else { 0.0 }
+}
+
+/// A bar with its range and, behind both, its figure.
+fn draw(canvas: &mut Canvas, (left, right): (f64, f64), share: &Share, class: &str, top: f64) {
+    bar(canvas, (left, right), class, (share.length, ""), top);
+    let at = |share: f64| {
+        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+        left + (right - left) * share
+    };
+    let mut end = at(share.length);
+    if let Some((low, high)) = share.range {
+        whisker(canvas, (at(low), at(high)), top + BAR / 2.0);
+        end = end.max(at(high));
+    }
+    canvas.text(end + 6.0, top + BAR - 2.0, "strong", &share.words);
 }

@@ -2,7 +2,7 @@
 //! that they moved. What is moved most is seldom what is waited for.
 
 use super::Chart;
-use super::legend::note;
+use super::legend::{Glyph, legend, note};
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
 use fsure_core::safe;
 
@@ -14,7 +14,7 @@ const SECOND: f64 = 268.0;
 const FIGURE: f64 = 82.0;
 const HEAD: f64 = 24.0;
 const LINE: f64 = 20.0;
-const BAR: f64 = 14.0;
+pub(super) const BAR: f64 = 14.0;
 const GAP: f64 = 10.0;
 /// Bars that are narrower are left out.
 const WIDTH_MIN: f64 = 0.5;
@@ -30,22 +30,25 @@ pub struct FolderBars {
     pub memory: String,
     /// The time, and the same in words.
     pub waited: (f64, String),
-    /// The bytes, and the same in words.
-    pub moved: (f64, String),
+    /// The bytes that were read, those that were written, and both in words.
+    pub moved: (f64, f64, String),
 }
 
 impl FolderBars {
     fn advised(&self) -> String {
         match self.memory.as_str() {
             "" => self.advice.clone(),
-            memory => format!("{}: {memory}", self.advice),
+            memory => format!("{}, needs {memory}", self.advice),
         }
     }
 }
 
+/// Styles of the bytes.
+const READ: &str = "bar";
+const WRITTEN: &str = "fourth";
+
 /// Meaning of the memory beside an advice.
-const MEMORY: &str = "Size beside an advice: the memory that all files of the folder need, used or \
-                      not.";
+const MEMORY: &str = "An advice needs memory for all files of the folder, used or not.";
 
 /// Meaning of each advice.
 const ADVICE: [(&str, &str); 4] = [
@@ -59,30 +62,36 @@ const ADVICE: [(&str, &str); 4] = [
 pub fn folders(title: &str, folders: &[FolderBars], time: &str, rest: &str) -> Chart {
     let mut canvas = Canvas::default();
     canvas.text(LEFT, 15.0, "soft", &clipped(&format!("programs waited in {time}"), 32));
-    canvas.text(SECOND, 15.0, "soft", "written and read");
-    if folders.iter().any(|one| !one.advice.is_empty()) {
-        canvas.text(RIGHT, 15.0, "soft end", "advice");
-    }
+    canvas.text(SECOND, 15.0, "soft", "they read and wrote");
     let bottom = HEAD + folders.len() as f64 * (LINE + BAR + GAP);
     for (place, folder) in folders.iter().enumerate() {
         let top = HEAD + place as f64 * (LINE + BAR + GAP);
         let advice = folder.advised();
+        let advice = if advice.is_empty() { advice } else { format!("advice: {advice}") };
         let room = (RIGHT - LEFT - 3.0) / COLUMN_CHARACTER - advice.chars().count() as f64 - 2.0;
         canvas.text(LEFT + 3.0, top + 15.0, "", &end_of(&folder.path, room as usize));
-        canvas.text(RIGHT, top + 15.0, "strong end", &advice);
+        canvas.text(RIGHT, top + 15.0, "soft end", &advice);
         let most = |of: fn(&FolderBars) -> f64| folders.iter().map(of).fold(0.0, f64::max);
-        let panels = [
-            (LEFT, SECOND - 12.0, "second", &folder.waited, most(|one| one.waited.0)),
-            (SECOND, RIGHT, "bar", &folder.moved, most(|one| one.moved.0)),
-        ];
-        for (left, right, class, (value, words), most) in panels {
-            bar(&mut canvas, (left, right - FIGURE), class, (*value / most, words), top + LINE);
-        }
+        let (waited, words) = &folder.waited;
+        let share = waited / most(|one| one.waited.0);
+        let right = SECOND - 12.0 - FIGURE;
+        bar(&mut canvas, (LEFT, right), "second", (share, words), top + LINE);
+        let (read, written, words) = &folder.moved;
+        let most = most(|one| one.moved.0 + one.moved.1);
+        let right = RIGHT - FIGURE;
+        bar(&mut canvas, (SECOND, right), WRITTEN, ((read + written) / most, words), top + LINE);
+        bar(&mut canvas, (SECOND, right), READ, (read / most, ""), top + LINE);
     }
     for left in [LEFT, SECOND] {
         canvas.line("axis", (left, HEAD), (left, bottom));
     }
-    let mut height = note(&mut canvas, bottom + 2.0, rest);
+    let entries = [
+        (Glyph::Bar("second"), "waited for the device"),
+        (Glyph::Bar(READ), "read"),
+        (Glyph::Bar(WRITTEN), "written"),
+    ];
+    let mut height = legend(&mut canvas, bottom + 4.0, &entries);
+    height = note(&mut canvas, height, rest);
     let given = |name: &str| folders.iter().any(|one| one.advice == name);
     for (name, meaning) in ADVICE.iter().filter(|(name, _)| given(name)) {
         height = note(&mut canvas, height, &format!("{name}: {meaning}"));
@@ -94,7 +103,7 @@ pub fn folders(title: &str, folders: &[FolderBars], time: &str, rest: &str) -> C
     let rows = folders.iter().map(|one| {
         let advice =
             if one.advice.is_empty() { String::new() } else { format!(" ({})", one.advised()) };
-        format!("{}{advice}: waited {}, moved {}", one.path, one.waited.1, one.moved.1)
+        format!("{}{advice}: waited {}, moved {}", one.path, one.waited.1, one.moved.2)
     });
     let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
@@ -114,7 +123,9 @@ pub(super) fn bar(
     if width >= WIDTH_MIN {
         canvas.rect(class, (left, top), (width, BAR));
     }
-    canvas.text(left + width + 6.0, top + BAR - 2.0, "strong", words);
+    if !words.is_empty() {
+        canvas.text(left + width + 6.0, top + BAR - 2.0, "strong", words);
+    }
 }
 
 /// At most so many characters of a path, of which the end says most.

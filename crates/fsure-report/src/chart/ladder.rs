@@ -182,7 +182,8 @@ fn panels<'a>(rows: &'a [Row<'a>], left: f64) -> Vec<Panel<'a>> {
     let (mut far, mut near) = (Panel::of(far, left), Panel::of(near, left));
     let times = far.axis.high / near.axis.high;
     far.words = "far faster than the rest: a scale of their own".to_owned();
-    near.words = format!("the rest: bars are drawn {} times as long", figure(times.round()));
+    let times = if times < 10.0 { format!("{times:.1}") } else { format!("{times:.0}") };
+    near.words = format!("the rest: bars are drawn {times} times as long");
     vec![far, near]
 }
 

@@ -14,17 +14,19 @@ use fsure_measure::results::MethodLine;
 
 const LEFT: f64 = 10.0;
 const RIGHT: f64 = 282.0;
+/// End of the room of a name.
+const NAME_END: f64 = 308.0;
 /// Right ends of the columns of figures, and their names.
 const FIGURES: [f64; 3] = [364.0, 438.0, COLUMN - 8.0];
 const NAMES: [&str; 3] = ["median", "p99", "slowest"];
-/// A range that is shorter than this is hidden by the circle of its median.
-const CIRCLE: f64 = 8.0;
+/// Width of the shortest bar that can be seen behind the circle of its median.
+const BAR_MIN: f64 = 1.0;
 /// Height of the label of that mark, and of the names of the columns.
 const LABEL: f64 = 20.0;
 const HEAD: f64 = 22.0;
 /// Height of a line of text, and of a range below it.
 const LINE: f64 = 18.0;
-const RANGE: f64 = 16.0;
+const RANGE: f64 = 19.0;
 /// Height of the words above a group.
 const GROUP: f64 = 26.0;
 /// A method that takes less than this share of `fsync` has not waited for the same drive.
@@ -72,22 +74,13 @@ impl<'a> Row<'a> {
     /// Its names in as many lines as they take, with the number of writes behind the last one. A
     /// name stands in one line.
     fn lines(&self) -> Vec<String> {
-        let room = ((COLUMN - 2.0 * LEFT) / COLUMN_CHARACTER) as usize;
+        let room = ((NAME_END - LEFT) / COLUMN_CHARACTER) as usize;
         let mut lines: Vec<String> = Vec::new();
         for (place, name) in self.names.iter().enumerate() {
-            let after = match place + 1 < self.names.len() {
-                true => ",".to_owned(),
-                false => format!(" ({})", self.count()),
-            };
-            let name = clipped(name, room.saturating_sub(after.chars().count())) + &after;
-            match lines.last_mut() {
-                Some(line) if line.chars().count() + name.chars().count() < room => {
-                    *line += " ";
-                    *line += &name;
-                }
-                _ => lines.push(name),
-            }
+            let comma = if place + 1 < self.names.len() { "," } else { "" };
+            push(&mut lines, clipped(name, room - comma.len()) + comma, room);
         }
+        push(&mut lines, self.count(), room);
         lines
     }
 
@@ -99,10 +92,22 @@ impl<'a> Row<'a> {
     fn count(&self) -> String {
         let (least, most) = self.counts;
         let each = if self.names.len() > 1 { " each" } else { "" };
-        match least < most {
-            true => format!("{}–{}{each}", fsure_core::count(least), fsure_core::count(most)),
-            false => fsure_core::count(most) + each,
+        let [least, most] = [least, most].map(fsure_core::count);
+        match least == most {
+            true => format!("({most} writes{each})"),
+            false => format!("({least} to {most} writes{each})"),
         }
+    }
+}
+
+/// Puts words behind the last line, or into a new one if that has no room.
+fn push(lines: &mut Vec<String>, words: String, room: usize) {
+    match lines.last_mut() {
+        Some(line) if line.chars().count() + words.chars().count() < room => {
+            *line += " ";
+            *line += &words;
+        }
+        _ => lines.push(words),
     }
 }
 
@@ -168,18 +173,18 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &s
             top += row.height();
         }
     }
-    canvas.text(4.0, top + 18.0, "strong", "measured by others: means");
+    canvas.text(4.0, top + 18.0, "strong", "measured by others");
+    canvas.text(FIGURES[0], top + 18.0, "soft end", "mean");
     top += GROUP;
     for other in others() {
         let time = other.microseconds();
-        let room = ((COLUMN - 2.0 * LEFT) / COLUMN_CHARACTER) as usize;
+        let room = ((NAME_END - LEFT) / COLUMN_CHARACTER) as usize;
         canvas.text(LEFT, top + 14.0, "soft", &clipped(other.what, room));
-        canvas.text(FIGURES[0], top + LINE + 11.0, "soft end", &measured_microseconds(time));
+        canvas.text(FIGURES[0], top + 14.0, "soft end", &measured_microseconds(time));
         canvas.circle("reference", (axis.at(time), top + LINE + 6.0), 5.0);
         top += LINE + RANGE;
     }
-    let height = key(&mut canvas, &axis, &groups, bottom + 26.0);
-    let height = note(&mut canvas, height, conditions) + 6.0;
+    let height = key(&mut canvas, &axis, (&groups, conditions), bottom + 26.0) + 6.0;
     let description = description(&groups);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
@@ -195,16 +200,15 @@ fn frame(canvas: &mut Canvas, axis: &Axis, mark: &Mark, bottom: f64) {
         canvas.tick((axis.at(tick), bottom + 17.0), &microseconds(tick));
     }
     let label = clipped(&mark.label, ((COLUMN - 2.0 * LEFT) / COLUMN_CHARACTER) as usize);
-    let half = label.chars().count() as f64 * COLUMN_CHARACTER / 2.0;
-    let middle = ((at + RIGHT) / 2.0).min(COLUMN - LEFT - half).max(LEFT + half);
-    canvas.text(middle, LABEL - 6.0, "mid", &label);
+    let width = label.chars().count() as f64 * COLUMN_CHARACTER;
+    canvas.text((at - width / 2.0).max(LEFT), LABEL - 6.0, "", &label);
     for (at, name) in FIGURES.iter().zip(NAMES) {
         canvas.text(*at, LABEL + 15.0, "soft end", name);
     }
     canvas.line("axis", (LEFT, bottom), (RIGHT, bottom));
 }
 
-/// Returns the ends of the bar from the tenth to the ninetieth percentile.
+/// Ends of the bar from the tenth to the ninetieth percentile.
 fn most(axis: &Axis, row: &Row<'_>) -> (f64, f64) {
     (axis.at(row.p10_us), axis.at(row.p90_us))
 }
@@ -222,15 +226,13 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
     ];
     let classes = ["strong end", "end", "soft end"];
     for ((at, words), class) in FIGURES.iter().zip(&figures).zip(classes) {
-        canvas.text(*at, top + row.height() - RANGE + 11.0, class, words);
+        canvas.text(*at, top + 14.0, class, words);
     }
     let middle = top + row.height() - RANGE + 6.0;
     let (median, slowest) = (axis.at(row.median_us), axis.at(row.max_us));
     canvas.line("whisker", (median, middle), (slowest, middle));
     let (from, to) = most(axis, row);
-    if to - from > CIRCLE {
-        canvas.rect("bar", (from, middle - 5.0), (to - from, 10.0));
-    }
+    canvas.rect("bar", (from, middle - 5.0), ((to - from).max(BAR_MIN), 10.0));
     if let Some(p99) = row.p99_us {
         canvas.path("mark", "", &format!("M{:.1} {:.1}v14", axis.at(p99), middle - 7.0));
     }
@@ -239,17 +241,16 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
 }
 
 /// Explains the marks and the axis, and returns the height below it.
-fn key(canvas: &mut Canvas, axis: &Axis, groups: &[Group<'_>], top: f64) -> f64 {
+fn key(
+    canvas: &mut Canvas,
+    axis: &Axis,
+    (groups, conditions): (&[Group<'_>], &str),
+    top: f64,
+) -> f64 {
     let rows = || groups.iter().flat_map(|group| &group.rows);
-    let has_bar = |row: &Row<'_>| most(axis, row).1 - most(axis, row).0 > CIRCLE;
-    let median = match (rows().all(has_bar), rows().any(has_bar)) {
-        (true, _) => "median",
-        (false, true) => "median; if no bar is seen, 80 % of all lie in the circle",
-        (false, false) => "median; 80 % of all lie in this circle",
-    };
     let entries = [
-        (true, Glyph::Circle("outlier"), median),
-        (rows().any(has_bar), Glyph::Bar("bar"), "80 % of all"),
+        (true, Glyph::Circle("outlier"), "median"),
+        (true, Glyph::Bar("bar"), "80 % of all"),
         (
             rows().any(|row| row.p99_us.is_some()),
             Glyph::Upright("mark", ""),
@@ -261,17 +262,16 @@ fn key(canvas: &mut Canvas, axis: &Axis, groups: &[Group<'_>], top: f64) -> f64 
     let entries = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
     let entries: Vec<_> = entries.map(|(_, glyph, words)| (glyph, words)).collect();
     let mut bottom = legend(canvas, top, &entries);
+    bottom = note(canvas, bottom, conditions);
     bottom = note(canvas, bottom, scale(axis));
     if rows().any(|row| row.names.len() > 1) {
         let shared = "Methods with the same median share a row, with the largest p99 and the \
                       slowest write of all.";
         bottom = note(canvas, bottom, shared);
     }
-    let fewer = match rows().any(|row| row.p99_us.is_none()) {
-        true => " Fewer than 100 have no p99.",
-        false => "",
-    };
-    bottom = note(canvas, bottom, &format!("In brackets: writes measured.{fewer}"));
+    if rows().any(|row| row.p99_us.is_none()) {
+        bottom = note(canvas, bottom, "Fewer than 100 writes have no p99.");
+    }
     let mut sources: Vec<_> = others().map(|one| one.source).collect();
     sources.sort_unstable();
     sources.dedup();
@@ -299,7 +299,7 @@ fn description(groups: &[Group<'_>]) -> String {
                 .p99_us
                 .map_or(String::new(), |p99| format!("99 % below {}, ", microseconds(p99)));
             let names = row.names.join(", ");
-            format!("{names}: median {median}, {p99}slowest {max} of {}", row.count())
+            format!("{names}: median {median}, {p99}slowest {max} {}", row.count())
         });
         format!("{}: {}", group.words, rows.collect::<Vec<_>>().join("; "))
     };

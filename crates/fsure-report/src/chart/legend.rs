@@ -109,12 +109,15 @@ pub(super) fn diamond(canvas: &mut Canvas, (x, y): (f64, f64)) {
 
 /// The interval of a figure, on paper first: the half of it inside a bar could not be seen.
 pub(super) fn whisker(canvas: &mut Canvas, (low, high): (f64, f64), middle: f64) {
-    let path = format!(
-        "M{low:.1} {0:.1}v8M{low:.1} {middle:.1}H{high:.1}M{high:.1} {0:.1}v8",
-        middle - 4.0
-    );
+    let path = interval(low, high, middle);
     canvas.path("halo", "", &path);
     canvas.path("whisker", "", &path);
+}
+
+/// An interval as a path of SVG.
+pub(super) fn interval(low: f64, high: f64, middle: f64) -> String {
+    let top = middle - 4.0;
+    format!("M{low:.1} {top:.1}v8M{low:.1} {middle:.1}H{high:.1}M{high:.1} {top:.1}v8")
 }
 
 /// Stripes over a bar, for who sees no colours.

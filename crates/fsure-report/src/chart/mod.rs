@@ -30,7 +30,7 @@ pub use cache::{CacheCourse, RateBar, RatePair, beside_reference, cache_course};
 pub use comparison::{Bar, Mark, comparison};
 pub use curve::{CurveLine, curves};
 pub use cuts::{CutCell, CutRun, CutState, cuts};
-pub use evictions::{Eviction, evictions};
+pub use evictions::{Eviction, ReadAgain, evictions};
 pub use folders::{FolderBars, folders};
 pub use ladder::{ladder, sorted};
 pub use latency::latency;

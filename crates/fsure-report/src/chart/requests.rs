@@ -3,6 +3,7 @@
 
 use super::Chart;
 use super::axis::Axis;
+use super::legend::whisker;
 use super::number_format::{figure, microseconds};
 use super::svg::{CHARACTER, Canvas, WIDTH, clipped};
 use crate::interval_words;
@@ -57,12 +58,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, line: &RandomLine, middle: f64) {
     let (low, at, high) = (axis.at(line.low), axis.at(line.iops), axis.at(line.high));
     let class = if line.name.contains("write") { "second" } else { "bar" };
     canvas.rect(class, (zero, middle - BAR / 2.0), ((at - zero).max(0.5), BAR));
-    let whisker = format!(
-        "M{low:.1} {0:.1}v8M{low:.1} {middle:.1}H{high:.1}M{high:.1} {0:.1}v8",
-        middle - 4.0
-    );
-    canvas.path("halo", "", &whisker);
-    canvas.path("whisker", "", &whisker);
+    whisker(canvas, (low, high), middle);
     canvas.text(high.max(at) + 9.0, middle + 4.0, "strong", &figure(line.iops));
 }
 

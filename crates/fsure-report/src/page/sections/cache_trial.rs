@@ -4,7 +4,7 @@ use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Section, Table};
 use super::super::words::milliseconds;
 use super::Draft;
-use crate::chart::{Eviction, evictions, figure};
+use crate::chart::{Eviction, ReadAgain, evictions, figure};
 use crate::outputs::{CacheTrial, CacheTrialRun};
 use fsure_core::units;
 
@@ -37,8 +37,7 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
     }
     let all: Vec<_> = run.trials.iter().map(eviction).collect();
     if let Some(first) = run.trials.first() {
-        let title = "What does a program leave in memory? Another program's file, the time to read \
-                     that again, and its own files";
+        let title = "What does a program push out of memory, and what does it leave there?";
         let chart = evictions(title, &all, &conditions(first));
         draft.part("What stays in memory", [charts.add(&chart, "")]);
     }
@@ -51,7 +50,11 @@ fn eviction(trial: &CacheTrial) -> Eviction {
         program: trial.program.clone(),
         way: trial.way.clone(),
         kept_share: trial.kept_share(),
-        again: trial.others_seconds.map(|seconds| (seconds, milliseconds(seconds * 1e3))),
+        again: trial.others_seconds.map(|median| ReadAgain {
+            median,
+            range: again_range(trial, median),
+            words: milliseconds(median * 1e3),
+        }),
         left: (trial.left_bytes as f64, units::size(trial.left_bytes)),
     }
 }
@@ -59,9 +62,9 @@ fn eviction(trial: &CacheTrial) -> Eviction {
 fn conditions(first: &CacheTrial) -> String {
     format!(
         "All had {} of memory. A file of {} of another program was in it before. Medians of {} \
-         runs; all bars begin at zero. Good: all of the other's file kept, read again in no time, \
-         and none of the program's own files left. 'limit' is a memory limit for the program, by \
-         a control group.",
+         runs; all bars begin at zero, each column on its own scale. 'Read again': by that other \
+         program, afterwards. 'Own': those of the program that was run. 'limit' is a memory limit \
+         for it, by a control group.",
         units::size(first.memory_bytes),
         units::size(first.others_bytes),
         first.runs
@@ -74,11 +77,16 @@ fn range(trial: &CacheTrial) -> String {
     ends.map_or("–".to_owned(), |(low, high)| format!("{} – {} s", figure(low), figure(high)))
 }
 
+/// The shortest and the longest time to read the other program's file again.
+fn again_range(trial: &CacheTrial, median: f64) -> (f64, f64) {
+    let (low, high) = (trial.others_seconds_low, trial.others_seconds_high);
+    (low.unwrap_or(median), high.unwrap_or(median))
+}
+
 /// The time to read the other program's file again, with its range.
 fn again(trial: &CacheTrial) -> String {
     let Some(seconds) = trial.others_seconds else { return "–".to_owned() };
-    let [low, high] =
-        [trial.others_seconds_low, trial.others_seconds_high].map(|end| end.unwrap_or(seconds));
+    let (low, high) = again_range(trial, seconds);
     let [seconds, low, high] = [seconds, low, high].map(|seconds| milliseconds(seconds * 1e3));
     format!("{seconds} ({low} – {high})")
 }

@@ -132,13 +132,15 @@ fn beside(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
     let has_time = run.folders.iter().any(|folder| folder.own.waited_ms.is_some());
     let mut bars = if run.advice.is_empty() { by_folder(run) } else { by_advice(run) };
     bars.sort_by(|one, two| {
-        let by_bytes = two.moved.0.total_cmp(&one.moved.0);
+        let bytes = |bars: &FolderBars| bars.moved.0 + bars.moved.1;
+        let by_bytes = bytes(two).total_cmp(&bytes(one));
         two.waited.0.total_cmp(&one.waited.0).then(by_bytes)
     });
     let left_out = bars.len().saturating_sub(BARS_MAX);
     bars.truncate(BARS_MAX);
     let mut words =
-        "Sorted by waiting. All bars begin at zero; one that is too short to be seen is left out."
+        "Sorted by waiting. All bars begin at zero, each kind on its own scale; one that is too \
+         short to be seen is left out."
             .to_owned();
     if left_out > 0 {
         let others = number(left_out as u64, "folder", "folders");
@@ -176,7 +178,9 @@ fn by_advice(run: &HotRun) -> Vec<FolderBars> {
     let row = |advice: &&HotAdvice| {
         let own = || run.folders.iter().filter(|folder| is_in(&folder.path, &advice.path));
         let waited = own().filter_map(|folder| folder.own.waited_ms).sum();
-        let bytes = own().map(moved).fold(0, u64::saturating_add);
+        let bytes = own().map(moved).fold([0_u64, 0], |sums, bytes| {
+            [sums[0].saturating_add(bytes[0]), sums[1].saturating_add(bytes[1])]
+        });
         let path = path(&advice.path, advice.path_bytes.as_ref());
         let memory = advice.memory_bytes.filter(|_| IN_MEMORY.contains(&advice.advice.as_str()));
         bars(path, (&advice.advice, memory), waited, bytes)
@@ -184,16 +188,16 @@ fn by_advice(run: &HotRun) -> Vec<FolderBars> {
     shown.iter().map(row).collect()
 }
 
-fn moved(folder: &HotFolder) -> u64 {
-    let bytes = [folder.own.bytes_written, folder.own.bytes_read];
-    bytes.into_iter().flatten().fold(0, u64::saturating_add)
+/// The bytes that were read and those that were written.
+fn moved(folder: &HotFolder) -> [u64; 2] {
+    [folder.own.bytes_read, folder.own.bytes_written].map(Option::unwrap_or_default)
 }
 
 fn bars(
     path: String,
     (advice, memory): (&str, Option<u64>),
     waited_ms: f64,
-    bytes: u64,
+    [read, written]: [u64; 2],
 ) -> FolderBars {
     let waited = if waited_ms > 0.0 { milliseconds(waited_ms) } else { "no wait".to_owned() };
     FolderBars {
@@ -201,7 +205,7 @@ fn bars(
         advice: advice.to_owned(),
         memory: memory.map_or(String::new(), units::size),
         waited: (waited_ms, waited),
-        moved: (bytes as f64, units::size(bytes)),
+        moved: (read as f64, written as f64, units::size(read.saturating_add(written))),
     }
 }
 

@@ -405,7 +405,8 @@ fn methods(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
             format!("How long does one write take, by the call that makes it durable? ({drive})");
         let shown: Vec<_> = of_target.iter().map(|method| shown(stored, method)).collect();
         let shown: Vec<_> = shown.iter().collect();
-        let conditions = format!("{}{}", write_size(stored), flush_time(stored, target));
+        let conditions =
+            [verdicts(stored, target), write_size(stored), flush_time(stored, target)].concat();
         let chart = latency(&asked, &shown, &super::marks::etcd(), conditions.trim());
         let chart = charts.add(&chart, "");
         draft.part(&title, [chart, Piece::Table(table)]);
@@ -419,6 +420,14 @@ fn drive(stored: &StoredResult, target: &str) -> String {
         true => format!("{target}, simulated"),
         false => target.to_owned(),
     }
+}
+
+/// The verdicts on the flushes of a target that are not good, as a sentence; empty without any.
+fn verdicts(stored: &StoredResult, target: &str) -> String {
+    let own = lines(stored, verdict).filter(|claim| claim.target == target);
+    let doubts = own.filter(|claim| grade(&claim.grade) > Grade::Good);
+    let titles: Vec<_> = doubts.map(Claim::title).collect();
+    if titles.is_empty() { String::new() } else { format!("Verdict: {}. ", titles.join(", ")) }
 }
 
 /// The size of one write, as a sentence; empty if the result does not have it.

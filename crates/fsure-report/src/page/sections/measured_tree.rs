@@ -11,7 +11,7 @@ use crate::chart::{
     CacheCourse, RateBar, RatePair, beside_reference, cache_course, figure, microseconds,
 };
 use crate::interval_words;
-use fsure_core::units;
+use fsure_core::units::{self, MIB};
 use fsure_measure::results::{
     Bystander, CacheCost, CacheVerdict, ResultLine, StoredResult, TreeWay,
 };
@@ -99,12 +99,22 @@ fn of_sweep(way: &TreeWay, ways: &[&TreeWay]) -> String {
     if is_sweep(ways) { format!(", {}", load(way)) } else { String::new() }
 }
 
+/// The time of a run in brackets, if it is too short to say much.
+fn of_short_run(way: &TreeWay) -> String {
+    const SHORT_S: f64 = 0.5;
+    let seconds = way.bytes as f64 / MIB as f64 / way.median;
+    match seconds < SHORT_S {
+        true => format!(" (runs of {seconds:.2} s)"),
+        false => String::new(),
+    }
+}
+
 /// Each way beside the one past the page cache, that one first.
 fn pairs(ways: &[&TreeWay]) -> Vec<RatePair> {
     let bar = |way: &TreeWay| RateBar { median: way.median, low: way.low, high: way.high };
     let pair = |way: &&TreeWay| {
         let past = past_of(way, ways)?;
-        let label = format!("{}{}", way.name, of_sweep(way, ways));
+        let label = format!("{}{}{}", way.name, of_sweep(way, ways), of_short_run(way));
         let actual = (way.name != PAST).then(|| bar(way));
         let loss =
             loss_percent(way, past).map_or(String::new(), |loss| loss_words(loss, way, past));
