@@ -21,12 +21,12 @@ const FIGURES: [f64; 3] = [364.0, 438.0, COLUMN - 8.0];
 const NAMES: [&str; 3] = ["median", "p99", "slowest"];
 /// Width of the shortest bar that can be seen behind the circle of its median.
 const BAR_MIN: f64 = 1.0;
-/// Height of the label of that mark, and of the names of the columns.
-const LABEL: f64 = 20.0;
+/// Height of the names of the columns.
 const HEAD: f64 = 22.0;
 /// Height of a line of text, and of a range below it.
 const LINE: f64 = 18.0;
-const RANGE: f64 = 19.0;
+const RANGE: f64 = 22.0;
+const MIDDLE: f64 = 9.0;
 /// Height of the words above a group.
 const GROUP: f64 = 26.0;
 /// A method that takes less than this share of `fsync` has not waited for the same drive.
@@ -71,16 +71,21 @@ impl<'a> Row<'a> {
         self.counts = (self.counts.0.min(least), self.counts.1.max(most));
     }
 
-    /// Its names in as many lines as they take, with the number of writes behind the last one. A
-    /// name stands in one line.
+    /// Its names in as many lines as they take. A name stands in one line.
     fn lines(&self) -> Vec<String> {
         let room = ((NAME_END - LEFT) / COLUMN_CHARACTER) as usize;
         let mut lines: Vec<String> = Vec::new();
         for (place, name) in self.names.iter().enumerate() {
             let comma = if place + 1 < self.names.len() { "," } else { "" };
-            push(&mut lines, clipped(name, room - comma.len()) + comma, room);
+            let name = clipped(name, room - comma.len()) + comma;
+            match lines.last_mut() {
+                Some(line) if line.chars().count() + name.chars().count() < room => {
+                    *line += " ";
+                    *line += &name;
+                }
+                _ => lines.push(name),
+            }
         }
-        push(&mut lines, self.count(), room);
         lines
     }
 
@@ -88,26 +93,9 @@ impl<'a> Row<'a> {
         self.lines().len() as f64 * LINE + RANGE
     }
 
-    /// The number of writes of each method.
-    fn count(&self) -> String {
-        let (least, most) = self.counts;
-        let each = if self.names.len() > 1 { " each" } else { "" };
-        let [least, most] = [least, most].map(fsure_core::count);
-        match least == most {
-            true => format!("({most} writes{each})"),
-            false => format!("({least} to {most} writes{each})"),
-        }
-    }
-}
-
-/// Puts words behind the last line, or into a new one if that has no room.
-fn push(lines: &mut Vec<String>, words: String, room: usize) {
-    match lines.last_mut() {
-        Some(line) if line.chars().count() + words.chars().count() < room => {
-            *line += " ";
-            *line += &words;
-        }
-        _ => lines.push(words),
+    /// The middle of its range, from its top.
+    fn middle(&self) -> f64 {
+        self.lines().len() as f64 * LINE + MIDDLE
     }
 }
 
@@ -161,14 +149,15 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &s
     let groups = groups(methods);
     let of_group = |group: &Group<'_>| GROUP + group.rows.iter().map(Row::height).sum::<f64>();
     let of_groups: f64 = groups.iter().map(of_group).sum();
-    let bottom = LABEL + HEAD + of_groups + GROUP + others().count() as f64 * (LINE + RANGE);
+    let bottom = HEAD + of_groups + GROUP + others().count() as f64 * (LINE + RANGE);
     let mut canvas = Canvas::default();
-    frame(&mut canvas, &axis, mark, bottom);
-    let mut top = LABEL + HEAD;
+    frame(&mut canvas, &axis, bottom);
+    let mut top = HEAD;
     for group in &groups {
         canvas.text(4.0, top + 18.0, "strong", group.words);
         top += GROUP;
         for row in &group.rows {
+            strip(&mut canvas, &axis, mark, top + row.middle());
             draw(&mut canvas, &axis, row, top);
             top += row.height();
         }
@@ -181,31 +170,35 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &s
         let room = ((NAME_END - LEFT) / COLUMN_CHARACTER) as usize;
         canvas.text(LEFT, top + 14.0, "soft", &clipped(other.what, room));
         canvas.text(FIGURES[0], top + 14.0, "soft end", &measured_microseconds(time));
-        canvas.circle("reference", (axis.at(time), top + LINE + 6.0), 5.0);
+        strip(&mut canvas, &axis, mark, top + LINE + MIDDLE);
+        canvas.circle("reference", (axis.at(time), top + LINE + MIDDLE), 5.0);
         top += LINE + RANGE;
     }
-    let height = key(&mut canvas, &axis, (&groups, conditions), bottom + 26.0) + 6.0;
+    let height = key(&mut canvas, &axis, (&groups, mark, conditions), bottom + 26.0) + 6.0;
     let description = description(&groups);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
-/// The lines of the axis, the mark of a program with its label, and the names of the columns.
-fn frame(canvas: &mut Canvas, axis: &Axis, mark: &Mark, bottom: f64) {
-    let top = LABEL + HEAD;
-    // An area and not a line, which would go through the names.
-    let at = axis.at(mark.value);
-    canvas.rect("zone", (at, LABEL), ((RIGHT - at).max(0.0), bottom - LABEL));
+/// The axis, and the names of the columns.
+fn frame(canvas: &mut Canvas, axis: &Axis, bottom: f64) {
     for tick in axis.ticks() {
-        canvas.line("grid", (axis.at(tick), top), (axis.at(tick), bottom));
         canvas.tick((axis.at(tick), bottom + 17.0), &microseconds(tick));
     }
-    let label = clipped(&mark.label, ((COLUMN - 2.0 * LEFT) / COLUMN_CHARACTER) as usize);
-    let width = label.chars().count() as f64 * COLUMN_CHARACTER;
-    canvas.text((at - width / 2.0).max(LEFT), LABEL - 6.0, "", &label);
     for (at, name) in FIGURES.iter().zip(NAMES) {
-        canvas.text(*at, LABEL + 15.0, "soft end", name);
+        canvas.text(*at, 15.0, "soft end", name);
     }
     canvas.line("axis", (LEFT, bottom), (RIGHT, bottom));
+}
+
+/// The lines of the axis and the area beyond the mark of a program, behind the range of a row: not
+/// behind its name, too, which could not be read so well.
+fn strip(canvas: &mut Canvas, axis: &Axis, mark: &Mark, middle: f64) {
+    let (top, height) = (middle - 8.0, 16.0);
+    let at = axis.at(mark.value);
+    canvas.rect("zone", (at, top), ((RIGHT - at).max(0.0), height));
+    for tick in axis.ticks() {
+        canvas.line("grid", (axis.at(tick), top), (axis.at(tick), top + height));
+    }
 }
 
 /// Ends of the bar from the tenth to the ninetieth percentile.
@@ -228,7 +221,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
     for ((at, words), class) in FIGURES.iter().zip(&figures).zip(classes) {
         canvas.text(*at, top + 14.0, class, words);
     }
-    let middle = top + row.height() - RANGE + 6.0;
+    let middle = top + row.middle();
     let (median, slowest) = (axis.at(row.median_us), axis.at(row.max_us));
     canvas.line("whisker", (median, middle), (slowest, middle));
     let (from, to) = most(axis, row);
@@ -244,10 +237,11 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
 fn key(
     canvas: &mut Canvas,
     axis: &Axis,
-    (groups, conditions): (&[Group<'_>], &str),
+    (groups, mark, conditions): (&[Group<'_>], &Mark, &str),
     top: f64,
 ) -> f64 {
     let rows = || groups.iter().flat_map(|group| &group.rows);
+    let beyond = format!("beyond the mark of {}", mark.label);
     let entries = [
         (true, Glyph::Circle("outlier"), "median"),
         (true, Glyph::Bar("bar"), "80 % of all"),
@@ -257,7 +251,7 @@ fn key(
             "p99: 99 % are faster",
         ),
         (true, Glyph::Diamond, "slowest"),
-        (true, Glyph::Bar("zone"), "slower than the mark at the top"),
+        (true, Glyph::Bar("zone"), beyond.as_str()),
     ];
     let entries = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
     let entries: Vec<_> = entries.map(|(_, glyph, words)| (glyph, words)).collect();
@@ -269,13 +263,27 @@ fn key(
                       slowest write of all.";
         bottom = note(canvas, bottom, shared);
     }
-    if rows().any(|row| row.p99_us.is_none()) {
-        bottom = note(canvas, bottom, "Fewer than 100 writes have no p99.");
-    }
+    bottom = note(canvas, bottom, &writes(groups));
     let mut sources: Vec<_> = others().map(|one| one.source).collect();
     sources.sort_unstable();
     sources.dedup();
     note(canvas, bottom, &format!("Grey dots: {}.", sources.join("; ")))
+}
+
+/// The number of writes of all methods, in sentences.
+fn writes(groups: &[Group<'_>]) -> String {
+    let rows = || groups.iter().flat_map(|group| &group.rows);
+    let least = rows().map(|row| row.counts.0).min().unwrap_or_default();
+    let most = rows().map(|row| row.counts.1).max().unwrap_or_default();
+    let fewer = match rows().any(|row| row.p99_us.is_none()) {
+        true => " Fewer than 100 have no p99.",
+        false => "",
+    };
+    let most_words = fsure_core::count(most);
+    match least < most {
+        true => format!("Medians of {} to {most_words} writes.{fewer}", fsure_core::count(least)),
+        false => format!("Medians of {most_words} writes.{fewer}"),
+    }
 }
 
 /// The meaning of a step on the axis, as a sentence.
@@ -299,7 +307,7 @@ fn description(groups: &[Group<'_>]) -> String {
                 .p99_us
                 .map_or(String::new(), |p99| format!("99 % below {}, ", microseconds(p99)));
             let names = row.names.join(", ");
-            format!("{names}: median {median}, {p99}slowest {max} {}", row.count())
+            format!("{names}: median {median}, {p99}slowest {max}")
         });
         format!("{}: {}", group.words, rows.collect::<Vec<_>>().join("; "))
     };

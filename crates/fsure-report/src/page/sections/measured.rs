@@ -426,7 +426,12 @@ fn drive(stored: &StoredResult, target: &str) -> String {
 fn verdicts(stored: &StoredResult, target: &str) -> String {
     let own = lines(stored, verdict).filter(|claim| claim.target == target);
     let doubts = own.filter(|claim| grade(&claim.grade) > Grade::Good);
-    let titles: Vec<_> = doubts.map(Claim::title).collect();
+    let titles: Vec<_> = doubts
+        .map(|claim| match claim.grade == NOT_MEASURED {
+            true => format!("{} (what reached the drive is not proved)", claim.title()),
+            false => claim.title(),
+        })
+        .collect();
     if titles.is_empty() { String::new() } else { format!("Verdict: {}. ", titles.join(", ")) }
 }
 

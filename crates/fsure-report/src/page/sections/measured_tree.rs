@@ -55,7 +55,7 @@ pub(super) fn parts(draft: &mut Draft, stored: &StoredResult, charts: &mut Chart
     }
     let pairs = pairs(&ways);
     if !pairs.is_empty() {
-        let title = "How fast is each way of reading? MiB/s, from zero";
+        let title = "How fast is each way of reading? MiB/s, longer is better";
         let chart = beside_reference(title, &pairs, &conditions(stored, &ways));
         draft.part("The price of the page cache", [charts.add(&chart, "")]);
     }
