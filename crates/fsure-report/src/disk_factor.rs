@@ -40,7 +40,8 @@ pub fn words(factor: f64) -> String {
     }
 }
 
-fn is_write(name: &str) -> bool {
+/// Returns true for a rung that writes.
+pub fn is_write(name: &str) -> bool {
     let mut words = name.split(' ');
     words.clone().next().is_some_and(|first| WRITES.contains(&first))
         || words.any(|word| ["write", "rewrite"].contains(&word))

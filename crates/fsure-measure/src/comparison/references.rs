@@ -58,7 +58,7 @@ const PV: &str = "the founders' article on RAM disks: 'pv' writes zeros on a Mac
 const VOID: (&str, f64) = ("/dev/null", 13.5 * GIB_PER_S);
 const RAM_DISK: (&str, f64) = ("RAM disk", 1.38 * GIB_PER_S);
 const BIND: (&str, f64) = ("RAM disk over a folder", 1.41 * GIB_PER_S);
-const SSD: (&str, f64) = ("SSD", 305.0);
+const SSD: (&str, f64) = ("SSD, not flushed", 305.0);
 const BINDFS: (&str, f64) = ("RAM disk by bindfs", 145.0);
 
 /// Those of the ladder, and those of the founders' own line.

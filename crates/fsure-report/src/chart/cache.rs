@@ -295,7 +295,9 @@ fn panels(canvas: &mut Canvas, axes: &CourseAxes, course: &CacheCourse, top: f64
     }
     for second in purges(course) {
         let x = axes.time.at(second);
-        canvas.path("mark", "", &format!("M{x:.1} {fill_top:.1}V{:.1}", fill_top + FILL));
+        for (top, bottom) in [(rate_top, rate_top + RATE), (fill_top, fill_top + FILL)] {
+            canvas.path("mark", "", &format!("M{x:.1} {top:.1}V{bottom:.1}"));
+        }
     }
     let rates = means(&course.points, axes.bin_s);
     canvas.path("line ink2", "", &path(rates.iter().map(|point| at(&rate, *point))));

@@ -23,6 +23,8 @@ const HEAD: f64 = 39.0;
 const PROGRAM: f64 = 24.0;
 const ROW: f64 = 20.0;
 const GAP: f64 = 8.0;
+/// A range that is shorter is left out: its ends would hide the bar.
+const RANGE_MIN: f64 = 5.0;
 const SHORTER: &str = "less is better";
 const STYLES: [&str; 4] = ["reference", "second", "fourth", "third"];
 
@@ -147,7 +149,11 @@ pub fn evictions(title: &str, all: &[Eviction], conditions: &str) -> Chart {
         top += GAP;
     }
     if panels.iter().flat_map(|panel| &panel.bars).any(|bar| bar.range.is_some()) {
-        top = legend(&mut canvas, top, &[(Glyph::Whisker, "range of the runs")]);
+        top = legend(
+            &mut canvas,
+            top,
+            &[(Glyph::Whisker, "range of the runs, if it is wide enough to be drawn")],
+        );
     }
     let height = note(&mut canvas, top, conditions) + 6.0;
     let rows = all.iter().map(|one| {
@@ -173,7 +179,9 @@ fn draw(canvas: &mut Canvas, (left, right): (f64, f64), share: &Share, class: &s
     };
     let mut end = at(share.length);
     if let Some((low, high)) = share.range {
-        whisker(canvas, (at(low), at(high)), top + BAR / 2.0);
+        if at(high) - at(low) >= RANGE_MIN {
+            whisker(canvas, (at(low), at(high)), top + BAR / 2.0);
+        }
         end = end.max(at(high));
     }
     canvas.text(end + 6.0, top + BAR - 2.0, "strong", &share.words);

@@ -43,12 +43,15 @@ impl FolderBars {
     }
 }
 
+/// Width of a bold character, of a plain one.
+const BOLD: f64 = 1.12;
+
 /// Styles of the bytes.
 const READ: &str = "bar";
 const WRITTEN: &str = "fourth";
 
 /// Meaning of the memory beside an advice.
-const MEMORY: &str = "An advice needs memory for all files of the folder, used or not.";
+const MEMORY: &str = "needs: the memory for all files of the folder, used or not.";
 
 /// Meaning of each advice.
 const ADVICE: [(&str, &str); 4] = [
@@ -68,9 +71,15 @@ pub fn folders(title: &str, folders: &[FolderBars], time: &str, rest: &str) -> C
         let top = HEAD + place as f64 * (LINE + BAR + GAP);
         let advice = folder.advised();
         let advice = if advice.is_empty() { advice } else { format!("advice: {advice}") };
-        let room = (RIGHT - LEFT - 3.0) / COLUMN_CHARACTER - advice.chars().count() as f64 - 2.0;
-        canvas.text(LEFT + 3.0, top + 15.0, "", &end_of(&folder.path, room as usize));
-        canvas.text(RIGHT, top + 15.0, "soft end", &advice);
+        let room = (RIGHT - LEFT - 3.0) / COLUMN_CHARACTER - advice.chars().count() as f64;
+        let room = room / BOLD - 2.0;
+        let path = end_of(&folder.path, room as usize);
+        let behind = LEFT + 3.0 + (path.chars().count() as f64 + 1.0) * COLUMN_CHARACTER * BOLD;
+        canvas.text(LEFT + 3.0, top + 15.0, "strong", &path);
+        canvas.text(behind, top + 15.0, "", &advice);
+        for left in [LEFT, SECOND] {
+            canvas.line("axis", (left, top + LINE - 2.0), (left, top + LINE + BAR + 2.0));
+        }
         let most = |of: fn(&FolderBars) -> f64| folders.iter().map(of).fold(0.0, f64::max);
         let (waited, words) = &folder.waited;
         let share = waited / most(|one| one.waited.0);
@@ -81,9 +90,6 @@ pub fn folders(title: &str, folders: &[FolderBars], time: &str, rest: &str) -> C
         let right = RIGHT - FIGURE;
         bar(&mut canvas, (SECOND, right), WRITTEN, ((read + written) / most, words), top + LINE);
         bar(&mut canvas, (SECOND, right), READ, (read / most, ""), top + LINE);
-    }
-    for left in [LEFT, SECOND] {
-        canvas.line("axis", (left, HEAD), (left, bottom));
     }
     let entries = [
         (Glyph::Bar("second"), "waited for the device"),

@@ -1,7 +1,8 @@
 //! The ladder: a row for each rung, with its name and figures above its bar. Memory and the
 //! disk are in one picture, and beside each figure is how many times as fast as the disk it is.
 //! All bars begin at zero. If a few would leave no room for the others, they have a scale of
-//! their own. No rank if two intervals share a value.
+//! their own. Writes and reads stand apart if each kind is held against the disk. No rank if two
+//! intervals share a value.
 
 use super::Chart;
 use super::axis::Axis;
@@ -30,13 +31,16 @@ const TICKS: f64 = 26.0;
 /// A value beyond so many times the middle one is not on the scale of most.
 const MIDDLES_MAX: f64 = 4.0;
 /// Number of values from which on one may have another scale: fewer can be read beside each other.
-const COMMON_MIN: usize = 4;
+const COMMON_MIN: usize = 5;
 /// Between a rank and the name of its rung, for what ties it to the next.
 const TIE: f64 = 20.0;
 const RIGHT: f64 = COLUMN - 8.0;
 /// Room of how many times the disk a figure is, and of a figure.
 const FACTOR: f64 = 84.0;
 const FIGURE: f64 = 76.0;
+/// Words above the rungs of a kind.
+const WRITES: &str = "writing (x disk: beside 'disk write durable')";
+const READS: &str = "reading and hashing (x disk: beside 'disk read direct')";
 /// The target of rungs that measure no folder.
 const MEMORY: &str = "memory";
 
@@ -73,7 +77,7 @@ fn glossed(name: &str) -> String {
 }
 
 /// The number of runs of the rungs and the most that one moves, as a sentence.
-fn runs(rows: &[Row<'_>]) -> String {
+fn runs(rows: &[&Row<'_>]) -> String {
     let runs = || rows.iter().map(|row| row.rung.runs);
     let (Some(least), Some(most)) = (runs().min(), runs().max()) else { return String::new() };
     let runs = if least < most { format!("{least} to {most}") } else { most.to_string() };
@@ -95,8 +99,6 @@ struct Row<'a> {
     rank: Rank,
     factor: Option<f64>,
     others: Option<&'static RungReference>,
-    /// True if it may be as fast as the rung below it.
-    is_tied: bool,
 }
 
 impl Row<'_> {
@@ -130,10 +132,26 @@ fn rows<'a>(rungs: &[&'a Rung]) -> Vec<Row<'a>> {
             rank: ranks[place],
             factor: factors[place],
             others: others.filter(|_| rung.unit == "MiB/s"),
-            is_tied: rungs.get(place + 1).is_some_and(|next| next.high >= rung.low),
         }
     });
     rows.collect()
+}
+
+/// Returns true if a row may be as fast as the one above it.
+fn is_tied(above: &Row<'_>, below: &Row<'_>) -> bool {
+    below.rung.high >= above.rung.low
+}
+
+/// Rows of a kind, with words above them; these are empty if there is one kind.
+fn groups<'a>(rungs: &[&'a Rung]) -> Vec<(&'static str, Vec<Row<'a>>)> {
+    let all = rows(rungs);
+    let (writes, reads): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|row| disk_factor::is_write(&row.rung.name));
+    let is_held = |rows: &[Row<'_>]| rows.iter().any(|row| row.factor.is_some());
+    if is_held(&writes) && is_held(&reads) {
+        return vec![(WRITES, writes), (READS, reads)];
+    }
+    vec![("", rows(rungs))]
 }
 
 /// The largest value on the scale of most; what is beyond has a scale of its own.
@@ -191,33 +209,49 @@ fn panels<'a>(rows: &'a [Row<'a>], left: f64) -> Vec<Panel<'a>> {
 /// axes are straight and begin at zero.
 pub fn ladder(title: &str, rungs: &[&Rung]) -> Chart {
     let rungs = sorted(rungs);
-    let rows = rows(&rungs);
-    let ranks: Vec<_> = rows.iter().map(|row| row.rank).collect();
-    let rank_end = (longest(&ranks) as f64 * COLUMN_CHARACTER + 4.0).max(38.0);
+    let groups = groups(&rungs);
+    let rows = || groups.iter().flat_map(|(_, rows)| rows);
+    let is_ranked = groups.len() == 1;
+    let ranks: Vec<_> = rows().map(|row| row.rank).collect();
+    let rank_end = match is_ranked {
+        true => (longest(&ranks) as f64 * COLUMN_CHARACTER + 4.0).max(38.0),
+        false => 0.0,
+    };
     let left = rank_end + TIE;
     let unit = rungs.first().map_or("", |rung| rung.unit.as_str());
-    let has_factors = rows.iter().any(|row| row.factor.is_some());
+    let has_factors = rows().any(|row| row.factor.is_some());
     let figures = if has_factors { RIGHT - FACTOR } else { RIGHT };
-    let columns = Columns { rank_end, left, figures };
+    let columns = Columns { is_ranked, rank_end, left, figures };
     let mut canvas = Canvas::default();
-    canvas.text(rank_end, 14.0, "soft end", "rank");
+    if is_ranked {
+        canvas.text(rank_end, 14.0, "soft end", "rank");
+    }
     canvas.text(figures, 14.0, "soft end", &format!("median, {unit}"));
     if has_factors {
         canvas.text(RIGHT, 14.0, "soft end", "x disk");
     }
-    let panels = panels(&rows, left);
     let mut top = HEAD;
-    for panel in &panels {
-        draw_panel(&mut canvas, panel, &columns, top);
-        top += panel.height();
+    for (words, rows) in &groups {
+        if !words.is_empty() {
+            canvas.text(4.0, top + 16.0, "strong", words);
+            top += WORDS;
+        }
+        for panel in &panels(rows, left) {
+            draw_panel(&mut canvas, panel, &columns, top);
+            top += panel.height();
+        }
     }
-    let height = key(&mut canvas, &rows, top + 4.0);
+    let has_ties =
+        groups.iter().any(|(_, rows)| rows.windows(2).any(|two| is_tied(&two[0], &two[1])));
+    let rows: Vec<_> = rows().collect();
+    let height = key(&mut canvas, (&rows, has_ties), top + 4.0);
     let description = description(&rows, unit);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
 /// Places of the columns from the left.
 struct Columns {
+    is_ranked: bool,
     rank_end: f64,
     left: f64,
     figures: f64,
@@ -227,7 +261,7 @@ fn draw_panel(canvas: &mut Canvas, panel: &Panel<'_>, columns: &Columns, mut top
     let Panel { rows, axis, words } = panel;
     let bottom = top + panel.height() - TICKS;
     if !words.is_empty() {
-        canvas.text(columns.left + 2.0, top + 16.0, "strong", words);
+        canvas.text(columns.left + 2.0, top + 16.0, "", words);
         top += WORDS;
     }
     for tick in axis.ticks() {
@@ -237,7 +271,7 @@ fn draw_panel(canvas: &mut Canvas, panel: &Panel<'_>, columns: &Columns, mut top
     canvas.line("axis", (columns.left, top), (columns.left, bottom));
     for (place, row) in rows.iter().enumerate() {
         draw(canvas, axis, row, (columns, top));
-        if row.is_tied && place + 1 < rows.len() {
+        if rows.get(place + 1).is_some_and(|next| is_tied(row, next)) {
             let (x, from, down) = (columns.rank_end + 12.0, top + 12.0, row.height() - 4.0);
             canvas.path("tie", "", &format!("M{x:.1} {from:.1}h-5v{down:.1}h5"));
         }
@@ -246,10 +280,12 @@ fn draw_panel(canvas: &mut Canvas, panel: &Panel<'_>, columns: &Columns, mut top
 }
 
 fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, (columns, top): (&Columns, f64)) {
-    let Columns { rank_end, left, figures } = *columns;
+    let Columns { is_ranked, rank_end, left, figures } = *columns;
     let (rung, base) = (row.rung, top + 15.0);
     let name = ((figures - FIGURE - left) / COLUMN_CHARACTER) as usize;
-    canvas.text(rank_end, base, "soft end", &row.rank.to_string());
+    if is_ranked {
+        canvas.text(rank_end, base, "soft end", &row.rank.to_string());
+    }
     canvas.text(left + 2.0, base, "rim", &clipped(&glossed(&rung.name), name));
     canvas.text(figures, base, "strong end rim", &figure(rung.median));
     if let Some(factor) = row.factor {
@@ -280,8 +316,8 @@ fn bar(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
 }
 
 /// Explains every mark that is in the picture, and returns the height below.
-fn key(canvas: &mut Canvas, rows: &[Row<'_>], top: f64) -> f64 {
-    let has = |of: fn(&Row<'_>) -> bool| rows.iter().any(of);
+fn key(canvas: &mut Canvas, (rows, has_ties): (&[&Row<'_>], bool), top: f64) -> f64 {
+    let has = |of: fn(&Row<'_>) -> bool| rows.iter().any(|row| of(row));
     let has_others = has(|row| row.others.is_some());
     let interval = interval_words::meaning(rows.iter().map(|row| row.rung.runs));
     let entries = [
@@ -298,7 +334,7 @@ fn key(canvas: &mut Canvas, rows: &[Row<'_>], top: f64) -> f64 {
             Glyph::Circle("outlier"),
             "one run far from the others",
         ),
-        (has(|row| row.is_tied), Glyph::Bracket, "which of both is faster is not sure"),
+        (has_ties, Glyph::Bracket, "which of both is faster is not sure"),
         (has_others, Glyph::Bar("reference"), "founders"),
     ];
     let entries = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
@@ -310,12 +346,12 @@ fn key(canvas: &mut Canvas, rows: &[Row<'_>], top: f64) -> f64 {
         bottom = note(canvas, bottom, &format!("Grey: {source}."));
     }
     if has(|row| row.factor.is_some()) {
-        bottom = note(canvas, bottom, &disk_factor::MEANING.join(" "));
+        bottom = note(canvas, bottom, "x disk: times as fast as the disk, which is named above.");
     }
     bottom + 6.0
 }
 
-fn description(rows: &[Row<'_>], unit: &str) -> String {
+fn description(rows: &[&Row<'_>], unit: &str) -> String {
     let rows = rows.iter().map(|row| {
         let rung = row.rung;
         let [median, low, high] = [rung.median, rung.low, rung.high].map(figure);

@@ -182,7 +182,9 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &s
 /// The axis, and the names of the columns.
 fn frame(canvas: &mut Canvas, axis: &Axis, bottom: f64) {
     for tick in axis.ticks() {
-        canvas.tick((axis.at(tick), bottom + 17.0), &microseconds(tick));
+        for y in [15.0, bottom + 17.0] {
+            canvas.tick((axis.at(tick), y), &microseconds(tick));
+        }
     }
     for (at, name) in FIGURES.iter().zip(NAMES) {
         canvas.text(*at, 15.0, "soft end", name);
@@ -244,7 +246,8 @@ fn key(
     let beyond = format!("beyond the mark of {}", mark.label);
     let entries = [
         (true, Glyph::Circle("outlier"), "median"),
-        (true, Glyph::Bar("bar"), "80 % of all"),
+        (true, Glyph::Bar("bar"), "80 % of the writes"),
+        (true, Glyph::Line("whisker", ""), "to the slowest"),
         (
             rows().any(|row| row.p99_us.is_some()),
             Glyph::Upright("mark", ""),

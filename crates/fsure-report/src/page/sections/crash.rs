@@ -136,14 +136,15 @@ fn simulated(result: &DriveResult) -> String {
         "plp" => "keeps its cache in a cut".to_owned(),
         "lying" if time.is_empty() => "never flushes".to_owned(),
         "lying" => format!("flushes only {time} later"),
-        "defer" => format!("defers flushes by up to {time}"),
+        "defer" => format!("says at once that it has flushed, and does so up to {time} later"),
         name => format!("is of the kind {name}"),
     };
     let options = match result.mount_options.as_str() {
         "" => String::new(),
         options => format!(" ({options})"),
     };
-    let each = result.flush_ms.map_or(String::new(), |ms| format!(", {} each", milliseconds(ms)));
+    let each =
+        result.flush_ms.map_or(String::new(), |ms| format!("; a flush takes {}", milliseconds(ms)));
     format!("{fs}{options} on a simulated drive that {does}{each}")
 }
 
