@@ -39,8 +39,8 @@ const RIGHT: f64 = COLUMN - 8.0;
 const FACTOR: f64 = 84.0;
 const FIGURE: f64 = 76.0;
 /// Words above the rungs of a kind.
-const WRITES: &str = "writing (x disk: beside 'disk write durable')";
-const READS: &str = "reading and hashing (x disk: beside 'disk read direct')";
+const WRITES: &str = "writing (beside 'disk write durable')";
+const READS: &str = "reading, hashing: another scale (beside 'disk read direct')";
 /// The target of rungs that measure no folder.
 const MEMORY: &str = "memory";
 

@@ -403,7 +403,9 @@ fn bars_that_would_take_the_axis_from_the_others_have_a_scale_of_their_own() {
     assert!((read / hash - 28_553.0 / 14_695.0).abs() < 0.01, "{memory:?} {disk:?}");
     let body = &chart.body;
     let place = |words: &str| body.find(words).unwrap_or_else(|| panic!("{words}: {body}"));
-    assert!(place(">writing (x disk") < place(">fuse") && place(">fuse") < place(">reading and"));
+    assert!(
+        place(">writing (beside") < place(">fuse") && place(">fuse") < place(">reading, hashing")
+    );
     assert!(!body.contains(">rank<"), "what writes has no rank among what reads");
     assert!(chart.description.contains("void 105,277 MiB/s"), "{}", chart.description);
     assert!(chart.body.contains(">far faster than the rest: a scale of their own<"));
