@@ -56,7 +56,7 @@ const MEMORY: &str = "needs: the memory for all files of the folder, used or not
 /// Meaning of each advice.
 const ADVICE: [(&str, &str); 4] = [
     ("bind", "into a folder in memory, written to the disk in the background"),
-    ("pin", "keep the files in the page cache"),
+    ("pin", "keep the files in the page cache, if they are read again"),
     ("exclude", "not into memory: what was flushed must survive a power cut"),
     ("leave", "memory would save nothing"),
 ];

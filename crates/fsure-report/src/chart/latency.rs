@@ -246,7 +246,7 @@ fn key(
     let beyond = format!("beyond the mark of {}", mark.label);
     let entries = [
         (true, Glyph::Circle("outlier"), "median"),
-        (true, Glyph::Bar("bar"), "80 % of the writes"),
+        (true, Glyph::Bar("bar"), "10th to 90th percentile"),
         (true, Glyph::Line("whisker", ""), "to the slowest"),
         (
             rows().any(|row| row.p99_us.is_some()),
