@@ -210,9 +210,16 @@ struct Waiting {
 
 impl Waiting {
     fn start(folder: &Path, line: &str) -> Self {
+        Self::start_prepared(folder, "true", line)
+    }
+
+    /// Runs `before` before the command has begun, as the test sees it.
+    fn start_prepared(folder: &Path, before: &str, line: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
         command.args(["--quiet", "uncached", "--", "sh", "-c"]).current_dir(folder);
-        let line = format!("cat /proc/self/cgroup > started.tmp; mv started.tmp started; {line}");
+        let line = format!(
+            "{before}; cat /proc/self/cgroup > started.tmp; mv started.tmp started; {line}"
+        );
         let fsure = command.arg(line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         wait_for("the command begins", || folder.join("started").exists());
         let groups = std::fs::read_to_string(folder.join("started")).unwrap();
@@ -243,7 +250,7 @@ const UNTIL_TOLD: &str = "while [ ! -e end ]; do sleep 0.02; done; echo > ended"
 #[test]
 fn a_signal_is_passed_on() {
     let Some(folder) = folder("a_signal_is_passed_on") else { return };
-    let mut run = Waiting::start(folder.path(), &format!("trap 'exit 9' TERM; {UNTIL_TOLD}"));
+    let mut run = Waiting::start_prepared(folder.path(), "trap 'exit 9' TERM", UNTIL_TOLD);
     run.signal(Signal::TERM);
     assert_eq!(code(run.fsure.wait().unwrap()), 9);
     assert!(!run.group.exists());
