@@ -88,7 +88,7 @@ impl Axis {
         } else {
             value / self.high
         };
-        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+        let share = on_paper(share);
         self.from + share * (self.to - self.from)
     }
 
@@ -113,6 +113,11 @@ impl Axis {
             .filter(|value| *value >= self.low * 0.999 && *value <= self.high)
             .collect()
     }
+}
+
+/// A share as far as it can be drawn: from 0 to 1, and 0 for what is not a number.
+pub(super) fn on_paper(share: f64) -> f64 {
+    if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// The figure of one digit that is nearest to a value on one side of it.

@@ -3,6 +3,7 @@
 //! is fast and damages.
 
 use super::Chart;
+use super::axis::on_paper;
 use super::legend::{Glyph, legend, note};
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped, wrapped};
 
@@ -192,9 +193,7 @@ fn draw(canvas: &mut Canvas, run: &CutRun, most: f64, top: f64) {
     canvas.text(RIGHT, top + 14.0, "strong end", rate_words);
     let mut below = top + LINE;
     if !rate_words.is_empty() {
-        let share = rate / most;
-        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
-        let width = (RIGHT - LEFT) * share;
+        let width = (RIGHT - LEFT) * on_paper(rate / most);
         if width >= WIDTH_MIN {
             canvas.rect("bar", (LEFT, below), (width, RATE));
         }

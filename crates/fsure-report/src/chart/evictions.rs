@@ -3,6 +3,7 @@
 //! what stays in memory of the program's own files.
 
 use super::Chart;
+use super::axis::on_paper;
 use super::folders::{BAR, bar};
 use super::legend::{Glyph, legend, note, whisker};
 use super::svg::{COLUMN, Canvas, clipped};
@@ -167,16 +168,13 @@ pub fn evictions(title: &str, all: &[Eviction], conditions: &str) -> Chart {
 }
 
 fn percent(one: &Eviction) -> f64 {
-    if one.kept_share.is_finite() { one.kept_share.clamp(0.0, 1.0) * 100.0 } else { 0.0 }
+    on_paper(one.kept_share) * 100.0
 }
 
 /// A bar with its range and, behind both, its figure.
 fn draw(canvas: &mut Canvas, (left, right): (f64, f64), share: &Share, class: &str, top: f64) {
     bar(canvas, (left, right), class, (share.length, ""), top);
-    let at = |share: f64| {
-        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
-        left + (right - left) * share
-    };
+    let at = |share: f64| left + (right - left) * on_paper(share);
     let mut end = at(share.length);
     if let Some((low, high)) = share.range {
         if at(high) - at(low) >= RANGE_MIN {

@@ -2,6 +2,7 @@
 //! that they moved. What is moved most is seldom what is waited for.
 
 use super::Chart;
+use super::axis::on_paper;
 use super::legend::{Glyph, legend, note};
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
 use fsure_core::safe;
@@ -123,8 +124,7 @@ pub(super) fn bar(
     (share, words): (f64, &str),
     top: f64,
 ) {
-    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
-    let width = (right - left) * share;
+    let width = (right - left) * on_paper(share);
     // A bar of the least width that can be seen would show more than there is.
     if width >= WIDTH_MIN {
         canvas.rect(class, (left, top), (width, BAR));

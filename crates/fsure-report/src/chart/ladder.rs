@@ -145,13 +145,14 @@ fn is_tied(above: &Row<'_>, below: &Row<'_>) -> bool {
 /// Rows of a kind, with words above them; these are empty if there is one kind.
 fn groups<'a>(rungs: &[&'a Rung]) -> Vec<(&'static str, Vec<Row<'a>>)> {
     let all = rows(rungs);
-    let (writes, reads): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|row| disk_factor::is_write(&row.rung.name));
-    let is_held = |rows: &[Row<'_>]| rows.iter().any(|row| row.factor.is_some());
-    if is_held(&writes) && is_held(&reads) {
-        return vec![(WRITES, writes), (READS, reads)];
+    let is_write = |row: &Row<'_>| disk_factor::is_write(&row.rung.name);
+    let has_factor =
+        |write: bool| all.iter().any(|row| is_write(row) == write && row.factor.is_some());
+    if !(has_factor(true) && has_factor(false)) {
+        return vec![("", all)];
     }
-    vec![("", rows(rungs))]
+    let (writes, reads) = all.into_iter().partition(is_write);
+    vec![(WRITES, writes), (READS, reads)]
 }
 
 /// The largest value on the scale of most; what is beyond has a scale of its own.
@@ -168,7 +169,7 @@ fn common_scale_end(values: impl Iterator<Item = f64>) -> f64 {
 struct Panel<'a> {
     rows: &'a [Row<'a>],
     axis: Axis,
-    /// Words above it; empty if there is no other one.
+    /// Words above it; empty if one panel holds all rows.
     words: String,
 }
 

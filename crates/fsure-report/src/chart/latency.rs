@@ -36,6 +36,11 @@ const UNFLUSHED: [&str; 3] = ["write only", "sync_file_range", "O_DIRECT"];
 /// The flushes that others are held against, the best first.
 const FLUSHES: [&str; 2] = ["fsync", "fdatasync"];
 
+/// Characters of a name that have room beside the figures.
+fn name_room() -> usize {
+    ((NAME_END - LEFT) / COLUMN_CHARACTER) as usize
+}
+
 /// Methods whose medians have the same three digits, with the widest of their ranges.
 struct Row<'a> {
     names: Vec<&'a str>,
@@ -73,7 +78,7 @@ impl<'a> Row<'a> {
 
     /// Its names in as many lines as they take. A name stands in one line.
     fn lines(&self) -> Vec<String> {
-        let room = ((NAME_END - LEFT) / COLUMN_CHARACTER) as usize;
+        let room = name_room();
         let mut lines: Vec<String> = Vec::new();
         for (place, name) in self.names.iter().enumerate() {
             let comma = if place + 1 < self.names.len() { "," } else { "" };
@@ -167,8 +172,7 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &s
     top += GROUP;
     for other in others() {
         let time = other.microseconds();
-        let room = ((NAME_END - LEFT) / COLUMN_CHARACTER) as usize;
-        canvas.text(LEFT, top + 14.0, "soft", &clipped(other.what, room));
+        canvas.text(LEFT, top + 14.0, "soft", &clipped(other.what, name_room()));
         canvas.text(FIGURES[0], top + 14.0, "soft end", &measured_microseconds(time));
         strip(&mut canvas, &axis, mark, top + LINE + MIDDLE);
         canvas.circle("reference", (axis.at(time), top + LINE + MIDDLE), 5.0);
@@ -203,11 +207,6 @@ fn strip(canvas: &mut Canvas, axis: &Axis, mark: &Mark, middle: f64) {
     }
 }
 
-/// Ends of the bar from the tenth to the ninetieth percentile.
-fn most(axis: &Axis, row: &Row<'_>) -> (f64, f64) {
-    (axis.at(row.p10_us), axis.at(row.p90_us))
-}
-
 /// A range from the median to the slowest: a bar from the tenth to the ninetieth percentile, a
 /// dot on the median, a line at the 99th percentile, a diamond on the slowest.
 fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
@@ -226,7 +225,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
     let middle = top + row.middle();
     let (median, slowest) = (axis.at(row.median_us), axis.at(row.max_us));
     canvas.line("whisker", (median, middle), (slowest, middle));
-    let (from, to) = most(axis, row);
+    let (from, to) = (axis.at(row.p10_us), axis.at(row.p90_us));
     canvas.rect("bar", (from, middle - 5.0), ((to - from).max(BAR_MIN), 10.0));
     if let Some(p99) = row.p99_us {
         canvas.path("mark", "", &format!("M{:.1} {:.1}v14", axis.at(p99), middle - 7.0));

@@ -407,8 +407,6 @@ fn a_matrix_keeps_all_its_images() {
     assert_eq!(std::fs::read_dir(kept.path()).unwrap().count(), 2);
 }
 
-/// A cut that survives on a drive that lies proves as little as on others, if the
-/// check could not have noticed anything.
 /// Fills the drive, acknowledges, and goes on, so that the power is cut.
 const FILLER: &str = "head -c 1G /dev/zero > big 2>/dev/null; sync big .; echo ACK 1; sleep 600";
 
@@ -438,6 +436,8 @@ fn a_check_that_fails_for_want_of_room_blames_no_program() {
     }
 }
 
+/// A cut that survives on a drive that lies proves as little as on others, if the
+/// check could not have noticed anything.
 #[test]
 fn a_check_that_never_fails_proves_nothing_on_any_drive() {
     let folder = tempfile::tempdir().unwrap();
