@@ -13,6 +13,7 @@ import contextlib
 import os
 import pathlib
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -24,6 +25,13 @@ JOURNALS_MIB = (16, 256)
 DRIVE_MIB = 1000
 SPAN_S = 0.02
 SQLITE = pathlib.Path(__file__).resolve().parent.parent / "docs/examples/sqlite/run"
+
+
+def end_once(number, _):
+    """Ends the run by a signal, and lets no other one disturb that what was mounted goes."""
+    for ignored in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ignored, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 def call(*words):
@@ -46,7 +54,8 @@ def mounted(fsure, folder, journal_mib):
             stack.callback(new.rmdir)
         words = [fsure, "crash", "--quiet", "--serve", folder / "socket", "--latency", "apple"]
         words += ["--image", image, "--front", "file", "--at", drive]
-        server = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+        # Ctrl-C must not end the drive before it is unmounted.
+        server = subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True)
         stack.callback(server.wait)
         stack.callback(server.terminate)
         while not (drive / "disk").exists():
@@ -71,18 +80,22 @@ def run(fsure, top, seconds):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
     times, began = [], time.monotonic()
-    for line in program.stdout:
-        now = time.monotonic() - began
-        if line.startswith("ACK"):
-            times.append(now)
-        if now > seconds:
-            break
-    # As Ctrl-C in a terminal: the shell and sqlite3 behind it end, too.
-    os.killpg(program.pid, signal.SIGINT)
-    for _ in program.stdout:
-        pass
-    said = program.stderr.read()
-    program.wait()
+    try:
+        for line in program.stdout:
+            now = time.monotonic() - began
+            if line.startswith("ACK"):
+                times.append(now)
+            if now > seconds:
+                break
+    finally:
+        # As Ctrl-C in a terminal: the shell and sqlite3 behind it end, too.
+        os.killpg(program.pid, signal.SIGINT)
+        for _ in program.stdout:
+            pass
+        said = program.stderr.read()
+        program.wait()
+    if not times:
+        sys.exit(f"DID NOT RUN: SQLite has committed nothing: {said.strip()}")
     return times, said
 
 
@@ -94,6 +107,12 @@ def main():
     parser.add_argument("--seconds", type=float, default=10, help="length of a run [10]")
     given = parser.parse_args()
     fsure = given.fsure.absolute()
+    programs = (str(fsure), "sqlite3", "mkfs.ext4", "losetup")
+    missing = [program for program in programs if shutil.which(program) is None]
+    if os.geteuid() or missing:
+        sys.exit(f"DID NOT RUN: needs root, and {', '.join(missing or programs)}")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end_once)
     results = {journal: [] for journal in JOURNALS_MIB}
     print("| journal | commits/s | spans without | transactions/s | each took | defer |")
     print("|---|---|---|---|---|---|")
