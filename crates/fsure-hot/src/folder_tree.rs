@@ -114,7 +114,8 @@ fn descend<'a>(node: &'a FolderNode, least: u64, found: &mut Vec<&'a FolderNode>
         return descend(child, least, found);
     }
     let own = waited_ns(&node.own);
-    let is_one = depth(&node.path) >= SHALLOW || own * 2 >= here;
+    let is_shared = depth(&node.path) < SHALLOW || has_separate_programs(node, least);
+    let is_one = !is_shared || own * 2 >= here;
     if is_one || own >= least {
         found.push(node);
     }
@@ -123,6 +124,20 @@ fn descend<'a>(node: &'a FolderNode, least: u64, found: &mut Vec<&'a FolderNode>
             descend(child, least, found);
         }
     }
+}
+
+/// Returns true if two folders below it that are worth advice have no program in common: a database
+/// and a cache in the home of a user need advice of their own. The folders of one database are all
+/// used by its program.
+fn has_separate_programs(node: &FolderNode, least: u64) -> bool {
+    let worth = node.children.iter().filter(|child| waited_ns(&child.all) >= least);
+    let programs: Vec<BTreeSet<&str>> = worth
+        .map(|child| child.processes.iter().map(|process| process.name.as_str()).collect())
+        .collect();
+    programs
+        .iter()
+        .enumerate()
+        .any(|(place, one)| programs[place + 1..].iter().any(|other| one.is_disjoint(other)))
 }
 
 fn depth(path: &Path) -> usize {
@@ -173,6 +188,28 @@ mod tests {
         let found = names(&candidates(&tree(&all), 40));
         assert_eq!(found, ["/var/lib/db", "/home/user/project/.git"]);
         assert!(candidates(&tree(&[folder("/a", 0, 0)]), 0).is_empty(), "nothing to gain");
+    }
+
+    #[test]
+    fn folders_of_programs_that_have_nothing_in_common_have_advice_of_their_own() {
+        let of = |path: &str, program: &str, fsync_ns| {
+            let process = ProcessIo { name: program.to_owned(), id: path.len() as u32 };
+            FolderIo { processes: [process].into(), ..folder(path, fsync_ns, 0) }
+        };
+        let mut all = vec![
+            of("/home/ada/shop", "postgres", 500),
+            of("/home/ada/cache/thumbs", "viewer", 300),
+            of("/home/ada/notes", "editor", 20),
+        ];
+        let found = |all: &[FolderIo]| {
+            let root = tree(all);
+            candidates(&root, 40).iter().map(|node| node.path.clone()).collect::<Vec<_>>()
+        };
+        let apart = ["/home/ada/shop", "/home/ada/cache/thumbs"].map(PathBuf::from);
+        assert_eq!(found(&all), apart, "what is not worth advice divides nothing");
+        // One program uses both: they are one, as the folders of a database are.
+        all[1] = of("/home/ada/cache/thumbs", "postgres", 300);
+        assert_eq!(found(&all), [PathBuf::from("/home/ada")]);
     }
 
     #[test]
