@@ -191,16 +191,19 @@ class Results:
             self.file.flush()
 
     def trial(self, program, method, runs, medians):
-        """Writes the medians of the runs of a program under a method, and the range of times."""
+        """Writes the medians of the runs of a program under a method, and their ranges."""
         took, left, kept, again = medians
         times = [seconds for seconds, *_ in runs]
         reads = [seconds for *_, seconds in runs]
+        shares = [share for _, _, share, _ in runs]
         way = {"fsure": "fsure uncached", "group": f"limit of {GROUP // MIB} MiB"}
         self.trials += 1
         self.line(type="cache-trial", program=program, way=way.get(method, method),
                   runs=len(runs), seconds=took, seconds_low=min(times), seconds_high=max(times),
                   memory_bytes=MEMORY, left_bytes=int(left), others_bytes=HOT,
-                  others_kept_bytes=int(kept * HOT), others_seconds=again,
+                  others_kept_bytes=int(kept * HOT),
+                  others_kept_low_bytes=int(min(shares) * HOT),
+                  others_kept_high_bytes=int(max(shares) * HOT), others_seconds=again,
                   others_seconds_low=min(reads), others_seconds_high=max(reads))
 
     def end(self):

@@ -5,10 +5,9 @@
 use super::Chart;
 use super::axis::Axis;
 use super::legend::{Glyph, legend, note};
-use super::number_format::{figure, measured, measured_microseconds, microseconds};
+use super::number_format::{figure, measured, measured_microseconds, microseconds, whole_size};
 use super::plot::path;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas};
-use fsure_core::units;
 use fsure_measure::results::{Curve, Point};
 
 const TOP: f64 = 22.0;
@@ -58,7 +57,7 @@ pub fn curves(title: &str, lines: &[CurveLine<'_>], conditions: &str) -> Chart {
     let below = if lines.len() > 1 { FIGURES_BELOW } else { POINT_ABOVE };
     let y = Axis::ended(values.collect::<Vec<_>>().into_iter(), below, (BOTTOM, TOP));
     let is_bytes = x_unit.contains("bytes");
-    let of_x = |value: f64| if is_bytes { whole_size(value) } else { figure(value) };
+    let of_x = |value: f64| if is_bytes { whole_size(value as u64) } else { figure(value) };
     let is_time = matches!(y_unit, "us" | "µs");
     let of_y = |value: f64| if is_time { microseconds(value) } else { figure(value) };
     let of_point = |value: f64| match is_time {
@@ -80,9 +79,12 @@ pub fn curves(title: &str, lines: &[CurveLine<'_>], conditions: &str) -> Chart {
         figures(&mut canvas, (&points, style), &rest, &of_point);
     }
     names_below(&mut canvas, &x, &all, &of_x);
-    let unit = if is_time { "time" } else { y_unit };
+    let (unit, better) = match is_time {
+        true => ("time", "lower is better"),
+        false => (y_unit, "higher is better"),
+    };
     canvas.text(RIGHT + 26.0, BOTTOM + 38.0, "soft end", x_unit);
-    canvas.text(4.0, 10.0, "soft", unit);
+    canvas.text(4.0, 10.0, "soft", &format!("{unit}, {better}"));
     let mut height = key(&mut canvas, (&y, lines, &all), BOTTOM + 46.0);
     let scale = match (x.is_log, y.is_log) {
         (true, true) => "Equal steps are equal factors on both axes.",
@@ -208,11 +210,6 @@ fn key(
         entries.push((Glyph::Upright("whisker", ""), "95 % interval"));
     }
     legend(canvas, top, &entries)
-}
-
-/// A size without a digit behind the point if that is a zero: `4 KiB`.
-fn whole_size(bytes: f64) -> String {
-    units::size(bytes as u64).replace(".0 ", " ")
 }
 
 /// Words for a value.

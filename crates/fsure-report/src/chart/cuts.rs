@@ -31,9 +31,8 @@ const VARIANTS: [(&str, &str); 4] = [
     ("prefix", "those before a moment"),
     ("epoch", "all before a flush, some behind it"),
     ("random", "some, in no order"),
-    (TORN, "parts of 512 bytes of some"),
+    ("torn", "parts of 512 bytes of some"),
 ];
-const TORN: &str = "torn";
 
 /// Danger of a torn write that no order of flushes can avert.
 const SUPERBLOCK: &str = "A torn write may cut through the superblock of ext4 or btrfs, which is \
@@ -134,7 +133,12 @@ impl CutRun {
 /// The cuts of several drives, or of several programs, below each other.
 pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     let mut canvas = Canvas::default();
+    let has_rates = runs.iter().any(|run| !run.rate.1.is_empty());
     let mut top = 0.0;
+    if has_rates {
+        canvas.text(RIGHT, 14.0, "soft end", "acknowledged writes");
+        top += LINE;
+    }
     let most = runs.iter().map(|run| run.rate.0).filter(|rate| rate.is_finite());
     let most = most.fold(0.0, f64::max);
     for run in runs {
@@ -157,9 +161,10 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     let entries: Vec<_> = entries.collect();
     let mut entries: Vec<_> =
         entries.iter().map(|(style, words)| (Glyph::Bar(style), words.as_str())).collect();
-    if runs.iter().any(|run| !run.rate.1.is_empty()) {
-        entries
-            .insert(0, (Glyph::Bar("bar"), "acknowledged a second, from zero: longer is better"));
+    if has_rates {
+        let words = "acknowledged writes a second, from zero: longer is better; a bar that is too \
+                     short to be seen is left out";
+        entries.insert(0, (Glyph::Bar("bar"), words));
     }
     let mut height = legend(&mut canvas, top, &entries);
     if runs.iter().any(|run| run.is_worded() && !run.cuts.is_empty()) {
@@ -175,7 +180,7 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
              or all{meanings}."
         );
         height = note(&mut canvas, height, &words);
-        if seen(TORN) && runs.iter().any(|run| run.has_long_superblock) {
+        if has(CutState::Unmountable) && runs.iter().any(|run| run.has_long_superblock) {
             height = note(&mut canvas, height, SUPERBLOCK);
         }
     }

@@ -39,7 +39,7 @@ impl FolderBars {
     fn advised(&self) -> String {
         match self.memory.as_str() {
             "" => self.advice.clone(),
-            memory => format!("{}, needs {memory}", self.advice),
+            memory => format!("{} (needs {memory})", self.advice),
         }
     }
 }
@@ -67,17 +67,17 @@ pub fn folders(title: &str, folders: &[FolderBars], time: &str, rest: &str) -> C
     let mut canvas = Canvas::default();
     canvas.text(LEFT, 15.0, "soft", &clipped(&format!("programs waited in {time}"), 32));
     canvas.text(SECOND, 15.0, "soft", "they read and wrote");
+    if folders.iter().any(|one| !one.advice.is_empty()) {
+        canvas.text(RIGHT, 15.0, "soft end", "advice");
+    }
     let bottom = HEAD + folders.len() as f64 * (LINE + BAR + GAP);
     for (place, folder) in folders.iter().enumerate() {
         let top = HEAD + place as f64 * (LINE + BAR + GAP);
         let advice = folder.advised();
-        let advice = if advice.is_empty() { advice } else { format!("advice: {advice}") };
-        let room = (RIGHT - LEFT - 3.0) / COLUMN_CHARACTER - advice.chars().count() as f64;
-        let room = room / BOLD - 2.0;
-        let path = end_of(&folder.path, room as usize);
-        let behind = LEFT + 3.0 + (path.chars().count() as f64 + 1.0) * COLUMN_CHARACTER * BOLD;
+        let room = (RIGHT - LEFT - 3.0) / COLUMN_CHARACTER - advice.chars().count() as f64 - 2.0;
+        let path = end_of(&folder.path, (room / BOLD) as usize);
         canvas.text(LEFT + 3.0, top + 15.0, "strong", &path);
-        canvas.text(behind, top + 15.0, "", &advice);
+        canvas.text(RIGHT, top + 15.0, "end", &advice);
         for left in [LEFT, SECOND] {
             canvas.line("axis", (left, top + LINE - 2.0), (left, top + LINE + BAR + 2.0));
         }
@@ -109,7 +109,7 @@ pub fn folders(title: &str, folders: &[FolderBars], time: &str, rest: &str) -> C
     let height = height + 6.0;
     let rows = folders.iter().map(|one| {
         let advice =
-            if one.advice.is_empty() { String::new() } else { format!(" ({})", one.advised()) };
+            if one.advice.is_empty() { String::new() } else { format!(", {}", one.advised()) };
         format!("{}{advice}: waited {}, moved {}", one.path, one.waited.1, one.moved.2)
     });
     let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));

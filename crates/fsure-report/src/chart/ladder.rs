@@ -7,12 +7,11 @@
 use super::Chart;
 use super::axis::Axis;
 use super::legend::{Glyph, legend, note, stripes, whisker};
-use super::number_format::figure;
+use super::number_format::{figure, whole_size};
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
 use crate::disk_factor::{self, factors};
 use crate::interval_words;
 use crate::rank::{Rank, longest, ranks};
-use fsure_core::units;
 use fsure_measure::comparison::{RungReference, rung_references};
 use fsure_measure::results::Rung;
 
@@ -82,7 +81,7 @@ fn runs(rows: &[&Row<'_>]) -> String {
     let (Some(least), Some(most)) = (runs().min(), runs().max()) else { return String::new() };
     let runs = if least < most { format!("{least} to {most}") } else { most.to_string() };
     let moved = rows.iter().filter(|row| row.rung.unit == "MiB/s").map(|row| row.rung.amount).max();
-    let moved = moved.map_or(String::new(), |most| format!(" of at most {}", units::size(most)));
+    let moved = moved.map_or(String::new(), |most| format!(" of at most {}", whole_size(most)));
     format!("Medians of {runs} runs{moved}.")
 }
 
@@ -118,8 +117,12 @@ impl Row<'_> {
         self.rung.target != MEMORY && (is_named || self.rung.name == PV)
     }
 
+    /// Runs far from the others. One inside the interval, which is that of all runs if they are
+    /// few, would hide its end.
     fn outliers(&self) -> impl Iterator<Item = f64> {
-        self.rung.outliers.iter().filter_map(|place| self.rung.samples.get(*place)).copied()
+        let rung = self.rung;
+        let outliers = rung.outliers.iter().filter_map(|place| rung.samples.get(*place)).copied();
+        outliers.filter(|run| *run < rung.low || *run > rung.high)
     }
 }
 

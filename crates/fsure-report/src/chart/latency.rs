@@ -1,7 +1,8 @@
 //! Latencies of single operations: a row for each method on one axis, the fastest first, from
 //! its median to its slowest, with its name above and its figures beside it. Those that are far
 //! too fast to have waited for the drive stand apart: what is fast because it does not flush is
-//! not a fast flush. Methods that cannot be told apart share a row.
+//! not a fast flush. Methods that take nearly the same time share a row. All charts of this kind
+//! have the same axis, so that two drives can be compared.
 
 use super::Chart;
 use super::Mark;
@@ -12,17 +13,22 @@ use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
 use fsure_measure::comparison::{REFERENCES, Reference, UNFLUSHED_REFERENCE};
 use fsure_measure::results::MethodLine;
 
-const LEFT: f64 = 10.0;
-const RIGHT: f64 = 282.0;
-/// End of the room of a name.
-const NAME_END: f64 = 308.0;
+const LEFT: f64 = 8.0;
+/// Ends of the axis on the paper, with room for half of the figures at its ends.
+const AXIS: (f64, f64) = (20.0, COLUMN - 28.0);
+/// Ends of the axis in microseconds, if no value lies beyond: a write into memory takes about
+/// 1 us, and a flush of a slow disk less than 100 ms.
+const SHOWN_US: [f64; 2] = [1.0, 100_000.0];
+/// End of the room of a name beside three figures, and beside one.
+const NAME_END: f64 = 268.0;
+const REFERENCE_END: f64 = 306.0;
 /// Right ends of the columns of figures, and their names.
 const FIGURES: [f64; 3] = [364.0, 438.0, COLUMN - 8.0];
 const NAMES: [&str; 3] = ["median", "p99", "slowest"];
 /// Width of the shortest bar that can be seen behind the circle of its median.
 const BAR_MIN: f64 = 1.0;
-/// Height of the names of the columns.
-const HEAD: f64 = 22.0;
+/// Height of the names of the columns, and of the figures of the axis.
+const HEAD: f64 = 42.0;
 /// Height of a line of text, and of a range below it.
 const LINE: f64 = 18.0;
 const RANGE: f64 = 22.0;
@@ -33,18 +39,21 @@ const GROUP: f64 = 26.0;
 const UNFLUSHED_SHARE: f64 = 0.05;
 /// Methods that end without a flush, by what they are.
 const UNFLUSHED: [&str; 3] = ["write only", "sync_file_range", "O_DIRECT"];
+/// Methods share a row if their medians are within this factor of the quickest of them.
+const SAME_ROW_FACTOR: f64 = 1.05;
 /// The flushes that others are held against, the best first.
 const FLUSHES: [&str; 2] = ["fsync", "fdatasync"];
 
-/// Characters of a name that have room beside the figures.
-fn name_room() -> usize {
-    ((NAME_END - LEFT) / COLUMN_CHARACTER) as usize
+/// Characters of a name that ends here at most.
+fn name_room(end: f64) -> usize {
+    ((end - LEFT) / COLUMN_CHARACTER) as usize
 }
 
-/// Methods whose medians have the same three digits, with the widest of their ranges.
+/// Methods whose medians are nearly the same, with the widest of their ranges.
 struct Row<'a> {
     names: Vec<&'a str>,
-    median_us: f64,
+    /// The least and the largest median of them.
+    median_us: (f64, f64),
     p10_us: f64,
     p90_us: f64,
     p99_us: Option<f64>,
@@ -57,7 +66,7 @@ impl<'a> Row<'a> {
     fn of(method: &'a MethodLine) -> Self {
         Self {
             names: vec![&method.name],
-            median_us: method.p50_us,
+            median_us: (method.p50_us, method.p50_us),
             p10_us: method.p10_us,
             p90_us: method.p90_us,
             p99_us: method.known_p99_us(),
@@ -68,6 +77,7 @@ impl<'a> Row<'a> {
 
     fn takes_in(&mut self, other: Self) {
         self.names.extend(other.names);
+        self.median_us.1 = self.median_us.1.max(other.median_us.1);
         self.p10_us = self.p10_us.min(other.p10_us);
         self.p90_us = self.p90_us.max(other.p90_us);
         self.p99_us = self.p99_us.zip(other.p99_us).map(|(one, two)| one.max(two));
@@ -76,9 +86,21 @@ impl<'a> Row<'a> {
         self.counts = (self.counts.0.min(least), self.counts.1.max(most));
     }
 
+    /// The median, or the least and the largest, in words: `88.1–89.7 µs`.
+    fn median(&self) -> String {
+        let [low, high] = [self.median_us.0, self.median_us.1].map(measured_microseconds);
+        match (low.split_once(' '), high.split_once(' ')) {
+            _ if low == high => low,
+            (Some((number, unit)), Some((_, other))) if unit == other => {
+                format!("{number}–{high}")
+            }
+            _ => format!("{low}–{high}"),
+        }
+    }
+
     /// Its names in as many lines as they take. A name stands in one line.
     fn lines(&self) -> Vec<String> {
-        let room = name_room();
+        let room = name_room(NAME_END);
         let mut lines: Vec<String> = Vec::new();
         for (place, name) in self.names.iter().enumerate() {
             let comma = if place + 1 < self.names.len() { "," } else { "" };
@@ -114,9 +136,10 @@ impl<'a> Group<'a> {
     fn of(words: &'static str, sorted: &[&'a MethodLine]) -> Self {
         let mut rows: Vec<Row<'a>> = Vec::new();
         for row in sorted.iter().map(|method| Row::of(method)) {
-            let words = |row: &Row<'_>| measured_microseconds(row.median_us);
             match rows.last_mut() {
-                Some(last) if words(last) == words(&row) => last.takes_in(row),
+                Some(last) if row.median_us.1 <= last.median_us.0 * SAME_ROW_FACTOR => {
+                    last.takes_in(row);
+                }
                 _ => rows.push(row),
             }
         }
@@ -149,15 +172,16 @@ fn others() -> impl Iterator<Item = &'static Reference> {
 pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &str) -> Chart {
     let values = methods.iter().flat_map(|one| [one.p10_us, one.p50_us, one.p99_us, one.max_us]);
     let of_others = others().map(Reference::microseconds);
-    let values: Vec<_> = values.chain(of_others).chain([mark.value]).collect();
-    let axis = Axis::tight(values.into_iter(), (LEFT, RIGHT));
+    let values: Vec<_> = values.chain(of_others).chain([mark.value]).chain(SHOWN_US).collect();
+    let axis = Axis::ended(values.into_iter(), 1.0, AXIS);
     let groups = groups(methods);
     let of_group = |group: &Group<'_>| GROUP + group.rows.iter().map(Row::height).sum::<f64>();
     let of_groups: f64 = groups.iter().map(of_group).sum();
-    let bottom = HEAD + of_groups + GROUP + others().count() as f64 * (LINE + RANGE);
     let mut canvas = Canvas::default();
-    frame(&mut canvas, &axis, bottom);
-    let mut top = HEAD;
+    let head = note(&mut canvas, 0.0, conditions);
+    let bottom = head + HEAD + of_groups + GROUP + others().count() as f64 * (LINE + RANGE);
+    frame(&mut canvas, &axis, (head, bottom));
+    let mut top = head + HEAD;
     for group in &groups {
         canvas.text(4.0, top + 18.0, "strong", group.words);
         top += GROUP;
@@ -172,28 +196,28 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &s
     top += GROUP;
     for other in others() {
         let time = other.microseconds();
-        canvas.text(LEFT, top + 14.0, "soft", &clipped(other.what, name_room()));
+        canvas.text(LEFT, top + 14.0, "soft", &clipped(other.what, name_room(REFERENCE_END)));
         canvas.text(FIGURES[0], top + 14.0, "soft end", &measured_microseconds(time));
         strip(&mut canvas, &axis, mark, top + LINE + MIDDLE);
         canvas.circle("reference", (axis.at(time), top + LINE + MIDDLE), 5.0);
         top += LINE + RANGE;
     }
-    let height = key(&mut canvas, &axis, (&groups, mark, conditions), bottom + 26.0) + 6.0;
+    let height = key(&mut canvas, &axis, (&groups, mark), bottom + 26.0) + 6.0;
     let description = description(&groups);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
 /// The axis, and the names of the columns.
-fn frame(canvas: &mut Canvas, axis: &Axis, bottom: f64) {
+fn frame(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64)) {
     for tick in axis.ticks() {
-        for y in [15.0, bottom + 17.0] {
+        for y in [top + HEAD - 7.0, bottom + 17.0] {
             canvas.tick((axis.at(tick), y), &microseconds(tick));
         }
     }
     for (at, name) in FIGURES.iter().zip(NAMES) {
-        canvas.text(*at, 15.0, "soft end", name);
+        canvas.text(*at, top + 15.0, "soft end", name);
     }
-    canvas.line("axis", (LEFT, bottom), (RIGHT, bottom));
+    canvas.line("axis", (AXIS.0, bottom), (AXIS.1, bottom));
 }
 
 /// The lines of the axis and the area beyond the mark of a program, behind the range of a row: not
@@ -201,7 +225,7 @@ fn frame(canvas: &mut Canvas, axis: &Axis, bottom: f64) {
 fn strip(canvas: &mut Canvas, axis: &Axis, mark: &Mark, middle: f64) {
     let (top, height) = (middle - 8.0, 16.0);
     let at = axis.at(mark.value);
-    canvas.rect("zone", (at, top), ((RIGHT - at).max(0.0), height));
+    canvas.rect("zone", (at, top), ((AXIS.1 - at).max(0.0), height));
     for tick in axis.ticks() {
         canvas.line("grid", (axis.at(tick), top), (axis.at(tick), top + height));
     }
@@ -214,7 +238,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
         canvas.text(LEFT, top + place as f64 * LINE + 14.0, "", line);
     }
     let figures = [
-        measured_microseconds(row.median_us),
+        row.median(),
         row.p99_us.map_or("–".to_owned(), measured_microseconds),
         measured_microseconds(row.max_us),
     ];
@@ -223,7 +247,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
         canvas.text(*at, top + 14.0, class, words);
     }
     let middle = top + row.middle();
-    let (median, slowest) = (axis.at(row.median_us), axis.at(row.max_us));
+    let (median, slowest) = (axis.at(row.median_us.0), axis.at(row.max_us));
     canvas.line("whisker", (median, middle), (slowest, middle));
     let (from, to) = (axis.at(row.p10_us), axis.at(row.p90_us));
     canvas.rect("bar", (from, middle - 5.0), ((to - from).max(BAR_MIN), 10.0));
@@ -235,12 +259,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
 }
 
 /// Explains the marks and the axis, and returns the height below it.
-fn key(
-    canvas: &mut Canvas,
-    axis: &Axis,
-    (groups, mark, conditions): (&[Group<'_>], &Mark, &str),
-    top: f64,
-) -> f64 {
+fn key(canvas: &mut Canvas, axis: &Axis, (groups, mark): (&[Group<'_>], &Mark), top: f64) -> f64 {
     let rows = || groups.iter().flat_map(|group| &group.rows);
     let beyond = format!("beyond the mark of {}", mark.label);
     let entries = [
@@ -258,11 +277,10 @@ fn key(
     let entries = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
     let entries: Vec<_> = entries.map(|(_, glyph, words)| (glyph, words)).collect();
     let mut bottom = legend(canvas, top, &entries);
-    bottom = note(canvas, bottom, conditions);
     bottom = note(canvas, bottom, scale(axis));
     if rows().any(|row| row.names.len() > 1) {
-        let shared = "Methods with the same median share a row, with the largest p99 and the \
-                      slowest write of all.";
+        let shared = "Methods whose medians are within 5 % share a row, with the largest p99 and \
+                      the slowest write of all.";
         bottom = note(canvas, bottom, shared);
     }
     bottom = note(canvas, bottom, &writes(groups));
@@ -304,7 +322,7 @@ fn scale(axis: &Axis) -> &'static str {
 fn description(groups: &[Group<'_>]) -> String {
     let group = |group: &Group<'_>| {
         let rows = group.rows.iter().map(|row| {
-            let [median, max] = [row.median_us, row.max_us].map(microseconds);
+            let (median, max) = (row.median(), microseconds(row.max_us));
             let p99 = row
                 .p99_us
                 .map_or(String::new(), |p99| format!("99 % below {}, ", microseconds(p99)));

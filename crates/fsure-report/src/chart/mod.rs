@@ -11,7 +11,6 @@ mod comparison;
 mod curve;
 mod cut_bar;
 mod cuts;
-mod evictions;
 mod folders;
 mod ladder;
 mod latency;
@@ -30,16 +29,16 @@ pub use cache::{CacheCourse, RateBar, RatePair, beside_reference, cache_course};
 pub use comparison::{Bar, Mark, comparison};
 pub use curve::{CurveLine, curves};
 pub use cuts::{CutCell, CutRun, CutState, cuts};
-pub use evictions::{Eviction, ReadAgain, evictions};
 pub use folders::{FolderBars, folders};
 pub use ladder::{ladder, sorted};
 pub use latency::latency;
-pub use number_format::{figure, microseconds};
+pub use number_format::{figure, microseconds, whole_size};
 pub use plot::{TimeLine, over_time, throughput};
 pub use rate::{area, sustained};
 pub use requests::requests;
 pub use timeline::{Moment, timeline};
 pub use treemap::{TreemapClass, TreemapItem, treemap};
+pub use ways::{Measure, WayPanel, WayRow, ways};
 
 use svg::{COLUMN, Canvas, character, escaped, wrapped};
 
@@ -127,3 +126,4 @@ impl Chart {
 
 #[cfg(test)]
 mod tests;
+mod ways;

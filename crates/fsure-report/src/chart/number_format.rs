@@ -1,6 +1,8 @@
 //! Numbers for people: as many digits as can be told apart, and a unit that
 //! keeps them few.
 
+use fsure_core::units;
+
 /// A number with three digits that count, or all before the point: `13,824`,
 /// `305`, `1.38`, `0.0123`, without zeros at its end. What is not a number is a dash.
 pub fn figure(value: f64) -> String {
@@ -49,6 +51,11 @@ pub fn microseconds(value: f64) -> String {
         size if size >= 999.5 => format!("{} ms", figure(value / 1e3)),
         _ => format!("{} µs", figure(value)),
     }
+}
+
+/// A size without a digit behind the point if that is a zero: `4 KiB`.
+pub fn whole_size(bytes: u64) -> String {
+    units::size(bytes).replace(".0 ", " ")
 }
 
 #[cfg(test)]

@@ -41,6 +41,9 @@ pub(crate) struct CacheTrial {
     pub(crate) others_bytes: u64,
     /// Bytes of them that were in memory afterwards.
     pub(crate) others_kept_bytes: u64,
+    /// Least and most of these bytes; `None` in older results.
+    pub(crate) others_kept_low_bytes: Option<u64>,
+    pub(crate) others_kept_high_bytes: Option<u64>,
     /// Time in which that file was read again; `None` in older results.
     pub(crate) others_seconds: Option<f64>,
     /// Shortest and longest of these times.
@@ -51,9 +54,19 @@ pub(crate) struct CacheTrial {
 impl CacheTrial {
     /// Share of the other program's file that was kept, from 0 to 1.
     pub(crate) fn kept_share(&self) -> f64 {
+        self.share(self.others_kept_bytes)
+    }
+
+    /// Least and largest share that was kept in a run; `None` in older results.
+    pub(crate) fn kept_range(&self) -> Option<(f64, f64)> {
+        let bytes = self.others_kept_low_bytes.zip(self.others_kept_high_bytes);
+        bytes.map(|(low, high)| (self.share(low), self.share(high)))
+    }
+
+    fn share(&self, kept: u64) -> f64 {
         match self.others_bytes {
             0 => 0.0,
-            bytes => self.others_kept_bytes as f64 / bytes as f64,
+            bytes => kept as f64 / bytes as f64,
         }
     }
 }

@@ -4,12 +4,16 @@ use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Section, Table};
 use super::super::words::milliseconds;
 use super::Draft;
-use crate::chart::{Eviction, ReadAgain, evictions, figure};
+use crate::chart::{Measure, WayPanel, WayRow, figure, ways, whole_size};
 use crate::outputs::{CacheTrial, CacheTrialRun};
-use fsure_core::units;
+use fsure_core::count;
+use fsure_core::units::{self, MIB};
 
 /// The way of fsure.
 const UNCACHED: &str = "fsure uncached";
+
+/// The meaning of the ranges in the pictures.
+const RANGE: &str = "least to most of the runs";
 
 /// The section of a run.
 pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
@@ -35,38 +39,104 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
         draft.fact("Duration", format!("{} s", figure(totals.seconds)));
         draft.plain_exit_code(totals.exit_code);
     }
-    let all: Vec<_> = run.trials.iter().map(eviction).collect();
     if let Some(first) = run.trials.first() {
-        let title = "What does a program push out of memory, and what does it leave there?";
-        let chart = evictions(title, &all, &conditions(first));
-        draft.part("What stays in memory", [charts.add(&chart, "")]);
+        let row =
+            |trial: &CacheTrial| WayRow { command: trial.program.clone(), way: trial.way.clone() };
+        let rows: Vec<_> = run.trials.iter().map(row).collect();
+        let mut draw = |title: &str, panels: &[WayPanel], conditions: &str| {
+            charts.add(&ways(title, &rows, panels, (RANGE, conditions)), "")
+        };
+        let title = "How much of another program's file stays in memory?";
+        let stays = draw(title, &effects(&run.trials), &conditions(first));
+        let title = "What does each way cost the program itself?";
+        let cost = draw(title, &costs(&run.trials), &cost_conditions(first));
+        draft.part("What stays in memory", [stays]);
+        draft.part("Cost", [cost]);
     }
     draft.part("Trials", table(&run.trials).unless_empty());
     draft.done()
 }
 
-fn eviction(trial: &CacheTrial) -> Eviction {
-    Eviction {
-        program: trial.program.clone(),
-        way: trial.way.clone(),
-        kept_share: trial.kept_share(),
-        again: trial.others_seconds.map(|median| ReadAgain {
-            median,
-            range: again_range(trial, median),
-            words: milliseconds(median * 1e3),
-        }),
-        left: (trial.left_bytes as f64, units::size(trial.left_bytes)),
+/// The page cache of another program after each run: the share of its file that is still there, and
+/// the time to read the file again, if it was measured.
+fn effects(trials: &[CacheTrial]) -> Vec<WayPanel> {
+    let kept = |trial: &CacheTrial| Measure {
+        median: trial.kept_share(),
+        range: trial.kept_range(),
+        words: format!("{:.0} %", trial.kept_share() * 100.0),
+    };
+    let again = |trial: &CacheTrial| {
+        let median = trial.others_seconds?;
+        let range = trial.others_seconds_low.zip(trial.others_seconds_high);
+        Some(Measure { median, range, words: milliseconds(median * 1e3) })
+    };
+    let kept = WayPanel {
+        head: ["kept in memory", "more is better"],
+        bars: trials.iter().map(|trial| Some(kept(trial))).collect(),
+        full: Some(1.0),
+    };
+    let again = WayPanel {
+        head: ["then read again in", "less is better"],
+        bars: trials.iter().map(again).collect(),
+        full: None,
+    };
+    let has_times = again.bars.iter().any(Option::is_some);
+    if has_times { vec![kept, again] } else { vec![kept] }
+}
+
+/// The price of each way: the time of the program, and what it leaves of its own files in memory.
+fn costs(trials: &[CacheTrial]) -> Vec<WayPanel> {
+    let took = |trial: &CacheTrial| Measure {
+        median: trial.seconds,
+        range: trial.seconds_low.zip(trial.seconds_high),
+        words: format!("{:.1} s", trial.seconds),
+    };
+    let left = |trial: &CacheTrial| Measure {
+        median: trial.left_bytes as f64,
+        range: None,
+        words: left(trial.left_bytes),
+    };
+    let took = WayPanel {
+        head: ["time it takes", "less is better"],
+        bars: trials.iter().map(|trial| Some(took(trial))).collect(),
+        full: None,
+    };
+    let left = WayPanel {
+        head: ["its own files in memory", "afterwards, less is better"],
+        bars: trials.iter().map(|trial| Some(left(trial))).collect(),
+        full: None,
+    };
+    vec![took, left]
+}
+
+/// Bytes in whole MiB, since the runs differ by more than a tenth of one.
+fn left(bytes: u64) -> String {
+    match bytes {
+        0 => "0".to_owned(),
+        few if few < MIB => units::size(few),
+        _ => format!("{} MiB", count((bytes + MIB / 2) / MIB)),
     }
 }
 
+/// The conditions of the trials, as sentences.
 fn conditions(first: &CacheTrial) -> String {
     format!(
-        "All had {} of memory. A file of {} of another program was in it before. Medians of {} \
-         runs; all bars begin at zero, each column on its own scale. 'Read again': by that other \
-         program, afterwards. 'Own': those of the program that was run. 'limit' is a memory limit \
-         for it, by a control group.",
-        units::size(first.memory_bytes),
-        units::size(first.others_bytes),
+        "A file of {} of another program was in memory, of which there were {} for all. Then the          program ran, and then the other one read its file again. {}",
+        whole_size(first.others_bytes),
+        whole_size(first.memory_bytes),
+        of_all(first)
+    )
+}
+
+fn cost_conditions(first: &CacheTrial) -> String {
+    format!("The time is that until all was on storage. {}", of_all(first))
+}
+
+/// The sentences on all bars.
+fn of_all(first: &CacheTrial) -> String {
+    format!(
+        "Medians of {} runs. Bars begin at zero, each column on its own scale. 'limit': a control \
+         group limits the memory of the program and its page cache.",
         first.runs
     )
 }
@@ -77,18 +147,25 @@ fn range(trial: &CacheTrial) -> String {
     ends.map_or("–".to_owned(), |(low, high)| format!("{} – {} s", figure(low), figure(high)))
 }
 
-/// The shortest and the longest time to read the other program's file again.
-fn again_range(trial: &CacheTrial, median: f64) -> (f64, f64) {
-    let (low, high) = (trial.others_seconds_low, trial.others_seconds_high);
-    (low.unwrap_or(median), high.unwrap_or(median))
-}
-
 /// The time to read the other program's file again, with its range.
 fn again(trial: &CacheTrial) -> String {
     let Some(seconds) = trial.others_seconds else { return "–".to_owned() };
-    let (low, high) = again_range(trial, seconds);
-    let [seconds, low, high] = [seconds, low, high].map(|seconds| milliseconds(seconds * 1e3));
-    format!("{seconds} ({low} – {high})")
+    let words = |seconds: f64| milliseconds(seconds * 1e3);
+    match trial.others_seconds_low.zip(trial.others_seconds_high) {
+        Some((low, high)) => format!("{} ({} – {})", words(seconds), words(low), words(high)),
+        None => words(seconds),
+    }
+}
+
+/// The share of the other program's file that was kept, with its range.
+fn kept(trial: &CacheTrial) -> String {
+    let share = trial.kept_share() * 100.0;
+    match trial.kept_range() {
+        Some((low, high)) => {
+            format!("{share:.0} % ({:.0} – {:.0} %)", low * 100.0, high * 100.0)
+        }
+        None => format!("{share:.0} %"),
+    }
 }
 
 fn table(trials: &[CacheTrial]) -> Table {
@@ -107,7 +184,7 @@ fn table(trials: &[CacheTrial]) -> Table {
         table.push(vec![
             Cell::head(&trial.program),
             Cell::text(&trial.way),
-            Cell::number(format!("{:.0} %", trial.kept_share() * 100.0)),
+            Cell::number(kept(trial)),
             Cell::number(again(trial)),
             Cell::number(units::size(trial.left_bytes)).with_key(trial.left_bytes),
             Cell::number(format!("{} s", figure(trial.seconds))),

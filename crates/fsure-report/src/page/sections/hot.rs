@@ -8,7 +8,7 @@ use super::super::words::{date, milliseconds, number, path};
 use super::Draft;
 use crate::chart::{
     FolderBars, TimeLine, TreemapClass, TreemapItem, figure, folders as folder_bars, over_time,
-    treemap,
+    treemap, whole_size,
 };
 use crate::outputs::{HotAdvice, HotFolder, HotHistory, HotRun, HotTotals};
 use fsure_core::{count, units};
@@ -203,9 +203,9 @@ fn bars(
     FolderBars {
         path,
         advice: advice.to_owned(),
-        memory: memory.map_or(String::new(), units::size),
+        memory: memory.map_or(String::new(), whole_size),
         waited: (waited_ms, waited),
-        moved: (read as f64, written as f64, units::size(read.saturating_add(written))),
+        moved: (read as f64, written as f64, whole_size(read.saturating_add(written))),
     }
 }
 

@@ -405,21 +405,31 @@ fn methods(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
             format!("How long does one write take, by the call that makes it durable? ({drive})");
         let shown: Vec<_> = of_target.iter().map(|method| shown(stored, method)).collect();
         let shown: Vec<_> = shown.iter().collect();
-        let conditions =
-            [verdicts(stored, target), write_size(stored), flush_time(stored, target)].concat();
+        let conditions = [verdicts(stored, target), write_size(stored)].concat();
         let chart = latency(&asked, &shown, &super::marks::etcd(), conditions.trim());
         let chart = charts.add(&chart, "");
         draft.part(&title, [chart, Piece::Table(table)]);
     }
 }
 
-/// Returns the name of a target, which tells of a drive that fsure simulates.
+/// Returns the name of a target. Of a drive that fsure simulates, it tells the time of a flush.
 fn drive(stored: &StoredResult, target: &str) -> String {
     let own = |layer: &&LayerLine| layer.target == target && layer.name == SIMULATED;
-    match lines(stored, layer).any(|layer| own(&layer)) {
-        true => format!("{target}, simulated"),
-        false => target.to_owned(),
+    match lines(stored, layer).find(own) {
+        Some(layer) => match flush_time(layer) {
+            Some(time) => format!("{target}, simulated: a flush takes {time}"),
+            None => format!("{target}, simulated"),
+        },
+        None => target.to_owned(),
     }
+}
+
+/// The time of a flush of a simulated drive, in words.
+fn flush_time(layer: &LayerLine) -> Option<String> {
+    let (_, source) = layer.facts.iter().find(|(name, _)| name == "mounted from")?;
+    let (_, time) = source.rsplit_once(":flush=")?;
+    let ms = time.strip_suffix("ms")?.parse::<f64>().ok()?;
+    Some(microseconds(ms * 1e3))
 }
 
 /// The verdicts on the flushes of a target that are not good, as a sentence; empty without any.
@@ -439,19 +449,6 @@ fn verdicts(stored: &StoredResult, target: &str) -> String {
 fn write_size(stored: &StoredResult) -> String {
     let size = stored.header.setup.iter().find(|(name, _)| name == "size of a write");
     size.map_or(String::new(), |(_, size)| format!("One write is of {size}. "))
-}
-
-/// The time of a flush of a drive that fsure simulates, as a sentence; empty for other drives.
-fn flush_time(stored: &StoredResult, target: &str) -> String {
-    let own = |layer: &&LayerLine| layer.target == target && layer.name == SIMULATED;
-    let source = lines(stored, layer).find(own).and_then(|layer| {
-        layer.facts.iter().find(|(name, _)| name == "mounted from").map(|(_, source)| source)
-    });
-    let time = source.and_then(|source| source.rsplit_once(":flush=")).map(|(_, time)| time);
-    let time = time.and_then(|time| time.strip_suffix("ms")?.parse::<f64>().ok());
-    time.map_or(String::new(), |ms| {
-        format!("The drive is simulated: each flush takes it {}. ", microseconds(ms * 1e3))
-    })
 }
 
 /// Returns a method as the picture names it: FUSE does not pass `syncfs` on to a program.
@@ -476,7 +473,7 @@ fn curves(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
             _ => format!("Reads and writes by request size: {}", first.target),
         };
         let asked = asked(&together, &drive(stored, &first.target));
-        let conditions = format!("{}{}", flush_time(stored, &first.target), meaning(&together));
+        let conditions = meaning(&together);
         let lines = together.iter().map(|curve| {
             let name = curve.name.split(' ').next().unwrap_or_default();
             CurveLine { name, curve }

@@ -9,6 +9,7 @@ use crate::cache_words::{
 };
 use crate::chart::{
     CacheCourse, RateBar, RatePair, beside_reference, cache_course, figure, microseconds,
+    whole_size,
 };
 use crate::interval_words;
 use fsure_core::units::{self, MIB};
@@ -140,14 +141,14 @@ fn conditions(stored: &StoredResult, ways: &[&TreeWay]) -> String {
     if let Some(hot) = ways.iter().find_map(|way| way.bystander.as_ref()) {
         sentences.push(format!(
             "Another program reads its own {}, which are in memory.",
-            units::size(hot.hot_bytes)
+            whole_size(hot.hot_bytes)
         ));
     }
     if let Some(most) = through.clone().map(|way| way.bytes).max() {
-        sentences.push(format!("Each run reads {} at most.", units::size(most)));
+        sentences.push(format!("Each run reads {} at most.", whole_size(most)));
     }
     if let Some(memory) = through.filter_map(|way| way.memory_bytes).max() {
-        let memory = units::size(memory);
+        let memory = whole_size(memory);
         let is_limited = stored.header.setup.iter().any(|(name, _)| name == "memory");
         sentences.push(match is_limited {
             true => format!("Memory was limited to {memory} for fsure and the page cache."),

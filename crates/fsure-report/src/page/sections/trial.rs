@@ -4,10 +4,14 @@ use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::{milliseconds, number};
 use super::Draft;
-use crate::chart::{Amount, amounts, figure};
+use crate::chart::{Measure, WayPanel, WayRow, figure, ways};
+use crate::interval_words;
 use crate::outputs::{TrialRun, TrialWay};
 use fsure_core::count;
 use fsure_measure::stats::SURE_RUNS;
+
+/// The good end of a time.
+const SHORTER: &str = "less is better";
 
 /// The section of a run.
 pub(super) fn section(run: &TrialRun, charts: &mut Charts) -> Section {
@@ -79,15 +83,37 @@ fn words(way: &TrialWay) -> &str {
 }
 
 fn picture(run: &TrialRun, charts: &mut Charts) -> Option<Piece> {
-    let bars: Vec<_> = run.ways.iter().filter_map(bar).collect();
-    let chart = || amounts("Time of the command, by way", &bars);
-    (!bars.is_empty()).then(|| charts.add(&chart(), "Medians."))
-}
-
-fn bar(way: &TrialWay) -> Option<Amount> {
-    let seconds = way.median_s?;
-    let value = (seconds * 1e9).max(0.0) as u64;
-    Some(Amount { label: words(way).to_owned(), value, words: milliseconds(seconds * 1e3) })
+    let run_ways: Vec<_> = run.ways.iter().filter(|way| way.median_s.is_some()).collect();
+    let row = |way: &&TrialWay| WayRow { command: String::new(), way: words(way).to_owned() };
+    let rows: Vec<_> = run_ways.iter().map(row).collect();
+    let measure = |seconds: Option<f64>, range: Option<(f64, f64)>| {
+        let median = seconds?;
+        Some(Measure { median, range, words: milliseconds(median * 1e3) })
+    };
+    let command = |way: &&TrialWay| measure(way.median_s, way.low_s.zip(way.high_s));
+    let whole = |way: &&TrialWay| measure(way.whole_s, None);
+    let panels = [
+        WayPanel {
+            head: ["time of the command", SHORTER],
+            bars: run_ways.iter().map(command).collect(),
+            full: None,
+        },
+        WayPanel {
+            head: ["with its copies", SHORTER],
+            bars: run_ways.iter().map(whole).collect(),
+            full: None,
+        },
+    ];
+    let runs = run_ways.iter().map(|way| way.runs as usize);
+    let interval = interval_words::meaning(runs.clone());
+    let conditions = format!(
+        "Medians of {} runs in turns. Bars begin at zero. Copies: the files of the folder into \
+         memory before, and what was changed to the disk afterwards.",
+        runs.max().unwrap_or_default()
+    );
+    let title = "How long does the command take, on the disk and in memory?";
+    let chart = || ways(title, &rows, &panels, (&interval, &conditions));
+    (!rows.is_empty()).then(|| charts.add(&chart(), ""))
 }
 
 fn table(run: &TrialRun) -> Option<Piece> {

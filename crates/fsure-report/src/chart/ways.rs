@@ -1,0 +1,166 @@
+//! Commands that were run in several ways: a group of bars for each command, a bar for each way, in
+//! one or two columns with a scale of their own. More columns would have bars too short to be
+//! compared.
+
+use super::Chart;
+use super::axis::on_paper;
+use super::folders::{BAR, bar};
+use super::legend::{Glyph, legend, note, whisker};
+use super::svg::{COLUMN, Canvas, clipped};
+
+const LEFT: f64 = 8.0;
+/// Left ends of the two panels, and the right end of the second.
+const PANELS: [f64; 2] = [138.0, 336.0];
+const RIGHT: f64 = COLUMN - 4.0;
+/// Room between two panels, and behind the longest bar for its figure.
+const BETWEEN: f64 = 12.0;
+const FIGURE: f64 = 72.0;
+const HEAD: f64 = 39.0;
+const COMMAND: f64 = 24.0;
+const ROW: f64 = 20.0;
+const GAP: f64 = 8.0;
+/// A range that is shorter is left out: its ends would hide the bar.
+const RANGE_MIN: f64 = 5.0;
+const STYLES: [&str; 4] = ["reference", "second", "fourth", "third"];
+
+/// A command that was run in one way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WayRow {
+    /// The command, which heads the group of its ways; empty for none.
+    pub command: String,
+    /// The way.
+    pub way: String,
+}
+
+/// The median of a figure over several runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    /// The median.
+    pub median: f64,
+    /// The least and the most; `None` if not recorded.
+    pub range: Option<(f64, f64)>,
+    /// The median in words.
+    pub words: String,
+}
+
+/// A column of bars on one scale.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WayPanel {
+    /// Its name, and which end is the good one.
+    pub head: [&'static str; 2],
+    /// The bars, in the order of the rows; `None` if not measured.
+    pub bars: Vec<Option<Measure>>,
+    /// The value of the longest bar; `None` if it is that of the largest figure.
+    pub full: Option<f64>,
+}
+
+/// A group of rows for each command, a row for each way, in it a bar of each panel. `range` is the
+/// meaning of the ranges, `conditions` are sentences on what was measured.
+pub fn ways(
+    title: &str,
+    rows: &[WayRow],
+    panels: &[WayPanel],
+    (range, conditions): (&str, &str),
+) -> Chart {
+    let names = distinct(rows.iter().map(|row| row.way.as_str()));
+    let mut canvas = Canvas::default();
+    for (panel, (left, _)) in panels.iter().zip(ends(panels.len())) {
+        for (line, words) in panel.head.iter().enumerate() {
+            canvas.text(left, 14.0 + line as f64 * 17.0, "soft", words);
+        }
+    }
+    let mut top = HEAD;
+    for command in distinct(rows.iter().map(|row| row.command.as_str())) {
+        if !command.is_empty() {
+            canvas.text(LEFT, top + 17.0, "strong", &clipped(command, 60));
+            top += COMMAND;
+        }
+        let first = top;
+        for (number, row) in rows.iter().enumerate().filter(|(_, row)| row.command == command) {
+            let place = names.iter().position(|way| *way == row.way).unwrap_or_default();
+            canvas.text(PANELS[0] - 8.0, top + 12.0, "end", &clipped(&row.way, 16));
+            for (panel, ends) in panels.iter().zip(ends(panels.len())) {
+                panel.draw(&mut canvas, ends, number, (STYLES[place % 4], top));
+            }
+            top += ROW;
+        }
+        for (left, _) in ends(panels.len()) {
+            canvas.line("axis", (left, first - 2.0), (left, top - 2.0));
+        }
+        top += GAP;
+    }
+    if panels.iter().flat_map(WayPanel::measures).any(|measure| measure.range.is_some()) {
+        let words = format!("{range}, if wide enough to be seen");
+        top = legend(&mut canvas, top, &[(Glyph::Whisker, &words)]);
+    }
+    let height = note(&mut canvas, top, conditions) + 6.0;
+    let description = description(rows, panels);
+    Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
+}
+
+/// Each name once, in the order in which they come.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut distinct = Vec::new();
+    for name in names {
+        if !distinct.contains(&name) {
+            distinct.push(name);
+        }
+    }
+    distinct
+}
+
+fn description(rows: &[WayRow], panels: &[WayPanel]) -> String {
+    let rows = rows.iter().enumerate().map(|(number, row)| {
+        let figures = panels.iter().filter_map(|panel| {
+            let measure = panel.bars[number].as_ref()?;
+            Some(format!("{} {}", panel.head[0], measure.words))
+        });
+        let figures = figures.collect::<Vec<_>>().join(", ");
+        match row.command.as_str() {
+            "" => format!("{}: {figures}", row.way),
+            command => format!("{command}, {}: {figures}", row.way),
+        }
+    });
+    format!("{}.", rows.collect::<Vec<_>>().join("; "))
+}
+
+/// The left and right ends of the bars of so many panels.
+fn ends(panels: usize) -> Vec<(f64, f64)> {
+    let rights = [PANELS[1] - BETWEEN, RIGHT];
+    let rights = if panels == 1 { &rights[1..] } else { &rights[..] };
+    PANELS.into_iter().zip(rights).map(|(left, right)| (left, right - FIGURE)).collect()
+}
+
+impl WayPanel {
+    fn measures(&self) -> impl Iterator<Item = &Measure> {
+        self.bars.iter().flatten()
+    }
+
+    /// The value of a bar over the whole width.
+    fn full(&self) -> f64 {
+        let most = |measure: &Measure| measure.range.map_or(measure.median, |(_, high)| high);
+        self.full.unwrap_or_else(|| self.measures().map(most).fold(0.0, f64::max))
+    }
+
+    /// Draws the bar of a row with its range and, behind both, its figure.
+    fn draw(
+        &self,
+        canvas: &mut Canvas,
+        (left, right): (f64, f64),
+        row: usize,
+        (class, top): (&str, f64),
+    ) {
+        let Some(measure) = &self.bars[row] else { return };
+        let full = self.full();
+        let at = |value: f64| left + (right - left) * on_paper(value / full);
+        bar(canvas, (left, right), class, (measure.median / full, ""), top);
+        let mut end = at(measure.median);
+        if let Some((low, high)) = measure.range {
+            if at(high) - at(low) >= RANGE_MIN {
+                whisker(canvas, (at(low), at(high)), top + BAR / 2.0);
+            }
+            end = end.max(at(high));
+        }
+        canvas.text(end + 6.0, top + BAR - 2.0, "strong", &measure.words);
+    }
+}
