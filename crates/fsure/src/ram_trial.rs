@@ -79,26 +79,35 @@ impl WayResult {
 
     /// Returns the spread of the times with all that the way takes.
     pub fn whole(&self) -> Option<Spread> {
-        Spread::of(&self.runs.iter().map(|run| run.whole.as_secs_f64()).collect::<Vec<_>>())
+        Spread::of(&self.whole_seconds())
     }
 
-    /// Returns the ratio of the whole times of another way to those of this one.
-    pub fn whole_speed_up_over(&self, other: &Self) -> Option<f64> {
-        Some(other.whole()?.median / self.whole()?.median.max(1e-9))
+    /// Returns the spread of the ratios of the whole times, as [`Self::speed_up_over`].
+    pub fn whole_speed_up_over(&self, other: &Self) -> Option<Spread> {
+        speed_up(&other.whole_seconds(), &self.whole_seconds())
     }
 
     /// Returns the spread of the ratios of the times of another way to those of this one, turn
     /// by turn: above 1, this one is faster.
     pub fn speed_up_over(&self, other: &Self) -> Option<Spread> {
-        let turns = other.seconds().into_iter().zip(self.seconds());
-        let ratios: Vec<_> = turns.map(|(other, own)| other / own.max(1e-9)).collect();
-        Spread::of(&ratios)
+        speed_up(&other.seconds(), &self.seconds())
     }
 
     /// The times of the command, in seconds, in their order.
     pub fn seconds(&self) -> Vec<f64> {
         self.runs.iter().map(|run| run.end.time.as_secs_f64()).collect()
     }
+
+    fn whole_seconds(&self) -> Vec<f64> {
+        self.runs.iter().map(|run| run.whole.as_secs_f64()).collect()
+    }
+}
+
+/// The spread of the ratios of the times of another way to those of this one, turn by turn.
+fn speed_up(other: &[f64], own: &[f64]) -> Option<Spread> {
+    let turns = other.iter().zip(own);
+    let ratios: Vec<_> = turns.map(|(other, own)| other / own.max(1e-9)).collect();
+    Spread::of(&ratios)
 }
 
 /// Runs the command each way in turns: once to warm up, which does not count, and `turns`
@@ -279,7 +288,7 @@ mod tests {
         let [disk, ram, deferred] = &trial.ways;
         assert_eq!(disk.times().unwrap().median, 0.4);
         assert_eq!(ram.whole().unwrap().median, 0.2);
-        assert_eq!(ram.whole_speed_up_over(disk), Some(4.0));
+        assert_eq!(ram.whole_speed_up_over(disk).map(|ratio| ratio.median), Some(4.0));
         let speed_up = ram.speed_up_over(disk).unwrap();
         assert_eq!((speed_up.low, speed_up.median, speed_up.high), (4.0, 4.0, 4.0));
         assert_eq!(deferred.speed_up_over(disk).unwrap().median, 2.0);

@@ -28,10 +28,17 @@ pub(crate) struct TrialWay {
     pub(crate) high_s: Option<f64>,
     /// Median with what the way takes before and behind.
     pub(crate) whole_s: Option<f64>,
+    /// Ends of its interval; `None` in older results.
+    pub(crate) whole_low_s: Option<f64>,
+    pub(crate) whole_high_s: Option<f64>,
     /// Ratio of the time on the disk to that of this way.
     pub(crate) ratio: Option<f64>,
     pub(crate) ratio_low: Option<f64>,
     pub(crate) ratio_high: Option<f64>,
+    /// The same of the whole times; `None` in older results.
+    pub(crate) whole_ratio: Option<f64>,
+    pub(crate) whole_ratio_low: Option<f64>,
+    pub(crate) whole_ratio_high: Option<f64>,
     /// Reason why there are no runs.
     pub(crate) refused: Option<String>,
 }

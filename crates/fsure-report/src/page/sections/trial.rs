@@ -19,7 +19,7 @@ pub(super) fn section(run: &TrialRun, charts: &mut Charts) -> Section {
     if let Some(totals) = &run.summary {
         draft.verdict(Grade::Plain, verdict(run));
         let lost = milliseconds(totals.max_loss_ms);
-        if let Some(whole) = fastest(run).and_then(|(way, _)| whole_ratio(run, way)) {
+        if let Some(whole) = fastest(run).and_then(|(way, _)| way.whole_ratio) {
             draft.note(format!(
                 "With the time of its copies it is {} times as fast.",
                 figure(whole)
@@ -58,10 +58,16 @@ fn fastest(run: &TrialRun) -> Option<(&TrialWay, f64)> {
     ratios.max_by(|one, two| one.1.total_cmp(&two.1))
 }
 
-/// Ratio of the whole times on the disk and in this way.
-fn whole_ratio(run: &TrialRun, way: &TrialWay) -> Option<f64> {
-    let disk = run.ways.iter().find(|way| way.way == "disk")?;
-    Some(disk.whole_s? / way.whole_s.filter(|seconds| *seconds > 0.0)?)
+/// The ratios to the times on the disk, as a sentence; `None` for the disk.
+fn ratio_words(way: &TrialWay) -> Option<String> {
+    let words_of = |ratio: Option<f64>, low: Option<f64>, high: Option<f64>| {
+        let [ratio, low, high] = [ratio?, low?, high?].map(figure);
+        Some(format!("{ratio} times as fast ({low} to {high})"))
+    };
+    let own = words_of(way.ratio, way.ratio_low, way.ratio_high)?;
+    let whole = words_of(way.whole_ratio, way.whole_ratio_low, way.whole_ratio_high);
+    let whole = whole.map_or(String::new(), |whole| format!(", with its copies {whole}"));
+    Some(format!("The command is {own} {}{whole}: medians of the ratios by turn. ", words(way)))
 }
 
 fn verdict(run: &TrialRun) -> String {
@@ -91,7 +97,7 @@ fn picture(run: &TrialRun, charts: &mut Charts) -> Option<Piece> {
         Some(Measure { median, range, words: milliseconds(median * 1e3) })
     };
     let command = |way: &&TrialWay| measure(way.median_s, way.low_s.zip(way.high_s));
-    let whole = |way: &&TrialWay| measure(way.whole_s, None);
+    let whole = |way: &&TrialWay| measure(way.whole_s, way.whole_low_s.zip(way.whole_high_s));
     let panels = [
         WayPanel {
             head: ["time of the command", SHORTER],
@@ -106,9 +112,10 @@ fn picture(run: &TrialRun, charts: &mut Charts) -> Option<Piece> {
     ];
     let runs = run_ways.iter().map(|way| way.runs as usize);
     let interval = interval_words::meaning(runs.clone());
+    let ratios: String = run_ways.iter().filter_map(|way| ratio_words(way)).collect();
     let conditions = format!(
-        "Medians of {} runs in turns. Bars begin at zero. Copies: the files of the folder into \
-         memory before, and what was changed to the disk afterwards.",
+        "{ratios}Medians of {} runs in turns; bars begin at zero. Copies: the files of the folder \
+         into memory before, and what was changed to the disk afterwards.",
         runs.max().unwrap_or_default()
     );
     let title = "How long does the command take, on the disk and in memory?";

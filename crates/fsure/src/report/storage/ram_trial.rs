@@ -79,7 +79,7 @@ fn sentence(disk: &WayResult, way: &WayResult) -> String {
     }
     let ratio = way.speed_up_over(disk).filter(|_| is_sure(disk));
     let Some(ratio) = ratio else { return String::new() };
-    let whole = way.whole_speed_up_over(disk).unwrap_or_default();
+    let whole = way.whole_speed_up_over(disk).map_or(0.0, |whole| whole.median);
     match () {
         () if ratio.low > 1.0 => {
             let (own, whole) = (figure(ratio.median), figure(whole));
@@ -106,9 +106,14 @@ struct TrialLine<'a> {
     high_s: Option<f64>,
     /// Median with the copies and flushes before and behind.
     whole_s: Option<f64>,
+    whole_low_s: Option<f64>,
+    whole_high_s: Option<f64>,
     ratio: Option<f64>,
     ratio_low: Option<f64>,
     ratio_high: Option<f64>,
+    whole_ratio: Option<f64>,
+    whole_ratio_low: Option<f64>,
+    whole_ratio_high: Option<f64>,
     samples_s: Vec<f64>,
     refused: Option<&'a str>,
 }
@@ -128,7 +133,9 @@ pub fn lines(trial: &Trial, max_loss: Duration, code: ExitCode) -> Vec<String> {
     let disk = &trial.ways[0];
     let ways = trial.ways.iter().map(|way| {
         let (times, whole) = (way.times(), way.whole());
-        let ratio = way.speed_up_over(disk).filter(|_| way.way != Way::Disk);
+        let is_other = way.way != Way::Disk;
+        let ratio = way.speed_up_over(disk).filter(|_| is_other);
+        let whole_ratio = way.whole_speed_up_over(disk).filter(|_| is_other);
         line(&TrialLine {
             r#type: "trial",
             way: way.way.name(),
@@ -136,10 +143,15 @@ pub fn lines(trial: &Trial, max_loss: Duration, code: ExitCode) -> Vec<String> {
             median_s: times.as_ref().map(|times| times.median),
             low_s: times.as_ref().map(|times| times.low),
             high_s: times.as_ref().map(|times| times.high),
-            whole_s: whole.map(|whole| whole.median),
+            whole_s: whole.as_ref().map(|whole| whole.median),
+            whole_low_s: whole.as_ref().map(|whole| whole.low),
+            whole_high_s: whole.as_ref().map(|whole| whole.high),
             ratio: ratio.as_ref().map(|ratio| ratio.median),
             ratio_low: ratio.as_ref().map(|ratio| ratio.low),
             ratio_high: ratio.as_ref().map(|ratio| ratio.high),
+            whole_ratio: whole_ratio.as_ref().map(|ratio| ratio.median),
+            whole_ratio_low: whole_ratio.as_ref().map(|ratio| ratio.low),
+            whole_ratio_high: whole_ratio.as_ref().map(|ratio| ratio.high),
             samples_s: way.seconds(),
             refused: way.refused.as_deref(),
         })
