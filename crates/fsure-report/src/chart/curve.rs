@@ -1,6 +1,6 @@
 //! Curves of figures by load or by size: a point for each with its figure beside it. Both axes run
-//! in equal factors if the values are far apart, and say so. Two curves share the axes, so that
-//! their heights can be compared.
+//! in equal factors if the values are far apart, and say so. Up to three curves share the axes, so
+//! that their heights can be compared.
 
 use super::Chart;
 use super::axis::Axis;
@@ -27,10 +27,10 @@ const END_ROOM: f64 = 1.3;
 const POINT_ABOVE: f64 = 0.95;
 const FIGURES_BELOW: f64 = 0.6;
 /// Style and dashes of each line.
-const LINES: [(&str, &str); 2] = [("ink0", ""), ("ink1", "7 3")];
+const LINES: [(&str, &str); 3] = [("ink0", ""), ("ink1", "7 3"), ("ink2", "2 3")];
 
 /// Style of the figures of each line.
-const TINTS: [&str; 2] = ["tint0", "tint1"];
+const TINTS: [&str; 3] = ["tint0", "tint1", "tint2"];
 
 /// A curve as it is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -47,16 +47,16 @@ impl<'a> CurveLine<'a> {
     }
 }
 
-/// One curve, or two of the same units, with the interval of each point. `conditions` are
-/// sentences on what was measured.
-pub fn curves(title: &str, lines: &[CurveLine<'_>], conditions: &str) -> Chart {
+/// Up to three curves of the same units, with the interval of each point. `x_name` is what their
+/// values are over, and `conditions` are sentences on what was measured.
+pub fn curves(title: &str, lines: &[CurveLine<'_>], (x_name, conditions): (&str, &str)) -> Chart {
     let all: Vec<_> = lines.iter().flat_map(CurveLine::points).collect();
-    let [x_unit, y_unit] = lines.first().map_or(["", ""], |line| [&*line.curve.x, &*line.curve.y]);
+    let y_unit = lines.first().map_or("", |line| &*line.curve.y);
     let x = Axis::tight(all.iter().map(|point| point.x), (LEFT + FIRST, RIGHT));
     let values = all.iter().flat_map(|point| [point.low, point.y, point.high]);
     let below = if lines.len() > 1 { FIGURES_BELOW } else { POINT_ABOVE };
     let y = Axis::ended(values.collect::<Vec<_>>().into_iter(), below, (BOTTOM, TOP));
-    let is_bytes = x_unit.contains("bytes");
+    let is_bytes = x_name.contains("bytes");
     let of_x = |value: f64| if is_bytes { whole_size(value as u64) } else { figure(value) };
     let is_time = matches!(y_unit, "us" | "µs");
     let of_y = |value: f64| if is_time { microseconds(value) } else { figure(value) };
@@ -71,19 +71,17 @@ pub fn curves(title: &str, lines: &[CurveLine<'_>], conditions: &str) -> Chart {
     }
     canvas.line("axis", (LEFT, BOTTOM), (COLUMN - 8.0, BOTTOM));
     for (place, line) in lines.iter().enumerate() {
-        let rest = lines.iter().enumerate().find(|(other, _)| *other != place);
-        let rest = rest.map_or(Vec::new(), |(_, line)| line.points());
-        let points = draw_line(&mut canvas, (&x, &y), &line.points(), LINES[place % 2]);
+        let points = draw_line(&mut canvas, (&x, &y), &line.points(), LINES[place % 3]);
         // The figures of one line need no colour.
-        let style = if rest.is_empty() { "" } else { TINTS[place % 2] };
-        figures(&mut canvas, (&points, style), &rest, &of_point);
+        let style = if lines.len() < 2 { "" } else { TINTS[place % 3] };
+        figures(&mut canvas, (&points, style), (place, lines), &of_point);
     }
     names_below(&mut canvas, &x, &all, &of_x);
     let (unit, better) = match is_time {
         true => ("time", "lower is better"),
         false => (y_unit, "higher is better"),
     };
-    canvas.text(RIGHT + 26.0, BOTTOM + 38.0, "soft end", x_unit);
+    canvas.text(RIGHT + 26.0, BOTTOM + 38.0, "soft end", x_name);
     canvas.text(4.0, 10.0, "soft", &format!("{unit}, {better}"));
     let mut height = key(&mut canvas, (&y, lines, &all), BOTTOM + 46.0);
     let scale = match (x.is_log, y.is_log) {
@@ -100,7 +98,7 @@ pub fn curves(title: &str, lines: &[CurveLine<'_>], conditions: &str) -> Chart {
         format!("{}: {}", line.curve.name, points.collect::<Vec<_>>().join(", "))
     });
     let rows = rows.collect::<Vec<_>>().join("; ");
-    let description = format!("{unit} over {x_unit}: {rows}.");
+    let description = format!("{unit} over {x_name}: {rows}.");
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
@@ -146,18 +144,51 @@ fn draw_line<'a>(
     points
 }
 
-/// Writes the figure of each point on the side that the line leaves free: above it if that is
-/// higher than the other line, and before it if the line rises.
+/// The place of a point among those of the other lines at the same value.
+#[derive(PartialEq)]
+enum Among {
+    Highest,
+    Lowest,
+    Between,
+}
+
+fn among(point: &Point, (own, lines): (usize, &[CurveLine<'_>])) -> Among {
+    let others = lines.iter().enumerate().filter(|(place, _)| *place != own);
+    let beside = others.filter_map(|(place, line)| {
+        let same = line.points().into_iter().find(|other| other.x.total_cmp(&point.x).is_eq());
+        Some((place, same?.y))
+    });
+    // Of equal ones, the first line counts as the higher.
+    let is_higher: Vec<_> =
+        beside.map(|(place, other)| point.y > other || (point.y >= other && own < place)).collect();
+    match () {
+        () if is_higher.iter().all(|is| *is) => Among::Highest,
+        () if is_higher.iter().all(|is| !*is) => Among::Lowest,
+        () => Among::Between,
+    }
+}
+
+/// Writes the figure of each point on the side that the line leaves free: above the highest and
+/// below the lowest of the lines, and before it if the line rises. A point between two others has
+/// its figure behind it if its line ends there, and else none.
 fn figures(
     canvas: &mut Canvas,
     (points, style): (&[Placed<'_>], &str),
-    other: &[&Point],
+    among_lines: (usize, &[CurveLine<'_>]),
     words: Label<'_>,
 ) {
     let (mut free_above, mut free_below) = (0.0, 0.0);
     for (place, one) in points.iter().enumerate() {
-        let beside = other.iter().find(|point| point.x.total_cmp(&one.point.x).is_eq());
-        let is_above = beside.is_none_or(|beside| one.point.y >= beside.y);
+        let is_above = match among(one.point, among_lines) {
+            Among::Highest => true,
+            Among::Lowest => false,
+            Among::Between if place + 1 < points.len() => continue,
+            Among::Between => {
+                let (x, y) = (one.at.0 + POINT + 6.0, one.at.1 + 5.0);
+                canvas.text(x, y, format!("strong rim {style}").trim_end(), &words(one.point.y));
+                continue;
+            }
+        };
         let before = points[place.saturating_sub(1)].at.1;
         let after = points[(place + 1).min(points.len() - 1)].at.1;
         let words = words(one.point.y);
@@ -235,7 +266,7 @@ mod tests {
             points: points.collect(),
             measured: String::new(),
         };
-        let chart = curves("t", &[CurveLine { name: "commits", curve: &line }], "");
+        let chart = curves("t", &[CurveLine { name: "commits", curve: &line }], ("per flush", ""));
         for value in ["45.6", "91.1", "182", "364", "725", "1,436", "2,828"] {
             assert!(chart.body.contains(&format!("strong rim\">{value}</text>")), "{value}");
         }
@@ -264,11 +295,45 @@ mod tests {
         let read = of("read", [83.6, 326.0, 1_050.0, 2_450.0, 3_500.0, 3_807.0]);
         let write = of("write", [62.9, 237.0, 806.0, 2_541.0, 4_929.0, 6_196.0]);
         let lines = [("read", &read), ("write", &write)];
-        let chart = curves("t", &lines.map(|(name, curve)| CurveLine { name, curve }), "");
+        let lines = lines.map(|(name, curve)| CurveLine { name, curve });
+        let chart = curves("t", &lines, ("bytes of a request", ""));
         assert_readable(&chart);
         for word in ["read", "write", "83.6", "62.9", "3,807", "6,196", "4 KiB", "4 MiB", "30"] {
             assert!(chart.body.contains(&format!(">{word}</text>")), "{word}: {}", chart.body);
         }
         assert!(chart.description.contains("write by request size: 62.9 at 4 KiB"));
+    }
+
+    #[test]
+    fn of_three_curves_only_the_middle_one_lacks_figures_until_its_end() {
+        let of = |figures: &[f64]| {
+            let points = figures.iter().enumerate().map(|(n, y)| {
+                let x = 2_f64.powi(i32::try_from(n).unwrap());
+                Point { x, y: *y, low: y * 0.99, high: y * 1.01, flushes_per_op: None }
+            });
+            Curve {
+                name: "n".to_owned(),
+                target: "drive".to_owned(),
+                x: "n".to_owned(),
+                y: "commits/s".to_owned(),
+                points: points.collect(),
+                measured: String::new(),
+            }
+        };
+        let all = [
+            of(&[45.6, 91.1, 182.0, 363.0, 722.0]),
+            of(&[45.3, 46.3, 52.9, 81.4]),
+            of(&[45.3, 45.4, 45.5, 45.7]),
+        ];
+        let line = |(place, curve)| CurveLine { name: ["one", "two", "three"][place], curve };
+        let lines: Vec<_> = all.iter().enumerate().map(line).collect();
+        let chart = curves("t", &lines, ("commits at once", ""));
+        assert_readable(&chart);
+        for figure in ["45.6", "363", "722", "81.4", "45.7"] {
+            assert!(chart.body.contains(&format!(">{figure}</text>")), "{figure}: {}", chart.body);
+        }
+        assert!(!chart.body.contains(">52.9</text>"), "a figure between two lines");
+        assert_eq!(chart.body.matches(">45.3</text>").count(), 1, "equal points have one figure");
+        assert!(chart.body.contains(">commits at once</text>") && chart.body.contains(">three<"));
     }
 }

@@ -27,8 +27,8 @@ const FIGURES: [f64; 3] = [364.0, 438.0, COLUMN - 8.0];
 const NAMES: [&str; 3] = ["median", "p99", "slowest"];
 /// Width of the shortest bar that can be seen behind the circle of its median.
 const BAR_MIN: f64 = 1.0;
-/// Height of the names of the columns, and of the figures of the axis.
-const HEAD: f64 = 42.0;
+/// Height of the names of the columns.
+const HEAD: f64 = 22.0;
 /// Height of a line of text, and of a range below it.
 const LINE: f64 = 18.0;
 const RANGE: f64 = 22.0;
@@ -98,13 +98,15 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Its names in as many lines as they take. A name stands in one line.
+    /// Its names in as many lines as they take, the first beside the figures. A name stands in one
+    /// line.
     fn lines(&self) -> Vec<String> {
-        let room = name_room(NAME_END);
+        let first_room = name_room(NAME_END);
         let mut lines: Vec<String> = Vec::new();
         for (place, name) in self.names.iter().enumerate() {
             let comma = if place + 1 < self.names.len() { "," } else { "" };
-            let name = clipped(name, room - comma.len()) + comma;
+            let name = clipped(name, first_room - comma.len()) + comma;
+            let room = if lines.len() > 1 { name_room(COLUMN) } else { first_room };
             match lines.last_mut() {
                 Some(line) if line.chars().count() + name.chars().count() < room => {
                     *line += " ";
@@ -210,9 +212,7 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &s
 /// The axis, and the names of the columns.
 fn frame(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64)) {
     for tick in axis.ticks() {
-        for y in [top + HEAD - 7.0, bottom + 17.0] {
-            canvas.tick((axis.at(tick), y), &microseconds(tick));
-        }
+        canvas.tick((axis.at(tick), bottom + 17.0), &microseconds(tick));
     }
     for (at, name) in FIGURES.iter().zip(NAMES) {
         canvas.text(*at, top + 15.0, "soft end", name);

@@ -132,7 +132,8 @@ fn curve_charts(name: &str, value: f64) -> [Chart; 3] {
         measured: text,
     };
     let line = CurveLine { name, curve: &curve_ };
-    [curves(name, &[line], name), curves(name, &[line, line], name), curves(name, &[], name)]
+    let both = (name, name);
+    [curves(name, &[line], both), curves(name, &[line, line, line], both), curves(name, &[], both)]
 }
 
 fn story_charts(name: &str, value: f64) -> [Chart; 6] {

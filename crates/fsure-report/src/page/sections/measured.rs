@@ -468,32 +468,49 @@ fn curves(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
         let mut name = first.name.chars();
         let name: String =
             name.next().into_iter().flat_map(char::to_uppercase).chain(name).collect();
-        let title = match together.len() {
-            1 => format!("{name}: {}", first.target),
-            _ => format!("Reads and writes by request size: {}", first.target),
+        let (title, x_name) = match (together.len(), is_of_commits(first)) {
+            (1, _) => (format!("{name}: {}", first.target), first.x.as_str()),
+            (_, true) => (format!("Commits: {}", first.target), "commits at the same time"),
+            _ => (format!("Reads and writes by request size: {}", first.target), &*first.x),
         };
         let asked = asked(&together, &drive(stored, &first.target));
         let conditions = meaning(&together);
-        let lines = together.iter().map(|curve| {
-            let name = curve.name.split(' ').next().unwrap_or_default();
-            CurveLine { name, curve }
-        });
+        let lines = together.iter().map(|curve| CurveLine { name: line_name(curve), curve });
         let lines: Vec<_> = lines.collect();
-        let chart = charts.add(&draw_curves(&asked, &lines, conditions.trim()), &first.measured);
+        let chart = draw_curves(&asked, &lines, (x_name, conditions.trim()));
+        let measured = if together.len() == 1 { &*first.measured } else { "" };
+        let chart = charts.add(&chart, measured);
         draft.part(&title, [chart]);
     }
 }
 
-/// Curves that belong into one picture: reads and writes of one folder by the size of a request.
+/// Returns true for commits by how many come at the same time.
+fn is_of_commits(curve: &Curve) -> bool {
+    curve.y == "commits/s"
+}
+
+/// The name of a curve beside others in its picture.
+fn line_name(curve: &Curve) -> &str {
+    match curve.name.as_str() {
+        "commits per flush" => "one program, one flush behind all",
+        "threads" => "threads, each with a file of its own",
+        "group commit" => "threads with one file, which share flushes",
+        name => name.split(' ').next().unwrap_or_default(),
+    }
+}
+
+/// Curves that belong into one picture: reads and writes of one folder by the size of a request,
+/// and commits by how many come at the same time.
 fn together<'a>(curves: impl Iterator<Item = &'a Curve>) -> Vec<Vec<&'a Curve>> {
     let mut pictures: Vec<Vec<&Curve>> = Vec::new();
     for curve in curves {
         let is_beside = |other: &&Curve| {
-            let both_sized = [other, &curve].iter().all(|one| one.name.ends_with(BY_SIZE));
-            both_sized && other.target == curve.target
+            let both = |of: fn(&Curve) -> bool| of(other) && of(curve);
+            let are_alike = both(|one| one.name.ends_with(BY_SIZE)) || both(is_of_commits);
+            are_alike && other.target == curve.target
         };
         match pictures.last_mut() {
-            Some(last) if last.len() == 1 && is_beside(&last[0]) => last.push(curve),
+            Some(last) if is_beside(&last[0]) => last.push(curve),
             _ => pictures.push(vec![curve]),
         }
     }
@@ -520,10 +537,14 @@ fn meaning(curves: &[&Curve]) -> String {
         return String::new();
     }
     let [alone, with_others] = [first, last].map(|point| microseconds(point.x / point.y * 1e6));
+    let threads = match curves.len() {
+        1 => "",
+        _ => " Each thread waits for its own commit before it begins the next.",
+    };
     format!(
         "Commits share a flush if all are written first and one flush makes all of them durable. \
-         The price: there must be so many at the same time, and none is acknowledged before that \
-         flush ends: {alone} for {}, {with_others} for {}.",
+         The price: none is acknowledged before that flush ends: {alone} for {}, {with_others} \
+         for {}.{threads}",
         figure(first.x),
         figure(last.x)
     )
@@ -532,7 +553,11 @@ fn meaning(curves: &[&Curve]) -> String {
 /// The question that the curves of a picture answer.
 fn asked(curves: &[&Curve], drive: &str) -> String {
     let [line] = curves else {
-        return format!("How fast are reads and writes, by the size of a request? ({drive})");
+        let question = match curves.iter().all(|curve| is_of_commits(curve)) {
+            true => "How many commits a second, by how many come at the same time?",
+            false => "How fast are reads and writes, by the size of a request?",
+        };
+        return format!("{question} ({drive})");
     };
     let question = match line.name.as_str() {
         "commits per flush" => "How many commits a second, by how many share one flush?",
