@@ -9,6 +9,7 @@ use super::legend::{Glyph, interval, legend, note, whisker};
 use super::number_format::figure;
 use super::plot::{extremes, path};
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
+use super::waits::{Waits, waits};
 use crate::interval_words;
 use fsure_core::units::{self, GIB, MIB};
 
@@ -18,8 +19,6 @@ const RIGHT: f64 = COLUMN - 8.0;
 const NAME: f64 = 21.0;
 const REFERENCE: f64 = 8.0;
 const ACTUAL: f64 = 22.0;
-/// Height of the line of the waits of another program.
-const WAITS: f64 = 20.0;
 const GAP: f64 = 14.0;
 /// A rate beyond so many times the reference has its bar cut off.
 const REFERENCES_MAX: f64 = 2.0;
@@ -46,8 +45,8 @@ pub struct RatePair {
     pub actual: Option<RateBar>,
     /// The loss in words, such as `8 % lost`; empty for none.
     pub loss: String,
-    /// The waits of another program meanwhile, in words; empty if none ran.
-    pub waits: String,
+    /// The waits of another program meanwhile; `None` if none ran.
+    pub waits: Option<Waits>,
     /// Runs of which the rates are the medians.
     pub runs: usize,
 }
@@ -68,8 +67,7 @@ pub fn beside_reference(title: &str, pairs: &[RatePair], conditions: &str) -> Ch
     let axis = Axis::straight(ends, (LEFT, RIGHT));
     let each = |pair: &RatePair| {
         let second = if pair.actual.is_some() { ACTUAL } else { 0.0 };
-        let waits = if pair.waits.is_empty() { 0.0 } else { WAITS };
-        NAME + REFERENCE + second + waits + GAP
+        NAME + REFERENCE + second + GAP
     };
     let bottom: f64 = pairs.iter().map(each).sum::<f64>() + 4.0;
     let mut canvas = Canvas::default();
@@ -84,18 +82,31 @@ pub fn beside_reference(title: &str, pairs: &[RatePair], conditions: &str) -> Ch
     }
     canvas.line("axis", (LEFT, 4.0), (LEFT, bottom));
     let interval = interval_words::meaning(pairs.iter().map(|pair| pair.runs));
+    // What is in brackets behind a name is of the rate.
+    let name = |pair: &'_ RatePair| pair.label.split(" (").next().unwrap_or_default().to_owned();
+    let waited: Vec<_> = pairs.iter().filter_map(|pair| Some((name(pair), pair.waits?))).collect();
+    let mut below = bottom + 26.0;
+    if !waited.is_empty() {
+        below = waits(&mut canvas, &waited, below);
+    }
     let entries = [
         (true, Glyph::Bar("reference"), "past the cache: the reference"),
         (true, Glyph::Bar("third"), "this way"),
         (true, Glyph::Whisker, interval.as_str()),
         (pairs.iter().any(RatePair::is_cut), Glyph::Cut("third"), cut_bar::MEANING),
+        (
+            waited.iter().any(|(_, waits)| waits.p99_us.is_some()),
+            Glyph::Upright("mark", ""),
+            "99 of 100 reads are faster",
+        ),
+        (!waited.is_empty(), Glyph::Diamond, "longest"),
     ];
     let entries: Vec<_> = entries
         .into_iter()
         .filter(|entry| entry.0)
         .map(|(_, glyph, words)| (glyph, words))
         .collect();
-    let height = legend(&mut canvas, bottom + 26.0, &entries);
+    let height = legend(&mut canvas, below, &entries);
     let height = note(&mut canvas, height, conditions) + 6.0;
     let rows = pairs.iter().map(in_words).collect::<Vec<_>>().join("; ");
     let description = format!("Medians: {rows}.");
@@ -127,11 +138,6 @@ fn draw(canvas: &mut Canvas, axis: &Axis, pair: &RatePair, top: f64) {
     let width = |value: f64| (axis.at(value) - zero).max(0.5);
     let reference = pair.reference;
     canvas.rect("reference", (zero, top), (width(reference.median), REFERENCE));
-    let own = if pair.actual.is_some() { ACTUAL } else { 0.0 };
-    let waits = clipped(&pair.waits, ((RIGHT - LEFT) / COLUMN_CHARACTER) as usize);
-    if !waits.is_empty() {
-        canvas.text(LEFT + 2.0, top + REFERENCE + own + 16.0, "soft rim", &waits);
-    }
     let Some(actual) = pair.actual else {
         // Without the paper around it, which would hide the end of so thin a bar.
         let (low, high, middle) = (axis.at(rate.low), axis.at(rate.high), top + REFERENCE / 2.0);

@@ -31,8 +31,9 @@ const VARIANTS: [(&str, &str); 4] = [
     ("prefix", "those before a moment"),
     ("epoch", "all before a flush, some behind it"),
     ("random", "some, in no order"),
-    ("torn", "parts of 512 bytes of some"),
+    (TORN, "parts of 512 bytes of some"),
 ];
+const TORN: &str = "torn";
 
 /// Danger of a torn write that no order of flushes can avert.
 const SUPERBLOCK: &str = "A torn write may cut through the superblock of ext4 or btrfs, which is \
@@ -180,7 +181,10 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
              or all{meanings}."
         );
         height = note(&mut canvas, height, &words);
-        if has(CutState::Unmountable) && runs.iter().any(|run| run.has_long_superblock) {
+        let is_torn = |cut: &CutCell| cut.state == CutState::Unmountable && cut.variant == TORN;
+        let may_be_superblock =
+            |run: &CutRun| run.has_long_superblock && run.cuts.iter().any(is_torn);
+        if runs.iter().any(may_be_superblock) {
             height = note(&mut canvas, height, SUPERBLOCK);
         }
     }

@@ -44,17 +44,15 @@ const READS: &str = "reading, hashing: another scale (beside 'disk read direct')
 const MEMORY: &str = "memory";
 
 /// Meaning of the rungs whose names do not say what they read or write.
-const MEANINGS: [(&str, &str); 18] = [
+const MEANINGS: [(&str, &str); 16] = [
     ("disk read cached", "in the page cache"),
     ("disk read direct", "from the device"),
     ("disk write cached", "into the page cache"),
     ("disk write durable", "with a flush"),
     ("void", "writes to nowhere"),
     ("ram disk first write", "takes new memory"),
-    ("ram disk rewrite", "in memory that it has"),
-    ("ram disk huge first write", "huge pages, new memory"),
-    ("ram disk huge rewrite", "huge pages"),
-    ("ram disk huge read", "huge pages"),
+    ("ram disk rewrite", "in memory it has"),
+    ("ram disk huge first write", "new memory"),
     ("pv", "a file, into the page cache"),
     ("pv void", "to nowhere"),
     ("pv bind", "RAM disk over a folder"),
@@ -319,6 +317,17 @@ fn bar(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
     }
 }
 
+/// The meaning of the factors, by the kinds of rungs that have one.
+fn disk_words(rows: &[&Row<'_>]) -> &'static str {
+    let with_factor = || rows.iter().filter(|row| row.factor.is_some());
+    let is_write = |row: &&&Row<'_>| disk_factor::is_write(&row.rung.name);
+    match (with_factor().any(|row| is_write(&row)), with_factor().all(|row| is_write(&row))) {
+        (_, true) => "times as fast as 'disk write durable'",
+        (false, _) => "times as fast as 'disk read direct'",
+        (true, false) => "times as fast as the disk, which is named above",
+    }
+}
+
 /// Explains every mark that is in the picture, and returns the height below.
 fn key(canvas: &mut Canvas, (rows, has_ties): (&[&Row<'_>], bool), top: f64) -> f64 {
     let has = |of: fn(&Row<'_>) -> bool| rows.iter().any(|row| of(row));
@@ -350,7 +359,7 @@ fn key(canvas: &mut Canvas, (rows, has_ties): (&[&Row<'_>], bool), top: f64) -> 
         bottom = note(canvas, bottom, &format!("Grey: {source}."));
     }
     if has(|row| row.factor.is_some()) {
-        bottom = note(canvas, bottom, "x disk: times as fast as the disk, which is named above.");
+        bottom = note(canvas, bottom, &format!("x disk: {}.", disk_words(rows)));
     }
     bottom + 6.0
 }

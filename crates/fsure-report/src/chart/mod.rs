@@ -38,6 +38,7 @@ pub use rate::{area, sustained};
 pub use requests::requests;
 pub use timeline::{Moment, timeline};
 pub use treemap::{TreemapClass, TreemapItem, treemap};
+pub use waits::Waits;
 pub use ways::{Measure, WayPanel, WayRow, ways};
 
 use svg::{COLUMN, Canvas, character, escaped, wrapped};
@@ -126,4 +127,5 @@ impl Chart {
 
 #[cfg(test)]
 mod tests;
+mod waits;
 mod ways;

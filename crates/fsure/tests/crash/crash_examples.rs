@@ -159,6 +159,7 @@ fn deferring_on_a_drive_of_apple_loses_what_it_was_allowed_to() {
         "1-sqlite-as-it-is",
         "2-sqlite-flushes-deferred-by-the-drive",
         "3-sqlite-flushes-deferred-by-fsure-defer",
+        "4-sqlite-with-synchronous-normal",
     ] {
         assert!(text.contains(name), "{name} in {text}");
     }

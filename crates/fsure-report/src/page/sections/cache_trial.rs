@@ -9,7 +9,8 @@ use crate::outputs::{CacheTrial, CacheTrialRun};
 use fsure_core::count;
 use fsure_core::units::{self, MIB};
 
-/// The way of fsure.
+/// The way of fsure, and that of a program as it is.
+const PLAIN: &str = "plain";
 const UNCACHED: &str = "fsure uncached";
 
 /// The meaning of the ranges in the pictures.
@@ -23,7 +24,7 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
             let own = run.trials.iter().filter(|trial| trial.way == way);
             own.map(|trial| trial.kept_share() * 100.0).reduce(f64::min)
         };
-        match (least(UNCACHED), least("plain")) {
+        match (least(UNCACHED), least(PLAIN)) {
             (Some(uncached), Some(plain)) => {
                 draft.verdict(
                     Grade::Plain,
@@ -86,10 +87,15 @@ fn effects(trials: &[CacheTrial]) -> Vec<WayPanel> {
 
 /// The price of each way: the time of the program, and what it leaves of its own files in memory.
 fn costs(trials: &[CacheTrial]) -> Vec<WayPanel> {
-    let took = |trial: &CacheTrial| Measure {
-        median: trial.seconds,
-        range: trial.seconds_low.zip(trial.seconds_high),
-        words: format!("{:.1} s", trial.seconds),
+    let took = |trial: &CacheTrial| {
+        let own = |other: &&CacheTrial| other.program == trial.program && other.way == PLAIN;
+        let plain = trials.iter().find(own).map_or(1.0, |plain| plain.seconds);
+        let range = trial.seconds_low.zip(trial.seconds_high);
+        Measure {
+            median: trial.seconds / plain,
+            range: range.map(|(low, high)| (low / plain, high / plain)),
+            words: format!("{:.2} s", trial.seconds),
+        }
     };
     let left = |trial: &CacheTrial| Measure {
         median: trial.left_bytes as f64,
@@ -97,7 +103,7 @@ fn costs(trials: &[CacheTrial]) -> Vec<WayPanel> {
         words: left(trial.left_bytes),
     };
     let took = WayPanel {
-        head: ["time it takes", "less is better"],
+        head: ["time, as a share of plain", "less is better"],
         bars: trials.iter().map(|trial| Some(took(trial))).collect(),
         full: None,
     };
@@ -121,7 +127,8 @@ fn left(bytes: u64) -> String {
 /// The conditions of the trials, as sentences.
 fn conditions(first: &CacheTrial) -> String {
     format!(
-        "A file of {} of another program was in memory, of which there were {} for all. Then the          program ran, and then the other one read its file again. {}",
+        "A file of {} of another program was in memory, of which there were {} for all. Then the \
+         program ran, and then the other one read its file again. {}",
         whole_size(first.others_bytes),
         whole_size(first.memory_bytes),
         of_all(first)
@@ -129,7 +136,11 @@ fn conditions(first: &CacheTrial) -> String {
 }
 
 fn cost_conditions(first: &CacheTrial) -> String {
-    format!("The time is that until all was on storage. {}", of_all(first))
+    format!(
+        "The time is that until all was on storage; its bars are as long as its share of the time of \
+         plain. {}",
+        of_all(first)
+    )
 }
 
 /// The sentences on all bars.

@@ -8,7 +8,7 @@ use crate::cache_words::{
     memory, of_load, past_of, ways,
 };
 use crate::chart::{
-    CacheCourse, RateBar, RatePair, beside_reference, cache_course, figure, microseconds,
+    CacheCourse, RateBar, RatePair, Waits, beside_reference, cache_course, figure, microseconds,
     whole_size,
 };
 use crate::interval_words;
@@ -119,7 +119,8 @@ fn pairs(ways: &[&TreeWay]) -> Vec<RatePair> {
         let actual = (way.name != PAST).then(|| bar(way));
         let loss =
             loss_percent(way, past).map_or(String::new(), |loss| loss_words(loss, way, past));
-        let (waits, runs) = (waits(way), way.samples.len());
+        let of = |one: &Bystander| Waits { p99_us: one.known_p99_us(), max_us: one.max_us };
+        let (waits, runs) = (way.bystander.as_ref().map(of), way.samples.len());
         Some(RatePair { label, reference: bar(past), actual, loss, waits, runs })
     };
     // Of a sweep, what is asked is how the price changes.
@@ -140,8 +141,10 @@ fn conditions(stored: &StoredResult, ways: &[&TreeWay]) -> String {
     ];
     if let Some(hot) = ways.iter().find_map(|way| way.bystander.as_ref()) {
         sentences.push(format!(
-            "Another program reads its own {}, which are in memory.",
-            whole_size(hot.hot_bytes)
+            "Another program reads its own {}, which are in memory, {} at a time. Right is worse: \
+             each line of its axis is ten times slower than the one before it.",
+            whole_size(hot.hot_bytes),
+            whole_size(hot.read_bytes)
         ));
     }
     if let Some(most) = through.clone().map(|way| way.bytes).max() {
@@ -161,17 +164,6 @@ fn conditions(stored: &StoredResult, ways: &[&TreeWay]) -> String {
         noise.map(|percent| format!("Other programs used {percent:.0} % of the processors.")),
     );
     sentences.join(" ")
-}
-
-/// The waits of the program beside a way, in words.
-fn waits(way: &TreeWay) -> String {
-    way.bystander.as_ref().map_or(String::new(), |waits| {
-        let longest = microseconds(waits.max_us);
-        match waits.known_p99_us().map(microseconds) {
-            Some(p99) => format!("another program: 99 % of reads below {p99}, longest {longest}"),
-            None => format!("another program waited {longest} at most"),
-        }
-    })
 }
 
 /// A loss as it stands on a bar.
