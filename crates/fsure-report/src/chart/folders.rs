@@ -59,7 +59,7 @@ const ADVICE: [(&str, &str); 4] = [
     ("bind", "into a folder in memory, written to the disk in the background"),
     ("pin", "keep the files in the page cache, if they are read again"),
     ("exclude", "not into memory: what was flushed must survive a power cut"),
-    ("leave", "memory would save nothing"),
+    ("leave", "memory would save hardly any waiting"),
 ];
 
 /// Folders as two rows of bars, each from zero, of what was done in a time.

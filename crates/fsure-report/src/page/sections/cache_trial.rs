@@ -94,7 +94,10 @@ fn costs(trials: &[CacheTrial]) -> Vec<WayPanel> {
         Measure {
             median: trial.seconds / plain,
             range: range.map(|(low, high)| (low / plain, high / plain)),
-            words: format!("{:.2} s", trial.seconds),
+            words: match trial.way == PLAIN {
+                true => format!("{:.2} s", trial.seconds),
+                false => format!("{:.2} x", trial.seconds / plain),
+            },
         }
     };
     let left = |trial: &CacheTrial| Measure {
@@ -103,7 +106,7 @@ fn costs(trials: &[CacheTrial]) -> Vec<WayPanel> {
         words: left(trial.left_bytes),
     };
     let took = WayPanel {
-        head: ["time, as a share of plain", "less is better"],
+        head: ["time, beside plain", "less is better"],
         bars: trials.iter().map(|trial| Some(took(trial))).collect(),
         full: None,
     };
@@ -137,8 +140,7 @@ fn conditions(first: &CacheTrial) -> String {
 
 fn cost_conditions(first: &CacheTrial) -> String {
     format!(
-        "The time is that until all was on storage; its bars are as long as its share of the time of \
-         plain. {}",
+        "The time is that until all was on storage; x: times as long as plain. {}",
         of_all(first)
     )
 }

@@ -119,12 +119,20 @@ fn runs(run: &CrashRun, name: &str) -> Vec<CutRun> {
 
 /// The result of all cuts of a drive. The age is that of losses behind which the rest is sound.
 fn outcome<'a>(drive: &DriveResult, cuts: impl Iterator<Item = &'a CutRow>) -> String {
-    let mut words = vec![format!("{} of {} cuts lost something", drive.losses(), drive.cuts)];
-    let sound = cuts.filter(|cut| cut.state == LOST).filter_map(|cut| cut.oldest_lost_ms);
-    words.extend(sound.max().map(|ms| format!("at most the last {}", milliseconds(ms as f64))));
+    if drive.losses() == 0 {
+        return format!("0 of {} cuts lost something", drive.cuts);
+    }
+    let sound: Vec<_> = cuts.filter(|cut| cut.state == LOST).collect();
+    let mut words = vec![match sound.iter().filter_map(|cut| cut.oldest_lost_ms).max() {
+        Some(ms) => {
+            let most = milliseconds(ms as f64);
+            format!("{} of {} cuts lost the last moments, at most {most}", sound.len(), drive.cuts)
+        }
+        None => format!("{} of {} cuts lost something", drive.losses(), drive.cuts),
+    }];
     words.extend((drive.corrupt > 0).then(|| format!("{} damaged", drive.corrupt)));
     words.extend((drive.unmountable > 0).then(|| format!("{} did not mount", drive.unmountable)));
-    words.join(", ")
+    words.join("; ")
 }
 
 /// A file system on a simulated drive, in words that tell what the drive does with a flush.

@@ -293,11 +293,19 @@ fn question(rungs: &[&Rung]) -> &'static str {
     match () {
         () if all("pv") => "How fast does pv write zeros into each place?",
         () if all("ram disk") => "How fast is a RAM disk?",
+        () if rungs.iter().all(|rung| is_disk(rung)) && of_memory > 0 => {
+            "How fast is a RAM disk, beside the disk?"
+        }
         () if of_memory > 0 && of_memory < rungs.len() => {
             "How fast is each step from memory to the disk?"
         }
         () => "How fast is each way to write or read?",
     }
+}
+
+/// Returns true for a rung of a RAM disk or of the disk, with nothing between.
+fn is_disk(rung: &Rung) -> bool {
+    ["ram disk ", "disk "].iter().any(|words| rung.name.starts_with(words))
 }
 
 /// The places that the rungs of a picture measure.
