@@ -26,8 +26,9 @@ const THREAD: &str = "Hector Martin, thread on Apple's NVMe drives, February 202
 pub const UNFLUSHED_REFERENCE: Reference =
     Reference { what: "Apple SSD, macOS, fsync: no flush", per_second: 60_000.0, source: THREAD };
 
-/// The drives with which this project began, and a consumer's NVMe drive.
-pub const REFERENCES: [Reference; 4] = [
+/// The drives with which this project began, a consumer's NVMe drive, and drives with power-loss
+/// protection, whose quick flushes are true. The slowest first.
+pub const REFERENCES: [Reference; 6] = [
     Reference { what: "Apple SSD, Linux, fsync", per_second: 46.0, source: THREAD },
     Reference { what: "Apple SSD, macOS, FAT32, F_FULLFSYNC", per_second: 58.0, source: THREAD },
     Reference { what: "USB 3 flash drive, macOS, FAT32", per_second: 223.0, source: THREAD },
@@ -36,7 +37,19 @@ pub const REFERENCES: [Reference; 4] = [
         per_second: 608.573,
         source: "Tanel Poder, pg_test_fsync, May 2025",
     },
+    Reference {
+        what: "drives with capacitors, slowest",
+        per_second: 1e6 / 58.0,
+        source: SMALLDATUM,
+    },
+    Reference {
+        what: "drives with capacitors, quickest",
+        per_second: 1e6 / 12.0,
+        source: SMALLDATUM,
+    },
 ];
+
+const SMALLDATUM: &str = "smalldatum, January 2026";
 
 /// A rate that the founders have measured, beside the rung that does the same here.
 #[derive(Clone, Copy, Debug, PartialEq)]

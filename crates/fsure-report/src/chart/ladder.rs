@@ -39,7 +39,8 @@ const FACTOR: f64 = 84.0;
 const FIGURE: f64 = 76.0;
 /// Words above the rungs of a kind.
 const WRITES: &str = "writing (beside 'disk write durable')";
-const READS: &str = "reading, hashing: another scale (beside 'disk read direct')";
+const READS: &str = "reading: another scale (beside 'disk read direct')";
+const READS_AND_HASHES: &str = "reading, hashing: another scale (beside 'disk read direct')";
 /// The target of rungs that measure no folder.
 const MEMORY: &str = "memory";
 
@@ -152,8 +153,9 @@ fn groups<'a>(rungs: &[&'a Rung]) -> Vec<(&'static str, Vec<Row<'a>>)> {
     if !(has_factor(true) && has_factor(false)) {
         return vec![("", all)];
     }
-    let (writes, reads) = all.into_iter().partition(is_write);
-    vec![(WRITES, writes), (READS, reads)]
+    let (writes, reads): (Vec<_>, Vec<_>) = all.into_iter().partition(is_write);
+    let has_hashes = reads.iter().any(|row| row.rung.name.split(' ').any(|word| word == "hash"));
+    vec![(WRITES, writes), (if has_hashes { READS_AND_HASHES } else { READS }, reads)]
 }
 
 /// The largest value on the scale of most; what is beyond has a scale of its own.

@@ -304,7 +304,7 @@ fn drives_are_drawn_side_by_side_with_what_others_have_measured() {
     let svg = charts.join("01-time-of-a-durable-write-fdatasync.svg");
     let svg = std::fs::read_to_string(svg).unwrap();
     assert!(svg.contains(">Time of a durable write: fdatasync</text>"), "{svg}");
-    assert_eq!(svg.matches("class=\"reference\"").count(), 4, "{svg}");
+    assert_eq!(svg.matches("class=\"reference\"").count(), 6, "{svg}");
     assert_eq!(svg.matches("class=\"whisker\"").count(), 2, "{svg}");
     assert!(svg.contains(" ms</text>") && !svg.contains("\\n"), "{svg}");
     let html = std::fs::read_to_string(&page).unwrap();

@@ -41,16 +41,22 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
         draft.plain_exit_code(totals.exit_code);
     }
     if let Some(first) = run.trials.first() {
-        let row =
-            |trial: &CacheTrial| WayRow { command: trial.program.clone(), way: trial.way.clone() };
-        let rows: Vec<_> = run.trials.iter().map(row).collect();
-        let mut draw = |title: &str, panels: &[WayPanel], conditions: &str| {
-            charts.add(&ways(title, &rows, panels, (RANGE, conditions)), "")
+        let row = |command: String, trial: &CacheTrial| WayRow { command, way: trial.way.clone() };
+        let own = |trial: &CacheTrial| row(trial.program.clone(), trial);
+        let timed = |trial: &CacheTrial| {
+            let plain = plain_seconds(&run.trials, trial);
+            let plain = plain.map_or(String::new(), |plain| format!(" (plain: {plain:.2} s)"));
+            row(format!("{}{plain}", trial.program), trial)
         };
+        let mut draw = |title: &str, rows: &[WayRow], panels: &[WayPanel], words: &str| {
+            charts.add(&ways(title, rows, panels, (RANGE, words)), "")
+        };
+        let rows: Vec<_> = run.trials.iter().map(own).collect();
         let title = "How much of another program's file stays in memory?";
-        let stays = draw(title, &effects(&run.trials), &conditions(first));
+        let stays = draw(title, &rows, &effects(&run.trials), &conditions(first));
+        let rows: Vec<_> = run.trials.iter().map(timed).collect();
         let title = "What does each way cost the program itself?";
-        let cost = draw(title, &costs(&run.trials), &cost_conditions(first));
+        let cost = draw(title, &rows, &costs(&run.trials), &cost_conditions(first));
         draft.part("What stays in memory", [stays]);
         draft.part("Cost", [cost]);
     }
@@ -85,19 +91,21 @@ fn effects(trials: &[CacheTrial]) -> Vec<WayPanel> {
     if has_times { vec![kept, again] } else { vec![kept] }
 }
 
+/// The time of the program of a trial as it is; `None` if it was not run so.
+fn plain_seconds(trials: &[CacheTrial], trial: &CacheTrial) -> Option<f64> {
+    let own = |other: &&CacheTrial| other.program == trial.program && other.way == PLAIN;
+    trials.iter().find(own).map(|plain| plain.seconds)
+}
+
 /// The price of each way: the time of the program, and what it leaves of its own files in memory.
 fn costs(trials: &[CacheTrial]) -> Vec<WayPanel> {
     let took = |trial: &CacheTrial| {
-        let own = |other: &&CacheTrial| other.program == trial.program && other.way == PLAIN;
-        let plain = trials.iter().find(own).map_or(1.0, |plain| plain.seconds);
+        let plain = plain_seconds(trials, trial).unwrap_or(trial.seconds);
         let range = trial.seconds_low.zip(trial.seconds_high);
         Measure {
             median: trial.seconds / plain,
             range: range.map(|(low, high)| (low / plain, high / plain)),
-            words: match trial.way == PLAIN {
-                true => format!("{:.2} s", trial.seconds),
-                false => format!("{:.2} x", trial.seconds / plain),
-            },
+            words: format!("{:.2} x", trial.seconds / plain),
         }
     };
     let left = |trial: &CacheTrial| Measure {
@@ -140,7 +148,8 @@ fn conditions(first: &CacheTrial) -> String {
 
 fn cost_conditions(first: &CacheTrial) -> String {
     format!(
-        "The time is that until all was on storage; x: times as long as plain. {}",
+        "The time is that until all was on storage. x: times as long as plain, so that the bars of \
+         each program are beside its own plain time. {}",
         of_all(first)
     )
 }
@@ -148,7 +157,7 @@ fn cost_conditions(first: &CacheTrial) -> String {
 /// The sentences on all bars.
 fn of_all(first: &CacheTrial) -> String {
     format!(
-        "Medians of {} runs. Bars begin at zero, each column on its own scale. 'limit': a control \
+        "Medians of {} runs. Bars begin at zero. 'limit': a control \
          group limits the memory of the program and its page cache.",
         first.runs
     )

@@ -98,16 +98,19 @@ fn picture(run: &TrialRun, charts: &mut Charts) -> Option<Piece> {
     };
     let command = |way: &&TrialWay| measure(way.median_s, way.low_s.zip(way.high_s));
     let whole = |way: &&TrialWay| measure(way.whole_s, way.whole_low_s.zip(way.whole_high_s));
+    // Both columns have one scale, so that the price of the copies can be seen.
+    let ends = run_ways.iter().flat_map(|way| [way.high_s, way.whole_high_s, way.whole_s]);
+    let longest = ends.flatten().reduce(f64::max);
     let panels = [
         WayPanel {
             head: ["time of the command", SHORTER],
             bars: run_ways.iter().map(command).collect(),
-            full: None,
+            full: longest,
         },
         WayPanel {
             head: ["with its copies", SHORTER],
             bars: run_ways.iter().map(whole).collect(),
-            full: None,
+            full: longest,
         },
     ];
     let runs = run_ways.iter().map(|way| way.runs as usize);
