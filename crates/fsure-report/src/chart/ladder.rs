@@ -301,6 +301,10 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, (columns, top): (&Colum
         let words = clipped(&format!("founders: {}", others.what), name);
         canvas.text(left + 2.0, top + 15.0, "soft rim", &words);
         canvas.text(figures, top + 15.0, "soft end rim", &figure(others.mib_per_s));
+        if row.factor.is_some() {
+            let factor = disk_factor::words(others.times_disk());
+            canvas.text(RIGHT, top + 15.0, "soft end rim", &factor);
+        }
         let width = axis.length(others.mib_per_s).max(1.5);
         canvas.rect("reference", (axis.at(0.0), top + OTHERS), (width, OTHERS_BAR));
     }
@@ -361,7 +365,8 @@ fn key(canvas: &mut Canvas, (rows, has_ties): (&[&Row<'_>], bool), top: f64) -> 
         bottom = note(canvas, bottom, &format!("Grey: {source}."));
     }
     if has(|row| row.factor.is_some()) {
-        bottom = note(canvas, bottom, &format!("x disk: {}.", disk_words(rows)));
+        let theirs = if has_others { "; the founders' beside their SSD" } else { "" };
+        bottom = note(canvas, bottom, &format!("x disk: {}{theirs}.", disk_words(rows)));
     }
     bottom + 6.0
 }
