@@ -142,7 +142,7 @@ impl WayPanel {
         self.full.unwrap_or_else(|| self.measures().map(most).fold(0.0, f64::max))
     }
 
-    /// Draws the bar of a row with its range and, behind both, its figure.
+    /// Draws the bar of a row with its range, and its figure beside the panel.
     fn draw(
         &self,
         canvas: &mut Canvas,
@@ -154,13 +154,12 @@ impl WayPanel {
         let full = self.full();
         let at = |value: f64| left + (right - left) * on_paper(value / full);
         bar(canvas, (left, right), class, (measure.median / full, ""), top);
-        let mut end = at(measure.median);
-        if let Some((low, high)) = measure.range {
-            if at(high) - at(low) >= RANGE_MIN {
-                whisker(canvas, (at(low), at(high)), top + BAR / 2.0);
-            }
-            end = end.max(at(high));
+        if let Some((low, high)) = measure.range
+            && at(high) - at(low) >= RANGE_MIN
+        {
+            whisker(canvas, (at(low), at(high)), top + BAR / 2.0);
         }
-        canvas.text(end + 6.0, top + BAR - 2.0, "strong", &measure.words);
+        // In a column: behind a range, a figure would read as that of its end.
+        canvas.text(right + 6.0, top + BAR - 2.0, "strong", &measure.words);
     }
 }
