@@ -145,13 +145,13 @@ fn draw_line<'a>(
 }
 
 /// The place of a point among those of the other lines at the same value.
-#[derive(PartialEq)]
 enum Among {
     Highest,
     Lowest,
     Between,
 }
 
+/// Finds the place of a point of one of the lines, which is given by its number.
 fn among(point: &Point, (own, lines): (usize, &[CurveLine<'_>])) -> Among {
     let others = lines.iter().enumerate().filter(|(place, _)| *place != own);
     let beside = others.filter_map(|(place, line)| {

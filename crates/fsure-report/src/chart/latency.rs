@@ -10,12 +10,11 @@ use super::axis::Axis;
 use super::legend::{Glyph, diamond, legend, note};
 use super::number_format::{measured_microseconds, microseconds};
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
+use super::time_axis::{ENDS, foot, lines, p99_mark, time_axis};
 use fsure_measure::comparison::{REFERENCES, Reference, UNFLUSHED_REFERENCE};
 use fsure_measure::results::MethodLine;
 
 const LEFT: f64 = 8.0;
-/// Ends of the axis on the paper, with room for half of the figures at its ends.
-const AXIS: (f64, f64) = (20.0, COLUMN - 28.0);
 /// Ends of the axis in microseconds, if no value lies beyond: a write into memory takes about
 /// 1 us, and a flush of a slow disk less than 100 ms.
 const SHOWN_US: [f64; 2] = [1.0, 100_000.0];
@@ -174,8 +173,7 @@ fn others() -> impl Iterator<Item = &'static Reference> {
 pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &str) -> Chart {
     let values = methods.iter().flat_map(|one| [one.p10_us, one.p50_us, one.p99_us, one.max_us]);
     let of_others = others().map(Reference::microseconds);
-    let values: Vec<_> = values.chain(of_others).chain([mark.value]).chain(SHOWN_US).collect();
-    let axis = Axis::ended(values.into_iter(), 1.0, AXIS);
+    let axis = time_axis(values.chain(of_others).chain([mark.value]), SHOWN_US);
     let groups = groups(methods);
     let of_group = |group: &Group<'_>| GROUP + group.rows.iter().map(Row::height).sum::<f64>();
     let of_groups: f64 = groups.iter().map(of_group).sum();
@@ -211,24 +209,19 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &s
 
 /// The axis, and the names of the columns.
 fn frame(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64)) {
-    for tick in axis.ticks() {
-        canvas.tick((axis.at(tick), bottom + 17.0), &microseconds(tick));
-    }
     for (at, name) in FIGURES.iter().zip(NAMES) {
         canvas.text(*at, top + 15.0, "soft end", name);
     }
-    canvas.line("axis", (AXIS.0, bottom), (AXIS.1, bottom));
+    foot(canvas, axis, bottom);
 }
 
 /// The lines of the axis and the area beyond the mark of a program, behind the range of a row: not
 /// behind its name, too, which could not be read so well.
 fn strip(canvas: &mut Canvas, axis: &Axis, mark: &Mark, middle: f64) {
-    let (top, height) = (middle - 8.0, 16.0);
+    const HALF: f64 = 8.0;
     let at = axis.at(mark.value);
-    canvas.rect("zone", (at, top), ((AXIS.1 - at).max(0.0), height));
-    for tick in axis.ticks() {
-        canvas.line("grid", (axis.at(tick), top), (axis.at(tick), top + height));
-    }
+    canvas.rect("zone", (at, middle - HALF), ((ENDS.1 - at).max(0.0), 2.0 * HALF));
+    lines(canvas, axis, middle, HALF);
 }
 
 /// A range from the median to the slowest: a bar from the tenth to the ninetieth percentile, a
@@ -252,7 +245,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
     let (from, to) = (axis.at(row.p10_us), axis.at(row.p90_us));
     canvas.rect("bar", (from, middle - 5.0), ((to - from).max(BAR_MIN), 10.0));
     if let Some(p99) = row.p99_us {
-        canvas.path("mark", "", &format!("M{:.1} {:.1}v14", axis.at(p99), middle - 7.0));
+        p99_mark(canvas, axis.at(p99), middle);
     }
     diamond(canvas, (slowest, middle));
     canvas.circle("outlier", (median, middle), 3.5);

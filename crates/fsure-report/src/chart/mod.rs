@@ -20,6 +20,7 @@ mod plot;
 mod rate;
 mod requests;
 mod svg;
+mod time_axis;
 mod timeline;
 mod treemap;
 

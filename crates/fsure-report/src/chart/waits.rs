@@ -2,15 +2,13 @@
 //! 100 of its reads did not exceed to the longest, on a logarithmic axis. They are below the rates,
 //! since what costs no throughput can cost others a thousand times their wait.
 
-use super::axis::Axis;
 use super::legend::diamond;
 use super::number_format::microseconds;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
+use super::time_axis::{foot, lines, p99_mark, time_axis};
 
 const LEFT: f64 = 8.0;
 const RIGHT: f64 = COLUMN - 8.0;
-/// Ends of the axis on the paper, with room for half of the figures at its ends.
-const AXIS: (f64, f64) = (20.0, COLUMN - 28.0);
 /// Ends of the axis in microseconds, if no wait lies beyond.
 const SHOWN_US: [f64; 2] = [10.0, 100_000.0];
 const HEAD: f64 = 26.0;
@@ -40,8 +38,7 @@ impl Waits {
 /// Draws the waits from a height on, each below the name of its way, and returns the height below.
 pub(super) fn waits(canvas: &mut Canvas, rows: &[(String, Waits)], top: f64) -> f64 {
     let values = rows.iter().flat_map(|(_, waits)| waits.p99_us.into_iter().chain([waits.max_us]));
-    let values: Vec<_> = values.chain(SHOWN_US).collect();
-    let axis = Axis::ended(values.into_iter(), 1.0, AXIS);
+    let axis = time_axis(values, SHOWN_US);
     canvas.text(4.0, top + 17.0, "strong", "waits of another program meanwhile, for each read");
     let mut top = top + HEAD;
     for (name, waits) in rows {
@@ -50,21 +47,15 @@ pub(super) fn waits(canvas: &mut Canvas, rows: &[(String, Waits)], top: f64) -> 
         canvas.text(LEFT + 2.0, top + 13.0, "", &clipped(name, room as usize));
         canvas.text(RIGHT, top + 13.0, "end", &words);
         let middle = top + NAME + STRIP / 2.0 - 2.0;
-        for tick in axis.ticks() {
-            let at = axis.at(tick);
-            canvas.line("grid", (at, middle - 7.0), (at, middle + 7.0));
-        }
+        lines(canvas, &axis, middle, 7.0);
         let longest = axis.at(waits.max_us);
         if let Some(p99) = waits.p99_us.map(|p99| axis.at(p99)) {
             canvas.line("whisker", (p99, middle), (longest, middle));
-            canvas.path("mark", "", &format!("M{p99:.1} {:.1}v14", middle - 7.0));
+            p99_mark(canvas, p99, middle);
         }
         diamond(canvas, (longest, middle));
         top += NAME + STRIP;
     }
-    canvas.line("axis", (AXIS.0, top), (AXIS.1, top));
-    for tick in axis.ticks() {
-        canvas.tick((axis.at(tick), top + 17.0), &microseconds(tick));
-    }
+    foot(canvas, &axis, top);
     top + TICKS
 }

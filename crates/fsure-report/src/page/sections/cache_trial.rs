@@ -111,7 +111,7 @@ fn costs(trials: &[CacheTrial]) -> Vec<WayPanel> {
     let left = |trial: &CacheTrial| Measure {
         median: trial.left_bytes as f64,
         range: None,
-        words: left(trial.left_bytes),
+        words: whole_mib(trial.left_bytes),
     };
     let took = WayPanel {
         head: ["time, beside plain", "less is better"],
@@ -127,7 +127,7 @@ fn costs(trials: &[CacheTrial]) -> Vec<WayPanel> {
 }
 
 /// Bytes in whole MiB, since the runs differ by more than a tenth of one.
-fn left(bytes: u64) -> String {
+fn whole_mib(bytes: u64) -> String {
     match bytes {
         0 => "0".to_owned(),
         few if few < MIB => units::size(few),

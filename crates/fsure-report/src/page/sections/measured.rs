@@ -293,7 +293,7 @@ fn question(rungs: &[&Rung]) -> &'static str {
     match () {
         () if all("pv") => "How fast does pv write zeros into each place?",
         () if all("ram disk") => "How fast is a RAM disk?",
-        () if rungs.iter().all(|rung| is_disk(rung)) && of_memory > 0 => {
+        () if rungs.iter().all(|rung| is_of_either_disk(rung)) && of_memory > 0 => {
             "How fast is a RAM disk, beside the disk?"
         }
         () if of_memory > 0 && of_memory < rungs.len() => {
@@ -304,7 +304,7 @@ fn question(rungs: &[&Rung]) -> &'static str {
 }
 
 /// Returns true for a rung of a RAM disk or of the disk, with nothing between.
-fn is_disk(rung: &Rung) -> bool {
+fn is_of_either_disk(rung: &Rung) -> bool {
     ["ram disk ", "disk "].iter().any(|words| rung.name.starts_with(words))
 }
 
