@@ -8,6 +8,9 @@ use super::pending_writes::{DriveChange, PendingWrites};
 use fsure_core::Random;
 use fsure_core::units::SECTOR_BYTES;
 
+/// Sector of drives with 4 KiB sectors (4Kn, 512e, and NVMe formatted so).
+const SECTOR_4K_BYTES: u64 = 4 << 10;
+
 /// Selection of the pending writes that survive a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutVariant {
@@ -22,13 +25,20 @@ pub enum CutVariant {
     Epoch,
     /// Some, in any order.
     Random,
-    /// Some sectors of some.
+    /// Some sectors of 512 bytes of each: a drive that writes no more than that as a whole.
     Torn,
+    /// Some sectors of 4 KiB of each.
+    Torn4k,
 }
 
 impl CutVariant {
     /// All kinds.
-    pub const ALL: [Self; 6] =
+    pub const ALL: [Self; 7] =
+        [Self::None, Self::All, Self::Prefix, Self::Epoch, Self::Random, Self::Torn, Self::Torn4k];
+
+    /// The kinds of a run that names none. What a drive with sectors of 4 KiB leaves, one
+    /// with sectors of 512 bytes can leave, too.
+    pub const IN_TURN: [Self; 6] =
         [Self::None, Self::All, Self::Prefix, Self::Epoch, Self::Random, Self::Torn];
 
     /// Its name on the command line and in results.
@@ -40,6 +50,16 @@ impl CutVariant {
             Self::Epoch => "epoch",
             Self::Random => "random",
             Self::Torn => "torn",
+            Self::Torn4k => "torn-4k",
+        }
+    }
+
+    /// Returns the bytes that a write keeps or loses as a whole, if the cut tears writes.
+    pub(super) fn torn_sector_bytes(self) -> Option<u64> {
+        match self {
+            Self::Torn => Some(SECTOR_BYTES as u64),
+            Self::Torn4k => Some(SECTOR_4K_BYTES),
+            _ => None,
         }
     }
 
@@ -53,15 +73,19 @@ impl CutVariant {
         for (place, waiting) in (0..).zip(pending.iter()) {
             let survives = match self {
                 Self::None => false,
-                Self::All | Self::Torn => true,
+                Self::All | Self::Torn | Self::Torn4k => true,
                 Self::Prefix => place < moment,
                 Self::Epoch => waiting.epoch < epoch || waiting.epoch == epoch && random.coin(),
                 Self::Random => random.coin(),
             };
-            if self == Self::Torn && !waiting.is_durable {
-                tear(&waiting.change, medium, random);
-            } else if survives || waiting.is_durable {
-                waiting.change.make(medium).expect("the drive has taken it");
+            match self.torn_sector_bytes() {
+                Some(sector) if !waiting.is_durable => {
+                    tear(&waiting.change, sector, medium, random);
+                }
+                _ if survives || waiting.is_durable => {
+                    waiting.change.make(medium).expect("the drive has taken it");
+                }
+                _ => {}
             }
         }
     }
@@ -75,8 +99,7 @@ impl CutVariant {
 }
 
 /// Leaves each sector of a change to chance.
-fn tear(change: &DriveChange, medium: &mut Image, random: &mut Random) {
-    let sector = SECTOR_BYTES as u64;
+fn tear(change: &DriveChange, sector: u64, medium: &mut Image, random: &mut Random) {
     let end = change.offset + change.length();
     let mut from = change.offset;
     while from < end {
@@ -90,7 +113,7 @@ fn tear(change: &DriveChange, medium: &mut Image, random: &mut Random) {
 
 /// The error for a name that no variant has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no variant is called {0:?}: choose none, all, prefix, epoch, random or torn")]
+#[error("no variant is called {0:?}: choose none, all, prefix, epoch, random, torn or torn-4k")]
 pub struct UnknownCut(String);
 
 impl FromStr for CutVariant {

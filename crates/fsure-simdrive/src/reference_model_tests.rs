@@ -139,7 +139,11 @@ fn evidence(image: &[u8], changes: &[Naive]) -> Option<Vec<ByteEvidence>> {
 fn is_allowed(cut: CutVariant, image: &[u8], changes: &[Naive]) -> Result<(), String> {
     let evidence = evidence(image, changes).ok_or("a value that was never written there")?;
     // Whole changes survive, or sectors of them.
-    let unit = |byte: usize| if cut == CutVariant::Torn { byte / SECTOR_BYTES } else { 0 };
+    let unit = |byte: usize| match cut {
+        CutVariant::Torn => byte / SECTOR_BYTES,
+        CutVariant::Torn4k => byte / (4 << 10),
+        _ => 0,
+    };
     let mut survived: Vec<_> = evidence
         .iter()
         .filter_map(|evidence| Some((evidence.survived?, unit(evidence.byte))))
@@ -165,7 +169,7 @@ fn is_allowed(cut: CutVariant, image: &[u8], changes: &[Naive]) -> Result<(), St
         CutVariant::None | CutVariant::All => false,
         CutVariant::Prefix => last < first,
         CutVariant::Epoch => changes[last].epoch <= changes[first].epoch,
-        CutVariant::Random | CutVariant::Torn => true,
+        CutVariant::Random | CutVariant::Torn | CutVariant::Torn4k => true,
     };
     is_ordered.then_some(()).ok_or_else(|| format!("{last} is there and {first} is not"))
 }

@@ -27,11 +27,12 @@ const WORDED_ROWS: usize = 2;
 const SQUARE: f64 = 20.0;
 
 /// Rules by which some of the writes survive a cut, and their meaning.
-const VARIANTS: [(&str, &str); 4] = [
+const VARIANTS: [(&str, &str); 5] = [
     ("prefix", "those before a moment"),
     ("epoch", "all before a flush, some behind it"),
     ("random", "some, in no order"),
     (TORN, "parts of 512 bytes of some"),
+    ("torn-4k", "parts of 4 KiB of some"),
 ];
 const TORN: &str = "torn";
 

@@ -222,18 +222,19 @@ impl FileDrive {
         let covered = self.pending.covered(synced);
         for (waiting, survives) in waiting.iter().zip(survives) {
             if survives {
-                waiting.survive(self.is_torn(waiting, cut), &mut left, random);
+                waiting.survive(self.torn_sector_bytes(waiting, cut), &mut left, random);
             }
             // Over what is torn of it.
             if covered.contains(&waiting.number) {
-                waiting.survive(false, &mut left, random);
+                waiting.survive(None, &mut left, random);
             }
         }
         Self::holding(self.traits, self.begun + now, left.reachable())
     }
 
-    fn is_torn(&self, waiting: &PendingChange, cut: CutVariant) -> bool {
-        cut == CutVariant::Torn && !self.is_ordered(waiting)
+    /// Returns the bytes that the cut keeps or takes as a whole, if it tears the change.
+    fn torn_sector_bytes(&self, waiting: &PendingChange, cut: CutVariant) -> Option<u64> {
+        cut.torn_sector_bytes().filter(|_| !self.is_ordered(waiting))
     }
 
     /// Returns true if a change never overtakes another of its kind.
@@ -266,13 +267,15 @@ impl FileDrive {
                 is_open
             }
             CutVariant::Epoch => random.coin(),
-            CutVariant::Random | CutVariant::Torn if self.is_ordered(waiting) => {
+            CutVariant::Random | CutVariant::Torn | CutVariant::Torn4k
+                if self.is_ordered(waiting) =>
+            {
                 let is_before = names_left > 0;
                 names_left = names_left.saturating_sub(1);
                 is_before
             }
             CutVariant::Random => random.coin(),
-            CutVariant::Torn => true,
+            CutVariant::Torn | CutVariant::Torn4k => true,
         };
         (0..).zip(waiting).map(|(place, waiting)| survives(place, waiting)).collect()
     }

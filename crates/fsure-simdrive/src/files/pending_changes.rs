@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 
 use super::view::FileTree;
 use fsure_core::Random;
-use fsure_core::units::SECTOR_BYTES;
 
 /// Bytes of memory for a name, besides its letters.
 const NAME: usize = 64;
@@ -82,7 +81,7 @@ impl FileChange {
 
     /// Applies a random choice of the sectors of a write. Any other change is applied as
     /// a whole or not at all.
-    fn tear(&self, view: &mut FileTree, at: SystemTime, random: &mut Random) {
+    fn tear(&self, sector: u64, view: &mut FileTree, at: SystemTime, random: &mut Random) {
         let Self::Write { inode, offset, data } = self else {
             if random.coin() {
                 self.make(view, at);
@@ -92,7 +91,7 @@ impl FileChange {
         let mut done = 0;
         while done < data.len() {
             let from = *offset + done as u64;
-            let end = (done + SECTOR_BYTES - from as usize % SECTOR_BYTES).min(data.len());
+            let end = (done + (sector - from % sector) as usize).min(data.len());
             if random.coin() {
                 write(view, *inode, from, &data[done..end], at);
             }
@@ -291,12 +290,16 @@ impl ChangeLog {
 }
 
 impl PendingChange {
-    /// Applies the change to a view, whole or torn.
-    pub(super) fn survive(&self, is_torn: bool, view: &mut FileTree, random: &mut Random) {
-        if is_torn {
-            self.change.tear(view, self.at, random);
-        } else {
-            self.change.make(view, self.at);
+    /// Applies the change to a view: whole, or torn into sectors of that many bytes.
+    pub(super) fn survive(
+        &self,
+        torn_sector_bytes: Option<u64>,
+        view: &mut FileTree,
+        random: &mut Random,
+    ) {
+        match torn_sector_bytes {
+            Some(sector) => self.change.tear(sector, view, self.at, random),
+            None => drop(self.change.make(view, self.at)),
         }
     }
 }

@@ -46,7 +46,8 @@ impl PreCutState {
     pub fn unsynced(&self) -> Vec<Unsynced> {
         let waiting = self.drive.pending.in_order();
         let survives = self.drive.survivors(&waiting, self.cut, &mut self.random.clone());
-        let is_whole = |waiting: &PendingChange| !self.drive.is_torn(waiting, self.cut);
+        let is_whole =
+            |waiting: &PendingChange| self.drive.torn_sector_bytes(waiting, self.cut).is_none();
         let lost = waiting.iter().zip(survives);
         let lost = lost.filter(|(waiting, survives)| !survives || !is_whole(waiting));
         let mut found: Vec<Unsynced> = Vec::new();

@@ -77,7 +77,7 @@ pub(crate) struct CrashArgs {
     cuts: u64,
     /// Writes that survive of those that no flush has covered: those before a moment
     /// (prefix), those before a flush and some until the next (epoch), some (random),
-    /// some sectors of some (torn) [default: all kinds in turn]
+    /// some sectors of each (torn; torn-4k: of 4 KiB) [default: all but torn-4k in turn]
     #[arg(long, value_name = "KIND", value_delimiter = ',',
           value_parser = PossibleValuesParser::new(CutVariant::ALL.map(CutVariant::name))
               .try_map(|name| name.parse::<CutVariant>()))]
@@ -235,7 +235,7 @@ impl CrashArgs {
             front: self.front()?,
             size: self.size,
             variants: if self.variant.is_empty() {
-                CutVariant::ALL.to_vec()
+                CutVariant::IN_TURN.to_vec()
             } else {
                 self.variant.clone()
             },
