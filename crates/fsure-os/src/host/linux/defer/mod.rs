@@ -50,8 +50,13 @@ pub(crate) fn run(options: &Options, warn: &dyn Fn(&str)) -> io::Result<Deferred
     let mut command = Command::new(name);
     command.args(arguments);
     let socket = prepare(&mut command, shim, &shared)?;
+    // The first file that is opened after a mount changes ext4's superblock. A flush makes that
+    // durable in the journal, and leaves it in its place in the drive's cache, where a cut can
+    // tear it until the next flush. Of the cuts in the first 0.7 s that tore 512 bytes, 36 of 80
+    // did, and then nothing mounts; with a second flush, 0 of 40.
+    storage.iter().try_for_each(Storage::flush_a_write)?;
     let began = Instant::now();
-    storage.iter().try_for_each(Storage::flush)?;
+    storage.iter().try_for_each(Storage::flush_a_write)?;
     let heir = options.heir.as_ref().map(|heir| Heir::begin(heir, &options.folders));
     let heir = heir.transpose()?;
     let relay = Relay::begin();
@@ -179,15 +184,12 @@ fn is_outermost() -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, why))
 }
 
-/// The file systems of these folders, each once, with something to flush on
-/// each: so the first flush shows what one takes.
+/// The file systems of these folders, each once.
 fn open(folders: &[PathBuf]) -> io::Result<Vec<Storage>> {
     let mut storage: Vec<Storage> = Vec::new();
     for folder in folders {
         let one = Storage::open(folder)?;
         if storage.iter().all(|other| other.device != one.device) {
-            // If it cannot be written to, nothing waits for a flush.
-            let _ = one.disturb(folder);
             storage.push(one);
         }
     }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags, StatVfsMountFlags, StatxFlags};
 
@@ -21,6 +21,7 @@ const ENCRYPTED: u32 = 0x800;
 #[derive(Debug)]
 pub(super) struct Storage {
     folder: OwnedFd,
+    path: PathBuf,
     /// As the page lists it.
     pub(super) device: u64,
     /// On xfs `syncfs` sends no flush after writes in place, and loses them in a
@@ -39,7 +40,7 @@ impl Storage {
         let file = if is_xfs { Some(nameless(folder)?) } else { None };
         let device = shared_page::device(stat.stx_mode, stat.stx_dev_major, stat.stx_dev_minor);
         let is_read_only = is_read_only(&open)?;
-        Ok(Self { folder: open, device, file, is_read_only })
+        Ok(Self { folder: open, path: folder.to_owned(), device, file, is_read_only })
     }
 
     /// Makes everything durable that was written to it until now.
@@ -57,9 +58,11 @@ impl Storage {
         Ok(())
     }
 
-    /// Gives it something to flush, so that a flush shows what one takes.
-    pub(super) fn disturb(&self, folder: &Path) -> io::Result<()> {
-        nameless(folder)?.write_all_at(&[0; 4096], 0)
+    /// Flushes, with something to flush, so that it shows what a flush takes.
+    pub(super) fn flush_a_write(&self) -> io::Result<()> {
+        // If it cannot be written to, nothing waits for a flush.
+        let _ = nameless(&self.path).and_then(|file| file.write_all_at(&[0; 4096], 0));
+        self.flush()
     }
 }
 
