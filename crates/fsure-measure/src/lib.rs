@@ -8,6 +8,7 @@ pub mod comparison;
 mod environment;
 mod flush;
 pub mod flush_verdict;
+mod guest_memory;
 pub mod results;
 mod speed;
 mod speed_run;

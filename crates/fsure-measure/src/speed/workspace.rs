@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fsure_os::block_stats::DeviceCounters;
-use fsure_os::buffer::Buffer;
 use fsure_os::device::StorageDevice;
 use fsure_os::durable_write::{self, Method, Writer};
 use fsure_os::machine;
@@ -218,16 +217,6 @@ impl SpeedWorkspace {
             let readers = DeviceReaders::of(class);
             readers.threads.min(readers.heads)
         })
-    }
-
-    /// Takes as much memory as a stream has, and gives it back: what comes next
-    /// finds memory that was used a moment before. A virtual machine has to ask
-    /// its host for other memory, which was seen to halve the rate of a write.
-    pub(super) fn have_memory(&self, bytes: u64) -> RunResult<()> {
-        let mut memory = Buffer::new(bytes as usize)?;
-        memory.chunks_mut(GRAIN as usize).for_each(|page| page[0] = 1);
-        std::hint::black_box(&memory);
-        Ok(())
     }
 
     /// Opens the file that is read.

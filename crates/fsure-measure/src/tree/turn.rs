@@ -17,6 +17,7 @@ use super::purger::{Purges, purge_until};
 use super::reader::{ReadableTree, TreePart, TreeRead, TreeRequest};
 use super::sampler::{Samples, sample};
 use super::way::Way;
+use crate::guest_memory::use_memory;
 
 /// The share of the memory for caching files that those take which are to stay there: one part in
 /// this many.
@@ -134,7 +135,14 @@ fn resident(around: &Surroundings<'_>, load: Load) -> Load {
 fn prepare(around: &Surroundings<'_>, way: Way, load: Load) -> Result<Option<u64>> {
     let monitor = around.monitor;
     if way != Way::From {
-        return parts(around, load.bytes, |tree| tree.evict(load.bytes, monitor));
+        let left = parts(around, load.bytes, |tree| tree.evict(load.bytes, monitor))?;
+        if way != Way::Past {
+            let wanted = load.bytes.saturating_mul(around.volumes.len() as u64);
+            let free = around.gauge.read().map_or(0, |fill| fill.free);
+            // What cannot be had is not there for the page cache, either.
+            let _ = use_memory(wanted.min(free / 10 * 9));
+        }
+        return Ok(left);
     }
     parts(around, load.bytes, |tree| {
         let found = tree.look(load.bytes, monitor)?;

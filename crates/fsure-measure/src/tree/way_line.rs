@@ -1,7 +1,7 @@
 //! The lines of a result, from the turns.
 
-use fsure_core::units;
-use fsure_core::units::GIB;
+use fsure_core::block_hash::BLOCK;
+use fsure_core::units::{self, GIB};
 
 use super::bystander::{Delays, READ_BYTES};
 use super::cost::{TREE_RUN_SECONDS_MIN, loss};
@@ -190,6 +190,7 @@ pub(super) fn remarks(entrants: &[Entrant], volumes: &[Volume]) -> Vec<String> {
         return remarks;
     }
     remarks.extend(measured().find(|entrant| entrant.way == Way::From).and_then(short));
+    remarks.extend(measured().find(|entrant| entrant.way == Way::Past).and_then(batched));
     for entrant in measured().filter(|entrant| entrant.way != Way::From) {
         let stray = entrant.resident_percent().unwrap_or(0.0);
         if stray >= STRAY_MIN_PERCENT {
@@ -213,6 +214,18 @@ fn short(from: &Entrant) -> Option<String> {
             last.seconds,
             units::size(last.bytes())
         )
+    })
+}
+
+/// A remark on files of less than a block, if most are: then the ways differ by more than the
+/// page cache. The readers batch those past it only, and the block layer merges the reads.
+fn batched(past: &Entrant) -> Option<String> {
+    let last = past.turns.last()?;
+    let files: u64 = last.reads.iter().map(|read| read.files).sum();
+    (last.bytes() <= files * BLOCK).then(|| {
+        "past the page cache, small files are read many with one call, and through it one by one, \
+         as most programs read them: a part of the loss, or all of it, is that"
+            .to_owned()
     })
 }
 
