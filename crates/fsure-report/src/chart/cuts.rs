@@ -40,6 +40,15 @@ const TORN: &str = "torn";
 const SUPERBLOCK: &str = "A torn write may cut through the superblock of ext4 or btrfs, which is \
                           longer than 512 bytes: then nothing mounts, however flushes are done.";
 
+/// Meaning of a frame.
+const FRAMED: &str = " Framed: the cut breaks the order of the writes, and only such a cut can show \
+                      damage.";
+
+/// Returns true if a later write may survive a cut, and an earlier one not.
+fn breaks_order(cut: &CutCell) -> bool {
+    ["random", TORN, "torn-4k"].contains(&&*cut.variant)
+}
+
 /// State of what was acknowledged, after a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutState {
@@ -176,10 +185,14 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
         let meanings = VARIANTS.iter().filter(|(name, _)| seen(name));
         let meanings: String =
             meanings.map(|(name, meaning)| format!("; {name}: {meaning}")).collect();
+        let framed = match runs.iter().flat_map(|run| &run.cuts).any(breaks_order) {
+            true => FRAMED,
+            false => "",
+        };
         let words = format!(
             "A cell is a cut of the power: what it took, how long ago the oldest lost write had been \
              acknowledged, and in brackets which of the writes in the drive's cache survived: none \
-             or all{meanings}."
+             or all{meanings}.{framed}"
         );
         height = note(&mut canvas, height, &words);
         let is_torn = |cut: &CutCell| cut.state == CutState::Unmountable && cut.variant == TORN;
@@ -223,6 +236,9 @@ fn draw(canvas: &mut Canvas, run: &CutRun, most: f64, top: f64) {
         let y = top + run.head() + (place / columns) as f64 * (height + BETWEEN);
         let (word, style, sign, _) = cut.state.words();
         canvas.rect(style, (x, y), (width, height));
+        if breaks_order(cut) {
+            canvas.rect("frame", (x + 1.0, y + 1.0), (width - 2.0, height - 2.0));
+        }
         let middle = x + width / 2.0;
         if !run.is_worded() {
             canvas.text(middle, y + 15.0, "mid", sign);

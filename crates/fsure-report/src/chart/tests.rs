@@ -157,7 +157,7 @@ fn story_charts(name: &str, value: f64) -> [Chart; 6] {
         waited: (value, text()),
         moved: (value, value, text()),
     };
-    let row = WayRow { command: text(), way: text() };
+    let row = WayRow { command: text(), way: text(), class: "first" };
     let measure = Measure { median: value, range: Some((value, value)), words: text() };
     let panel = WayPanel { head: ["t", "t"], bars: vec![Some(measure)], full: None };
     [
@@ -649,7 +649,15 @@ fn both_figures_of_a_folder_are_bars_from_zero() {
 
 #[test]
 fn each_way_is_a_bar_in_each_panel() {
-    let of = |command: &str, way: &str| WayRow { command: command.into(), way: way.into() };
+    let of = |command: &str, way: &str| WayRow {
+        command: command.into(),
+        way: way.into(),
+        class: match way {
+            "fsure uncached" => "third",
+            "nocache" => "second",
+            _ => "reference",
+        },
+    };
     let rows = [
         of("tar", "plain"),
         of("tar", "nocache"),

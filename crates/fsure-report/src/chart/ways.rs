@@ -21,7 +21,6 @@ const ROW: f64 = 20.0;
 const GAP: f64 = 8.0;
 /// A range that is shorter is left out: its ends would hide the bar.
 const RANGE_MIN: f64 = 5.0;
-const STYLES: [&str; 4] = ["reference", "second", "fourth", "third"];
 
 /// A command that was run in one way.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +29,8 @@ pub struct WayRow {
     pub command: String,
     /// The way.
     pub way: String,
+    /// The class of its bars, which is their colour.
+    pub class: &'static str,
 }
 
 /// The median of a figure over several runs.
@@ -62,7 +63,6 @@ pub fn ways(
     panels: &[WayPanel],
     (range, conditions): (&str, &str),
 ) -> Chart {
-    let names = distinct(rows.iter().map(|row| row.way.as_str()));
     let mut canvas = Canvas::default();
     for (panel, (left, _)) in panels.iter().zip(ends(panels.len())) {
         for (line, words) in panel.head.iter().enumerate() {
@@ -77,10 +77,9 @@ pub fn ways(
         }
         let first = top;
         for (number, row) in rows.iter().enumerate().filter(|(_, row)| row.command == command) {
-            let place = names.iter().position(|way| *way == row.way).unwrap_or_default();
             canvas.text(PANELS[0] - 8.0, top + 12.0, "end", &clipped(&row.way, 16));
             for (panel, ends) in panels.iter().zip(ends(panels.len())) {
-                panel.draw(&mut canvas, ends, number, (STYLES[place % 4], top));
+                panel.draw(&mut canvas, ends, number, (row.class, top));
             }
             top += ROW;
         }

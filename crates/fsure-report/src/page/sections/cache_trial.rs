@@ -41,7 +41,10 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
         draft.plain_exit_code(totals.exit_code);
     }
     if let Some(first) = run.trials.first() {
-        let row = |command: String, trial: &CacheTrial| WayRow { command, way: trial.way.clone() };
+        let row = |command: String, trial: &CacheTrial| {
+            let (way, class) = (trial.way.clone(), class(&trial.way));
+            WayRow { command, way, class }
+        };
         let own = |trial: &CacheTrial| row(trial.program.clone(), trial);
         let timed = |trial: &CacheTrial| {
             let plain = plain_seconds(&run.trials, trial);
@@ -62,6 +65,16 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
     }
     draft.part("Trials", table(&run.trials).unless_empty());
     draft.done()
+}
+
+/// The colour of a way.
+fn class(way: &str) -> &'static str {
+    match way {
+        "plain" => "reference",
+        "nocache" => "second",
+        "fsure uncached" => "third",
+        _ => "fourth",
+    }
 }
 
 /// The page cache of another program after each run: the share of its file that is still there, and

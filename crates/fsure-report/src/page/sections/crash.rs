@@ -120,7 +120,7 @@ fn runs(run: &CrashRun, name: &str) -> Vec<CutRun> {
 /// The result of all cuts of a drive. The age is that of losses behind which the rest is sound.
 fn outcome<'a>(drive: &DriveResult, cuts: impl Iterator<Item = &'a CutRow>) -> String {
     if drive.losses() == 0 {
-        return format!("0 of {} cuts lost something", drive.cuts);
+        return format!("none of {} cuts lost anything", drive.cuts);
     }
     let sound: Vec<_> = cuts.filter(|cut| cut.state == LOST).collect();
     let mut words = vec![match sound.iter().filter_map(|cut| cut.oldest_lost_ms).max() {

@@ -2,6 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Table};
+use super::super::words::number;
 use super::Draft;
 use crate::cache_words::{
     PAST, THROUGH, answer, bystander, costs, decisive, load_words, loss_or_none, loss_percent,
@@ -147,8 +148,11 @@ fn conditions(stored: &StoredResult, ways: &[&TreeWay]) -> String {
             whole_size(hot.read_bytes)
         ));
     }
-    if let Some(most) = through.clone().map(|way| way.bytes).max() {
-        sentences.push(format!("Each run reads {} at most.", whole_size(most)));
+    if let Some(most) = through.clone().max_by_key(|way| way.bytes) {
+        let files = most.volumes.iter().map(|volume| volume.files).sum();
+        let files = number(files, "file", "files");
+        let bytes = whole_size(most.bytes);
+        sentences.push(format!("A run reads at most {bytes}, in {files}."));
     }
     if let Some(memory) = through.filter_map(|way| way.memory_bytes).max() {
         let memory = whole_size(memory);

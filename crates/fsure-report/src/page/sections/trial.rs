@@ -90,7 +90,17 @@ fn words(way: &TrialWay) -> &str {
 
 fn picture(run: &TrialRun, charts: &mut Charts) -> Option<Piece> {
     let run_ways: Vec<_> = run.ways.iter().filter(|way| way.median_s.is_some()).collect();
-    let row = |way: &&TrialWay| WayRow { command: String::new(), way: words(way).to_owned() };
+    // As in the ladder, where the disk and memory have these colours.
+    let class = |way: &TrialWay| match &*way.way {
+        "disk" => "second",
+        "ram" => "first",
+        _ => "third",
+    };
+    let row = |way: &&TrialWay| WayRow {
+        command: String::new(),
+        way: words(way).to_owned(),
+        class: class(way),
+    };
     let rows: Vec<_> = run_ways.iter().map(row).collect();
     let measure = |seconds: Option<f64>, range: Option<(f64, f64)>| {
         let median = seconds?;
