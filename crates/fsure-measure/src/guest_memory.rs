@@ -1,5 +1,6 @@
-//! Memory of a virtual machine. Its host takes back what is not used for some seconds, and has to be
-//! asked for it again, page by page: a measurement that needs free memory would measure that.
+//! Memory of a virtual machine. Its host takes back what is not used for some seconds, and has
+//! to be asked for it again, page by page: a measurement that needs free memory would measure
+//! that.
 
 use std::io;
 

@@ -59,16 +59,26 @@ impl Axis {
         share: f64,
         ends: (f64, f64),
     ) -> Self {
-        let mut axis = Self::of(values.clone(), ends);
-        if axis.is_log {
-            let positive = values.filter(|value| value.is_finite() && *value > 0.0);
-            let least = positive.clone().fold(f64::INFINITY, f64::min) * share;
-            let most = positive.fold(0.0, f64::max);
-            axis.low = one_digit(least, |digit, value| digit <= value).max(f64::MIN_POSITIVE);
-            axis.high = one_digit(most / 10.0, |digit, value| digit >= value) * 10.0;
-            axis.high = axis.high.min(f64::MAX);
+        let axis = Self::of(values.clone(), ends);
+        if axis.is_log { Self::logarithmic(values, share, ends) } else { axis }
+    }
+
+    /// One on which equal steps are equal factors, however near the values are, with the ends of
+    /// [`Axis::ended`]. A straight one if no value is above zero.
+    pub(super) fn logarithmic(
+        values: impl Iterator<Item = f64> + Clone,
+        share: f64,
+        (from, to): (f64, f64),
+    ) -> Self {
+        let positive = values.filter(|value| value.is_finite() && *value > 0.0);
+        let least = positive.clone().fold(f64::INFINITY, f64::min) * share;
+        let most = positive.fold(0.0, f64::max);
+        if most <= 0.0 {
+            return Self::straight(std::iter::empty(), (from, to));
         }
-        axis
+        let low = one_digit(least, |digit, value| digit <= value).max(f64::MIN_POSITIVE);
+        let high = one_digit(most / 10.0, |digit, value| digit >= value) * 10.0;
+        Self { low, high: high.min(f64::MAX), is_log: true, from, to }
     }
 
     /// The length of a bar from zero to a value, on an axis that is straight.

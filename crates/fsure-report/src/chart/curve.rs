@@ -17,7 +17,7 @@ const RIGHT: f64 = COLUMN - 34.0;
 /// Room at the left of the first point, for its figure.
 const FIRST: f64 = 46.0;
 /// Figures that are so far above each other do not touch.
-const FIGURE_HEIGHT: f64 = 18.0;
+const FIGURE_HEIGHT: f64 = 15.0;
 /// Between the middles of two names below the axis.
 const NAME: f64 = 56.0;
 /// Radius of a point.
@@ -57,7 +57,13 @@ pub fn curves(title: &str, lines: &[CurveLine<'_>], (x_name, conditions): (&str,
     let x = Axis::tight(all.iter().map(|point| point.x), (LEFT + FIRST, RIGHT));
     let values = all.iter().flat_map(|point| [point.low, point.y, point.high]);
     let below = if lines.len() > 1 { FIGURES_BELOW } else { POINT_ABOVE };
-    let y = Axis::ended(values.collect::<Vec<_>>().into_iter(), below, (BOTTOM, TOP));
+    let values = values.collect::<Vec<_>>().into_iter();
+    // What grows by the same factor in each step is a straight line then, and several can be
+    // compared also where they are low.
+    let y = match x.is_log && lines.len() > 1 {
+        true => Axis::logarithmic(values, below, (BOTTOM, TOP)),
+        false => Axis::ended(values, below, (BOTTOM, TOP)),
+    };
     let is_bytes = x_name.contains("bytes");
     let of_x = |value: f64| if is_bytes { whole_size(value as u64) } else { figure(value) };
     let is_time = matches!(y_unit, "us" | "µs");

@@ -13,6 +13,7 @@ use crate::chart::{
     whole_size,
 };
 use crate::interval_words;
+use fsure_core::block_hash::BLOCK;
 use fsure_core::units::{self, MIB};
 use fsure_measure::results::{
     Bystander, CacheCost, CacheVerdict, ResultLine, StoredResult, TreeWay,
@@ -20,6 +21,9 @@ use fsure_measure::results::{
 
 /// Stands for a figure that there is none of.
 const NO_FIGURE: &str = "–";
+/// Said of files of less than a block.
+const BATCHED: &str = "Past the cache, such small files are read many with one call, and through it \
+                       one by one: a part of the loss, or all of it, is that.";
 /// Less of the processors for other programs is not worth a sentence, in percent.
 const OTHERS_MIN_PERCENT: f64 = 1.0;
 /// Name of the way out of the page cache, which reads fewer bytes.
@@ -149,10 +153,13 @@ fn conditions(stored: &StoredResult, ways: &[&TreeWay]) -> String {
         ));
     }
     if let Some(most) = through.clone().max_by_key(|way| way.bytes) {
-        let files = most.volumes.iter().map(|volume| volume.files).sum();
-        let files = number(files, "file", "files");
+        let count: u64 = most.volumes.iter().map(|volume| volume.files).sum();
+        let files = number(count, "file", "files");
         let bytes = whole_size(most.bytes);
         sentences.push(format!("A run reads at most {bytes}, in {files}."));
+        if most.bytes <= count * BLOCK {
+            sentences.push(BATCHED.to_owned());
+        }
     }
     if let Some(memory) = through.filter_map(|way| way.memory_bytes).max() {
         let memory = whole_size(memory);
