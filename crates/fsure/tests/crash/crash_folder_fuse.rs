@@ -147,8 +147,13 @@ fn programs_lose_what_their_protocols_are_known_to_lose() {
     for mode in [Mode::Strict, Mode::Journal] {
         let honest = |program, look| losses(&site, &folder(Behavior::Honest, mode), program, look);
         let lying = |program, look| losses(&site, &folder(LYING, mode), program, look);
-        assert_eq!(honest(APPEND, LAST), [0; 6], "append, {}", mode.name());
-        assert_eq!(honest(RENAME_SYNCED, RENAMED), [0; 6], "rename, {}", mode.name());
+        assert_eq!(honest(APPEND, LAST), [0; CutVariant::ALL.len()], "append, {}", mode.name());
+        assert_eq!(
+            honest(RENAME_SYNCED, RENAMED),
+            [0; CutVariant::ALL.len()],
+            "rename, {}",
+            mode.name()
+        );
         for (program, look) in [(APPEND, LAST), (RENAME_SYNCED, RENAMED)] {
             let lost = lying(program, look);
             assert!(lost[0] >= 5, "{program} on a liar, {}: {lost:?}", mode.name());
@@ -170,7 +175,7 @@ fn sqlite_in_wal_mode_loses_nothing_on_an_honest_drive() {
     let Some(()) = or_skip(TEST, needed.and_then(|()| runs("sqlite3"))) else { return };
     for mode in [Mode::Strict, Mode::Journal] {
         let lost = losses(&site, &folder(Behavior::Honest, mode), SQLITE, SQLITE_LAST);
-        assert_eq!(lost, [0; 6], "{}", mode.name());
+        assert_eq!(lost, [0; CutVariant::ALL.len()], "{}", mode.name());
     }
 }
 
