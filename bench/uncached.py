@@ -3,10 +3,12 @@
 storage, page cache that is left behind, the share of a file of another program that stays in
 memory, and how long that program then needs to read its file again.
 
-Needs root, `fincore`, about 4 GB on a real disk, and what of the programs is installed. The
-memory is made small by a control group around all of it, since a large machine has room for
-what a program reads. Prints a table for docs/uncached.md. With --save, the medians are kept as
-lines of JSON that `fsure report` draws.
+Needs root, control groups of version 1 or 2, `fincore`, about 4 GB on a real disk, and what of
+the programs is installed. The memory is made small by a control group around all of it, since a
+large machine has room for what a program reads. The plain memory group has a hard limit in
+version 1, and `memory.high`, as `systemd-run -p MemoryHigh=128M` sets it, in version 2. Prints
+a table for docs/uncached.md. With --save, the medians are kept as lines of JSON that `fsure
+report` draws.
 """
 
 import argparse
@@ -123,6 +125,55 @@ def resident(path):
     return total
 
 
+class Groups:
+    """The group around all of it, and those below it. Version 2 has no memory limits below a
+    group with processes, so that they are in groups below it there."""
+
+    def __init__(self, outer):
+        self.outer = outer
+        self.is_second = (outer / "memory.max").exists()
+        self.home = outer
+        self.ways = {"fsure": "fsure uncached", "group": f"limit of {GROUP // MIB} MiB"}
+        if self.is_second:
+            (outer / "cgroup.subtree_control").write_text("+memory", encoding="ascii")
+            self.home = outer / "home"
+            self.ways["group"] = f"MemoryHigh={GROUP // MIB}M"
+
+    def __enter__(self):
+        self.home.mkdir(exist_ok=True)
+        return self
+
+    def __exit__(self, *_):
+        if self.home != self.outer:
+            self.home.rmdir()
+
+    def way(self, method):
+        """The name of a method in a result."""
+        return self.ways.get(method, method)
+
+    def empty(self):
+        """Gives back all that was brought into memory by processes of these groups."""
+        if not self.is_second:
+            (self.outer / "memory.force_empty").write_text("0", encoding="ascii")
+            return
+        for _ in range(5):
+            # Refused once there is less than that to give back.
+            with contextlib.suppress(BlockingIOError):
+                (self.outer / "memory.reclaim").write_text(str(MEMORY), encoding="ascii")
+
+    @contextlib.contextmanager
+    def small(self):
+        """A group with little memory."""
+        group = self.outer / "small"
+        group.mkdir()
+        try:
+            knob = "memory.high" if self.is_second else "memory.limit_in_bytes"
+            (group / knob).write_text(str(GROUP), encoding="ascii")
+            yield group
+        finally:
+            group.rmdir()
+
+
 def inside(group, words):
     """A shell line that runs a command in a group."""
     return f"echo $$ > {group}/cgroup.procs && exec {words}"
@@ -134,7 +185,7 @@ def read_hot(group):
     return float(subprocess.run(call, shell=True, check=True, capture_output=True).stdout)
 
 
-def run(method, words, memory, fsure):
+def run(method, words, groups, fsure):
     """Runs a program once. Returns its seconds, the cache left behind, the share of the file of
     another program that stayed, and the seconds in which that file is read again."""
     shutil.rmtree("out", ignore_errors=True)
@@ -143,19 +194,14 @@ def run(method, words, memory, fsure):
     if words.startswith("restic"):
         subprocess.run("restic -q --no-cache -r out/restic init", shell=True, env=environment,
                        check=True, stdout=subprocess.DEVNULL)
-    # All that is in memory was brought in by processes of this group.
-    (memory / "memory.force_empty").write_text("0", encoding="ascii")
-    read_hot(memory)
+    # All that is in memory was brought in by processes of these groups.
+    groups.empty()
+    read_hot(groups.home)
     before = resident(pathlib.Path("hot"))
     # What other groups have brought in is none of this program's.
     other = sum(resident(pathlib.Path(name)) for name in OWN if pathlib.Path(name).exists())
     with contextlib.ExitStack() as stack:
-        group = memory
-        if method == "group":
-            group = memory / "plain"
-            group.mkdir()
-            stack.callback(group.rmdir)
-            (group / "memory.limit_in_bytes").write_text(str(GROUP), encoding="ascii")
+        group = stack.enter_context(groups.small()) if method == "group" else groups.home
         if method == "nocache":
             words = f"nocache {words}"
         if method == "fsure":
@@ -167,7 +213,7 @@ def run(method, words, memory, fsure):
         took = time.monotonic() - began
         kept = resident(pathlib.Path("hot")) / before
         grown = sum(resident(pathlib.Path(name)) for name in OWN if pathlib.Path(name).exists())
-        again = read_hot(memory)
+        again = read_hot(groups.home)
     return took, max(grown - other, 0), kept, again
 
 
@@ -190,16 +236,15 @@ class Results:
             self.file.write(json.dumps(fields, separators=(",", ":")) + "\n")
             self.file.flush()
 
-    def trial(self, program, method, runs, medians):
-        """Writes the medians of the runs of a program under a method, and their ranges."""
+    def trial(self, program, way, runs, medians):
+        """Writes the medians of the runs of a program in a way, and their ranges."""
         took, left, kept, again = medians
         times = [seconds for seconds, *_ in runs]
         reads = [seconds for *_, seconds in runs]
         shares = [share for _, _, share, _ in runs]
-        way = {"fsure": "fsure uncached", "group": f"limit of {GROUP // MIB} MiB"}
         self.trials += 1
-        self.line(type="cache-trial", program=program, way=way.get(method, method),
-                  runs=len(runs), seconds=took, seconds_low=min(times), seconds_high=max(times),
+        self.line(type="cache-trial", program=program, way=way, runs=len(runs),
+                  seconds=took, seconds_low=min(times), seconds_high=max(times),
                   memory_bytes=MEMORY, left_bytes=int(left), others_bytes=HOT,
                   others_kept_bytes=int(kept * HOT),
                   others_kept_low_bytes=int(min(shares) * HOT),
@@ -226,13 +271,15 @@ def main():
     if save and save.exists():
         sys.exit(f"{save} is there already: name another file with --save")
     prepare(given.dir)
-    with cgroup.MemoryLimit(MEMORY) as limit:
-        if limit.folder is None or not (limit.folder / "memory.limit_in_bytes").exists():
-            sys.exit("DID NOT RUN: needs root, and control groups of version 1")
+    with contextlib.ExitStack() as stack:
+        limit = stack.enter_context(cgroup.MemoryLimit(MEMORY))
+        if limit.folder is None:
+            sys.exit("DID NOT RUN: needs root, and control groups that limit memory")
+        groups = stack.enter_context(Groups(limit.folder))
         for name in ("big", "tree", "repo", "hot"):
             evict(pathlib.Path(name))
         results_saved = Results(save, fsure)
-        print("| program | " + " | ".join(f"{method}" for method in METHODS) + " |")
+        print("| program | " + " | ".join(map(groups.way, METHODS)) + " |")
         print("|---|" + "---|" * len(METHODS))
         for name in given.only or PROGRAMS:
             words = PROGRAMS[name]
@@ -242,12 +289,12 @@ def main():
             runs = {method: [] for method in METHODS}
             for _ in range(given.rounds):
                 for method, results in runs.items():
-                    results.append(run(method, words, limit.folder, fsure))
+                    results.append(run(method, words, groups, fsure))
             base = statistics.median(took for took, *_ in runs["plain"])
             cells = []
             for method, results in runs.items():
                 medians = [statistics.median(column) for column in zip(*results)]
-                results_saved.trial(name, method, results, medians)
+                results_saved.trial(name, groups.way(method), results, medians)
                 took, grown, kept, again = medians
                 cells.append(f"{took / base:.2f}, {grown / MIB:,.0f} MiB, {kept:.0%}, "
                              f"{again * 1000:.0f} ms")

@@ -170,7 +170,7 @@ fn cost_conditions(first: &CacheTrial) -> String {
 /// The sentences on all bars.
 fn of_all(first: &CacheTrial) -> String {
     format!(
-        "Medians of {} runs. Bars begin at zero. 'limit': a control \
+        "Medians of {} runs. Bars begin at zero. 'limit', 'MemoryHigh': a control \
          group limits the memory of the program and its page cache.",
         first.runs
     )
