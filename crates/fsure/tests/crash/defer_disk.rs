@@ -271,13 +271,13 @@ fn after_a_failed_flush_every_call_fails() {
         let (system, options) = SYSTEMS[0];
         for backend in ["preload", "seccomp"] {
             let Some(bench) = Bench::new("a failed flush", system, options) else { return };
-            let script = "echo > file; while sync -d file; do sleep 0.01; done; \
+            let script = "echo begun; echo > file; while sync -d file; do sleep 0.01; done; \
                       for n in 1 2 3; do sync -d file && exit 8; done; exit 9";
-            let before = bench.disk.flushes();
             let options = ["--max-loss", "1s", "--backend", backend];
-            let running = bench.start(&options, &["sh", "-c", script]);
-            // The first is made before the command runs.
-            (0..4).for_each(|n| bench.disk.wait_for_flush(before + n));
+            let mut running = bench.start(&options, &["sh", "-c", script]);
+            // Others are made before the command runs.
+            running.wait_for("begun");
+            bench.disk.wait_for_flush(bench.disk.flushes());
             bench.disk.is_broken.store(true, Ordering::SeqCst);
             let done = running.wait();
             if done.number("waited") > 0.0 && done.number("command_exit") != 9.0 {
