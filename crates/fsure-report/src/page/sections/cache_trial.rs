@@ -132,7 +132,7 @@ fn costs(trials: &[CacheTrial]) -> Vec<WayPanel> {
         full: None,
     };
     let left = WayPanel {
-        head: ["its own files in memory", "afterwards, less is better"],
+        head: ["its own files in memory", "after, less is better"],
         bars: trials.iter().map(|trial| Some(left(trial))).collect(),
         full: None,
     };
