@@ -10,7 +10,7 @@ use super::svg::{COLUMN, Canvas, clipped};
 
 const LEFT: f64 = 8.0;
 /// Left ends of the two panels, and the right end of the second.
-const PANELS: [f64; 2] = [147.0, 337.5];
+const PANELS: [f64; 2] = [150.0, 339.0];
 const RIGHT: f64 = COLUMN - 4.0;
 /// Room between two panels, and behind the longest bar for its figure.
 const BETWEEN: f64 = 12.0;
@@ -88,7 +88,8 @@ pub fn ways(
         }
         top += GAP;
     }
-    if panels.iter().flat_map(WayPanel::measures).any(|measure| measure.range.is_some()) {
+    let has_width = |measure: &Measure| measure.range.is_some_and(|(low, high)| low < high);
+    if panels.iter().flat_map(WayPanel::measures).any(has_width) {
         let words = format!("{range}, if wide enough to be seen");
         top = legend(&mut canvas, top, &[(Glyph::Whisker, &words)]);
     }

@@ -170,8 +170,8 @@ fn cost_conditions(first: &CacheTrial) -> String {
 /// The sentences on all bars.
 fn of_all(first: &CacheTrial) -> String {
     format!(
-        "Medians of {} runs. Bars begin at zero. 'limit', 'MemoryHigh': a control \
-         group limits the memory of the program and its page cache.",
+        "Medians of {} runs. Bars begin at zero. A limit is that of a control group, for the memory \
+         of the program and its page cache.",
         first.runs
     )
 }
