@@ -57,9 +57,11 @@ static double now(void)
 int main(int arguments, char **argument)
 {
     int threads = arguments == 3 ? atoi(argument[2]) : 0;
-    if (threads < 1 || threads > THREADS_MAX)
+    int is_direct = arguments == 3 && !strcmp(argument[1], "direct");
+    int is_cached = arguments == 3 && !strcmp(argument[1], "cached");
+    if (!(is_direct || is_cached) || threads < 1 || threads > THREADS_MAX)
         errx(2, "usage: read_files direct|cached THREADS < LIST");
-    flags = strcmp(argument[1], "direct") ? 0 : O_DIRECT;
+    flags = is_direct ? O_DIRECT : 0;
     for (char line[4096]; count < FILES_MAX && fgets(line, sizeof line, stdin); count++) {
         line[strcspn(line, "\n")] = 0;
         names[count] = strdup(line);

@@ -131,10 +131,10 @@ class Groups:
 
     def __init__(self, outer):
         self.outer = outer
-        self.is_second = (outer / "memory.max").exists()
+        self.is_v2 = (outer / "memory.max").exists()
         self.home = outer
         self.ways = {"fsure": "fsure uncached", "group": f"limit of {GROUP // MIB} MiB"}
-        if self.is_second:
+        if self.is_v2:
             (outer / "cgroup.subtree_control").write_text("+memory", encoding="ascii")
             self.home = outer / "home"
             self.ways["group"] = f"MemoryHigh={GROUP // MIB}M"
@@ -153,7 +153,7 @@ class Groups:
 
     def empty(self):
         """Gives back all that was brought into memory by processes of these groups."""
-        if not self.is_second:
+        if not self.is_v2:
             (self.outer / "memory.force_empty").write_text("0", encoding="ascii")
             return
         for _ in range(5):
@@ -167,7 +167,7 @@ class Groups:
         group = self.outer / "small"
         group.mkdir()
         try:
-            knob = "memory.high" if self.is_second else "memory.limit_in_bytes"
+            knob = "memory.high" if self.is_v2 else "memory.limit_in_bytes"
             (group / knob).write_text(str(GROUP), encoding="ascii")
             yield group
         finally:

@@ -12,7 +12,7 @@ const PAGE_BYTES: usize = 4096;
 /// Takes so many bytes of memory and gives them back, so that what comes next finds memory that was
 /// used a moment before. Without, a cached write had half of its rate, and a read that filled the
 /// page cache three quarters.
-pub(crate) fn use_memory(bytes: u64) -> io::Result<()> {
+pub(crate) fn touch_memory(bytes: u64) -> io::Result<()> {
     let mut memory = Buffer::new(bytes as usize)?;
     memory.chunks_mut(PAGE_BYTES).for_each(|page| page[0] = 1);
     std::hint::black_box(&memory);

@@ -21,7 +21,7 @@ pub use speed::{
 };
 pub use tree::{
     ReadableTree, TREE_MEMORY_MIN, TREE_ROUNDS_MIN, TREE_RUN_SECONDS_MIN, TreeOptions, TreePart,
-    TreeRead, TreeReader, TreeRequest, losses_percent, tree,
+    TreeRead, TreeReader, TreeRequest, are_read_in_batches, losses_percent, tree,
 };
 
 /// Compiles and runs the examples of the README.

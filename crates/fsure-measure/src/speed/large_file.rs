@@ -16,7 +16,7 @@ use super::rung::{
     MIB_PER_S, RunContext, RunResult, Rung, RungRun, RungUnavailable, Spec, Stopwatch,
 };
 use super::workspace::{REQUEST, SpeedWorkspace};
-use crate::guest_memory::use_memory;
+use crate::guest_memory::touch_memory;
 use fsure_core::units;
 
 /// Bytes of one request of a plain reader: larger ones gain nothing.
@@ -114,7 +114,7 @@ impl Rung for Write {
     fn once(&mut self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let path = self.site.path().join("written");
         if self.reach != WriteTarget::Device {
-            use_memory(self.site.size)?;
+            touch_memory(self.site.size)?;
         }
         let writer =
             self.create(&path).map_err(|error| match durable_write::is_refusal(&error) {

@@ -17,7 +17,7 @@ use super::rung::{
     MEMORY, MIB_PER_S, RunContext, RunResult, Rung, RungRun, RungUnavailable, Spec, Stopwatch,
 };
 use super::workspace::SpeedWorkspace;
-use crate::guest_memory::use_memory;
+use crate::guest_memory::touch_memory;
 use fsure_core::units;
 
 /// Files of the stream's size that are in memory at the same time, on the two
@@ -241,7 +241,7 @@ impl MountedRung {
     fn first_write(&self, go: &RunContext<'_>) -> RunResult<RungRun> {
         let stage = &self.stage;
         let path = stage.folder()?.join("written");
-        use_memory(stage.size)?;
+        touch_memory(stage.size)?;
         let writer = Writer::create(&path, Method::WriteOnly)?;
         let watch = Stopwatch::start(None);
         let written = stage.write(&writer, go);

@@ -35,6 +35,7 @@ pub use cost::{TREE_ROUNDS_MIN, TREE_RUN_SECONDS_MIN, losses_percent};
 pub use reader::{ReadableTree, TreePart, TreeRead, TreeReader, TreeRequest};
 use rounds::{Rounds, TreeRunner};
 use turn::{Load, Volume};
+pub use way_line::are_read_in_batches;
 
 /// Least memory of a run, in bytes: less does not hold this program.
 pub const TREE_MEMORY_MIN: u64 = 96 << 20;

@@ -17,7 +17,7 @@ use super::purger::{Purges, purge_until};
 use super::reader::{ReadableTree, TreePart, TreeRead, TreeRequest};
 use super::sampler::{Samples, sample};
 use super::way::Way;
-use crate::guest_memory::use_memory;
+use crate::guest_memory::touch_memory;
 
 /// The share of the memory for caching files that those take which are to stay there: one part in
 /// this many.
@@ -137,10 +137,7 @@ fn prepare(around: &Surroundings<'_>, way: Way, load: Load) -> Result<Option<u64
     if way != Way::From {
         let left = parts(around, load.bytes, |tree| tree.evict(load.bytes, monitor))?;
         if way != Way::Past {
-            let wanted = load.bytes.saturating_mul(around.volumes.len() as u64);
-            let free = around.gauge.read().map_or(0, |fill| fill.free);
-            // What cannot be had is not there for the page cache, either.
-            let _ = use_memory(wanted.min(free / 10 * 9));
+            touch_free_memory(around, load);
         }
         return Ok(left);
     }
@@ -153,6 +150,14 @@ fn prepare(around: &Surroundings<'_>, way: Way, load: Load) -> Result<Option<u64
         tree.read(&request(way, load), &AtomicU64::new(0), monitor)?;
         tree.look(load.bytes, monitor)
     })
+}
+
+/// Touches the free memory that the page cache is going to take, but for a tenth.
+fn touch_free_memory(around: &Surroundings<'_>, load: Load) {
+    let wanted = load.bytes.saturating_mul(around.volumes.len() as u64);
+    let free = around.gauge.read().map_or(0, |fill| fill.free);
+    // What cannot be had is not there for the page cache, either.
+    let _ = touch_memory(wanted.min(free / 10 * 9));
 }
 
 /// Does something to each volume, and returns the bytes that are in memory then.

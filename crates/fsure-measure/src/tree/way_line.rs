@@ -217,12 +217,18 @@ fn short(from: &Entrant) -> Option<String> {
     })
 }
 
-/// A remark on files of less than a block, if most are: then the ways differ by more than the
-/// page cache. The readers batch those past it only, and the block layer merges the reads.
+/// Returns true if so many files have less than a block each, on average. The readers batch
+/// such files past the page cache only, and the block layer merges the reads: so the ways differ
+/// by more than the page cache.
+pub fn are_read_in_batches(files: u64, bytes: u64) -> bool {
+    bytes <= files * BLOCK
+}
+
+/// A remark on files that are read in batches.
 fn batched(past: &Entrant) -> Option<String> {
     let last = past.turns.last()?;
     let files: u64 = last.reads.iter().map(|read| read.files).sum();
-    (last.bytes() <= files * BLOCK).then(|| {
+    are_read_in_batches(files, last.bytes()).then(|| {
         "past the page cache, small files are read many with one call, and through it one by one, \
          as most programs read them: a part of the loss, or all of it, is that"
             .to_owned()

@@ -32,13 +32,14 @@ const VARIANTS: [(&str, &str); 5] = [
     ("epoch", "all before a flush, some behind it"),
     ("random", "some, in no order"),
     (TORN, "parts of 512 bytes of some"),
-    ("torn-4k", "parts of 4 KiB of some"),
+    (TORN_4K, "parts of 4 KiB of some"),
 ];
 const TORN: &str = "torn";
+const TORN_4K: &str = "torn-4k";
 
-/// Danger of a torn write that no order of flushes can avert.
+/// Danger of a torn write to the file system itself.
 const SUPERBLOCK: &str = "A torn write may cut through the superblock of ext4 or btrfs, which is \
-                          longer than 512 bytes: then nothing mounts, however flushes are done.";
+                          longer than 512 bytes: then nothing mounts, whatever the program did.";
 
 /// Meaning of a frame.
 const FRAMED: &str = " Framed: the cut breaks the order of the writes, and only such a cut can show \
@@ -46,7 +47,7 @@ const FRAMED: &str = " Framed: the cut breaks the order of the writes, and only 
 
 /// Returns true if a later write may survive a cut, and an earlier one not.
 fn breaks_order(cut: &CutCell) -> bool {
-    ["random", TORN, "torn-4k"].contains(&&*cut.variant)
+    ["random", TORN, TORN_4K].contains(&&*cut.variant)
 }
 
 /// State of what was acknowledged, after a cut.

@@ -277,7 +277,7 @@ fn after_a_failed_flush_every_call_fails() {
             let mut running = bench.start(&options, &["sh", "-c", script]);
             // Others are made before the command runs.
             running.wait_for("begun");
-            bench.disk.wait_for_flush(bench.disk.flushes());
+            (0..3).for_each(|_| bench.disk.wait_for_flush(bench.disk.flushes()));
             bench.disk.is_broken.store(true, Ordering::SeqCst);
             let done = running.wait();
             if done.number("waited") > 0.0 && done.number("command_exit") != 9.0 {

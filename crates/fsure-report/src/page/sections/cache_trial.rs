@@ -70,7 +70,7 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
 /// The colour of a way.
 fn class(way: &str) -> &'static str {
     match way {
-        "plain" => "reference",
+        PLAIN => "reference",
         "nocache" => "second",
         "fsure uncached" => "third",
         _ => "fourth",

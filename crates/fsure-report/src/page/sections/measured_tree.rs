@@ -13,8 +13,8 @@ use crate::chart::{
     whole_size,
 };
 use crate::interval_words;
-use fsure_core::block_hash::BLOCK;
 use fsure_core::units::{self, MIB};
+use fsure_measure::are_read_in_batches;
 use fsure_measure::results::{
     Bystander, CacheCost, CacheVerdict, ResultLine, StoredResult, TreeWay,
 };
@@ -157,7 +157,7 @@ fn conditions(stored: &StoredResult, ways: &[&TreeWay]) -> String {
         let files = number(count, "file", "files");
         let bytes = whole_size(most.bytes);
         sentences.push(format!("A run reads at most {bytes}, in {files}."));
-        if most.bytes <= count * BLOCK {
+        if are_read_in_batches(count, most.bytes) {
             sentences.push(BATCHED.to_owned());
         }
     }

@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, IFlags, Mode, OFlags, StatVfsMountFlags, StatxFlags};
+use rustix::fs::{AtFlags, IFlags, Mode, OFlags, StatVfsMountFlags, StatxFlags};
 
 use super::shared_page;
 use crate::defer::MountedFs;
@@ -21,7 +21,6 @@ const ENCRYPTED: u32 = 0x800;
 #[derive(Debug)]
 pub(super) struct Storage {
     folder: OwnedFd,
-    path: PathBuf,
     /// As the page lists it.
     pub(super) device: u64,
     /// On xfs `syncfs` sends no flush after writes in place, and loses them in a
@@ -37,10 +36,10 @@ impl Storage {
         let open = rustix::fs::open(folder, flags, Mode::empty())?;
         let stat = rustix::fs::statx(&open, c"", AtFlags::EMPTY_PATH, StatxFlags::TYPE)?;
         let is_xfs = mountinfo::at(open.as_fd())?.kind == "xfs";
-        let file = if is_xfs { Some(nameless(folder)?) } else { None };
+        let file = if is_xfs { Some(nameless(&open)?) } else { None };
         let device = shared_page::device(stat.stx_mode, stat.stx_dev_major, stat.stx_dev_minor);
         let is_read_only = is_read_only(&open)?;
-        Ok(Self { folder: open, path: folder.to_owned(), device, file, is_read_only })
+        Ok(Self { folder: open, device, file, is_read_only })
     }
 
     /// Makes everything durable that was written to it until now.
@@ -61,7 +60,7 @@ impl Storage {
     /// Flushes, with something to flush, so that it shows what a flush takes.
     pub(super) fn flush_a_write(&self) -> io::Result<()> {
         // If it cannot be written to, nothing waits for a flush.
-        let _ = nameless(&self.path).and_then(|file| file.write_all_at(&[0; 4096], 0));
+        let _ = nameless(&self.folder).and_then(|file| file.write_all_at(&[0; 4096], 0));
         self.flush()
     }
 }
@@ -71,9 +70,9 @@ fn is_read_only(folder: &OwnedFd) -> io::Result<bool> {
 }
 
 /// A file without a name on the file system of a folder.
-fn nameless(folder: &Path) -> io::Result<File> {
+fn nameless(folder: &OwnedFd) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-    Ok(rustix::fs::openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR)?.into())
+    Ok(rustix::fs::openat(folder, c".", flags, Mode::RUSR | Mode::WUSR)?.into())
 }
 
 pub(crate) fn mount_of(folder: &Path) -> io::Result<MountedFs> {
