@@ -54,12 +54,12 @@ fn below(folder: &Path, depth: u32) -> io::Result<Stack> {
     } else {
         Stack::beside(devices.iter().map(|device| below_device(device, depth)).collect())
     };
-    let mut layers = vec![file_system(&mount)];
+    let mut layers = vec![file_system(&mount, &devices)];
     layers.extend(lower.layers);
     Ok(Stack { layers, ..lower })
 }
 
-fn file_system(mount: &MountInfo) -> StorageLayer {
+fn file_system(mount: &MountInfo, devices: &[PathBuf]) -> StorageLayer {
     let mut facts = vec![
         ("mounted from", mount.source.clone()),
         ("at", mount.point.clone()),
@@ -71,7 +71,18 @@ fn file_system(mount: &MountInfo) -> StorageLayer {
     if let Some(option) = mount.no_barrier() {
         facts.push((HELD, format!("kept from the disk by {option}")));
     }
+    if devices.iter().any(|device| is_without_journal(device)) {
+        facts.push(("journal", "none".to_owned()));
+    }
     StorageLayer { kind: "file system", name: mount.kind.clone(), facts }
+}
+
+/// Returns true for an ext4 without a journal: its flushes are cheaper than those of others, and a
+/// power cut can leave names that only `fsck` puts right.
+fn is_without_journal(device: &Path) -> bool {
+    let Ok(device) = fs::canonicalize(device) else { return false };
+    let task = Path::new("/sys/fs/ext4").join(name(&device)).join("journal_task");
+    word(&task).as_deref() == Some("<none>")
 }
 
 /// A block device and what is below it, from its folder in sysfs.
