@@ -172,13 +172,13 @@ pub fn loss_or_none(loss_percent: f64) -> String {
     if loss_percent < 0.0 { "none".to_owned() } else { format!("{loss_percent:.0} %") }
 }
 
-/// The loss of a way against the one past the page cache, in percent: the median of all rounds.
-/// `None` for that itself.
-pub fn loss_percent(way: &TreeWay, past: &TreeWay) -> Option<f64> {
+/// The loss of a way against the one past the page cache, in percent: the median of all rounds,
+/// with its interval. `None` for that itself.
+pub fn loss_percent(way: &TreeWay, past: &TreeWay) -> Option<Spread> {
     if way.name == past.name {
         return None;
     }
-    Spread::of(&losses_percent(&past.samples, &way.samples)).map(|spread| spread.median)
+    Spread::of(&losses_percent(&past.samples, &way.samples))
 }
 
 /// The way past the page cache that was measured under the same load.

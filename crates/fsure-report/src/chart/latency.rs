@@ -12,6 +12,7 @@ use super::number_format::{measured_microseconds, microseconds};
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped};
 use super::time_axis::{ENDS, foot, lines, p99_mark, time_axis};
 use fsure_measure::comparison::{REFERENCES, Reference, UNFLUSHED_REFERENCE};
+use fsure_measure::flush_verdict::thresholds::FLASH_MIN_US;
 use fsure_measure::results::MethodLine;
 
 const LEFT: f64 = 8.0;
@@ -42,6 +43,9 @@ const UNFLUSHED: [&str; 3] = ["write only", "sync_file_range", "O_DIRECT"];
 const SAME_ROW_FACTOR: f64 = 1.05;
 /// The flushes that others are held against, the best first.
 const FLUSHES: [&str; 2] = ["fsync", "fdatasync"];
+/// Dashes of the line at the time that flash needs, and half the height of the axis behind a range.
+const DASHES: &str = "3 2";
+const HALF: f64 = 8.0;
 
 /// Characters of a name that ends here at most.
 fn name_room(end: f64) -> usize {
@@ -130,11 +134,12 @@ impl<'a> Row<'a> {
 /// A group of rows, with words above it.
 struct Group<'a> {
     words: &'static str,
+    is_flushed: bool,
     rows: Vec<Row<'a>>,
 }
 
 impl<'a> Group<'a> {
-    fn of(words: &'static str, sorted: &[&'a MethodLine]) -> Self {
+    fn of(words: &'static str, is_flushed: bool, sorted: &[&'a MethodLine]) -> Self {
         let mut rows: Vec<Row<'a>> = Vec::new();
         for row in sorted.iter().map(|method| Row::of(method)) {
             match rows.last_mut() {
@@ -144,7 +149,7 @@ impl<'a> Group<'a> {
                 _ => rows.push(row),
             }
         }
-        Self { words, rows }
+        Self { words, is_flushed, rows }
     }
 }
 
@@ -158,8 +163,8 @@ fn groups<'a>(methods: &[&'a MethodLine]) -> Vec<Group<'a>> {
             || flush.is_some_and(|flush| method.p50_us < flush.p50_us * UNFLUSHED_SHARE)
     };
     let (unflushed, flushed): (Vec<_>, Vec<_>) = sorted.into_iter().partition(is_unflushed);
-    let unflushed = Group::of("returns before the write is durable", &unflushed);
-    let flushed = Group::of("waits for a flush", &flushed);
+    let unflushed = Group::of("returns before the write is durable", false, &unflushed);
+    let flushed = Group::of("waits for a flush", true, &flushed);
     [unflushed, flushed].into_iter().filter(|group| !group.rows.is_empty()).collect()
 }
 
@@ -173,7 +178,8 @@ fn others() -> impl Iterator<Item = &'static Reference> {
 pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &str) -> Chart {
     let values = methods.iter().flat_map(|one| [one.p10_us, one.p50_us, one.p99_us, one.max_us]);
     let of_others = others().map(Reference::microseconds);
-    let axis = time_axis(values.chain(of_others).chain([mark.value]), SHOWN_US);
+    let marks = [mark.value, FLASH_MIN_US];
+    let axis = time_axis(values.chain(of_others).chain(marks), SHOWN_US);
     let groups = groups(methods);
     let of_group = |group: &Group<'_>| GROUP + group.rows.iter().map(Row::height).sum::<f64>();
     let of_groups: f64 = groups.iter().map(of_group).sum();
@@ -186,7 +192,7 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &s
         canvas.text(4.0, top + 18.0, "strong", group.words);
         top += GROUP;
         for row in &group.rows {
-            strip(&mut canvas, &axis, mark, top + row.middle());
+            strip(&mut canvas, &axis, (mark, group.is_flushed), top + row.middle());
             draw(&mut canvas, &axis, row, top);
             top += row.height();
         }
@@ -198,7 +204,8 @@ pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &s
         let time = other.microseconds();
         canvas.text(LEFT, top + 14.0, "soft", &clipped(other.what, name_room(REFERENCE_END)));
         canvas.text(FIGURES[0], top + 14.0, "soft end", &measured_microseconds(time));
-        strip(&mut canvas, &axis, mark, top + LINE + MIDDLE);
+        let is_flushed = *other != UNFLUSHED_REFERENCE;
+        strip(&mut canvas, &axis, (mark, is_flushed), top + LINE + MIDDLE);
         canvas.circle("reference", (axis.at(time), top + LINE + MIDDLE), 5.0);
         top += LINE + RANGE;
     }
@@ -216,12 +223,16 @@ fn frame(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64)) {
 }
 
 /// The lines of the axis and the area beyond the mark of a program, behind the range of a row: not
-/// behind its name, too, which could not be read so well.
-fn strip(canvas: &mut Canvas, axis: &Axis, mark: &Mark, middle: f64) {
-    const HALF: f64 = 8.0;
+/// behind its name, too, which could not be read so well. Of a flush, also the time that flash
+/// needs.
+fn strip(canvas: &mut Canvas, axis: &Axis, (mark, is_flushed): (&Mark, bool), middle: f64) {
     let at = axis.at(mark.value);
     canvas.rect("zone", (at, middle - HALF), ((ENDS.1 - at).max(0.0), 2.0 * HALF));
     lines(canvas, axis, middle, HALF);
+    if is_flushed {
+        let path = format!("M{:.1} {:.1}v{:.1}", axis.at(FLASH_MIN_US), middle - HALF, 2.0 * HALF);
+        canvas.path("limit", DASHES, &path);
+    }
 }
 
 /// A range from the median to the slowest: a bar from the tenth to the ninetieth percentile, a
@@ -255,6 +266,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
 fn key(canvas: &mut Canvas, axis: &Axis, (groups, mark): (&[Group<'_>], &Mark), top: f64) -> f64 {
     let rows = || groups.iter().flat_map(|group| &group.rows);
     let beyond = format!("beyond the mark of {}", mark.label);
+    let flash = format!("{FLASH_MIN_US:.0} µs: a flush to the left did not wait for flash");
     let entries = [
         (true, Glyph::Circle("outlier"), "median"),
         (true, Glyph::Bar("bar"), "10th to 90th percentile"),
@@ -266,6 +278,7 @@ fn key(canvas: &mut Canvas, axis: &Axis, (groups, mark): (&[Group<'_>], &Mark), 
         ),
         (true, Glyph::Diamond, "slowest"),
         (true, Glyph::Bar("zone"), beyond.as_str()),
+        (true, Glyph::Upright("limit", DASHES), flash.as_str()),
     ];
     let entries = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
     let entries: Vec<_> = entries.map(|(_, glyph, words)| (glyph, words)).collect();

@@ -18,6 +18,7 @@ use fsure_measure::are_read_in_batches;
 use fsure_measure::results::{
     Bystander, CacheCost, CacheVerdict, ResultLine, StoredResult, TreeWay,
 };
+use fsure_measure::stats::Spread;
 
 /// Stands for a figure that there is none of.
 const NO_FIGURE: &str = "–";
@@ -123,7 +124,7 @@ fn pairs(ways: &[&TreeWay]) -> Vec<RatePair> {
         let label = format!("{}{}{}", way.name, of_sweep(way, ways), of_short_run(way));
         let actual = (way.name != PAST).then(|| bar(way));
         let loss =
-            loss_percent(way, past).map_or(String::new(), |loss| loss_words(loss, way, past));
+            loss_percent(way, past).map_or(String::new(), |loss| loss_words(&loss, way, past));
         let of = |one: &Bystander| Waits { p99_us: one.known_p99_us(), max_us: one.max_us };
         let (waits, runs) = (way.bystander.as_ref().map(of), way.samples.len());
         Some(RatePair { label, reference: bar(past), actual, loss, waits, runs })
@@ -141,7 +142,8 @@ fn pairs(ways: &[&TreeWay]) -> Vec<RatePair> {
 fn conditions(stored: &StoredResult, ways: &[&TreeWay]) -> String {
     let through = ways.iter().filter(|way| way.name == THROUGH);
     let mut sentences = vec![
-        "Longer is better; a loss is the median of the losses of the rounds.".to_owned(),
+        "Longer is better; a loss is the median of those of the rounds, with its interval."
+            .to_owned(),
         "The founders' program lost 75 % on macOS, and 35 % with a purge.".to_owned(),
     ];
     if let Some(hot) = ways.iter().find_map(|way| way.bystander.as_ref()) {
@@ -177,10 +179,12 @@ fn conditions(stored: &StoredResult, ways: &[&TreeWay]) -> String {
     sentences.join(" ")
 }
 
-/// A loss as it stands on a bar.
-fn loss_words(loss_percent: f64, way: &TreeWay, past: &TreeWay) -> String {
-    match loss_percent {
-        loss if loss >= 0.0 => format!("{loss:.0} % lost"),
+/// A loss with its interval, as it stands on a bar.
+fn loss_words(loss_percent: &Spread, way: &TreeWay, past: &TreeWay) -> String {
+    // Plus zero, since a rounded loss of less than nothing would be "-0".
+    let [low, high] = [loss_percent.low, loss_percent.high].map(|end| end.round() + 0.0);
+    match loss_percent.median {
+        loss if loss >= 0.0 => format!("{loss:.0} % lost ({low:.0} to {high:.0})"),
         loss if loss > -100.0 => format!("{:.0} % faster", -loss),
         _ => format!("{} times as fast", figure(way.median / past.median)),
     }
@@ -224,7 +228,7 @@ fn table(ways: &[&TreeWay]) -> Table {
     ];
     let mut table = Table::new("Ways", &columns);
     for way in ways {
-        let loss = past_of(way, ways).and_then(|past| loss_percent(way, past));
+        let loss = past_of(way, ways).and_then(|past| Some(loss_percent(way, past)?.median));
         let wait = |of: fn(&Bystander) -> Option<f64>| {
             let time = way.bystander.as_ref().and_then(of);
             time.map_or_else(|| NO_FIGURE.to_owned(), microseconds)

@@ -117,7 +117,7 @@ fn details(own: &[&TreeWay]) -> String {
 fn row(way: &TreeWay, all: &[&TreeWay]) -> Vec<String> {
     let unknown = || "-".to_owned();
     let seconds = |value: Option<f64>| value.map_or_else(unknown, |value| format!("{value:.2}"));
-    let loss = past_of(way, all).and_then(|past| loss_percent(way, past));
+    let loss = past_of(way, all).and_then(|past| Some(loss_percent(way, past)?.median));
     let bystander = way.bystander;
     vec![
         way.name.clone(),
