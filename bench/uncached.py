@@ -1,24 +1,28 @@
 #!/usr/bin/env python3
 """Measures `fsure uncached` beside nocache and a plain memory group: time until all is on
-storage, page cache that is left behind, the share of a file of another program that stays in
-memory, and how long that program then needs to read its file again.
+storage, page cache that is left behind, and the share that stays in memory of a file of another
+program, which that has read once, and three times.
 
 Needs root, control groups of version 1 or 2, `fincore`, about 4 GB on a real disk, and what of
 the programs is installed. The memory is made small by a control group around all of it, since a
-large machine has room for what a program reads. The plain memory group has a hard limit in
-version 1, and `memory.high`, as `systemd-run -p MemoryHigh=128M` sets it, in version 2. Prints
-a table for docs/uncached.md. With --save, the medians are kept as lines of JSON that `fsure
-report` draws.
+large machine has room for what a program reads. On version 1 a small group does not make the
+kernel write earlier to storage, as a small machine would: `vm.dirty_bytes` is set as there
+meanwhile, for the whole machine. The plain memory group has a hard limit in version 1, and
+`memory.high`, as `systemd-run -p MemoryHigh=128M` sets it, in version 2. A program that is killed
+is reported as that. Prints a table for docs/uncached.md. With --save, the medians are kept as
+lines of JSON that `fsure report` draws.
 """
 
 import argparse
 import contextlib
 import datetime
 import json
+import math
 import os
 import pathlib
 import platform
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -33,6 +37,8 @@ SMALL_FILES = 6_000
 SMALL_FILE = 96 << 10
 MEMORY = 768 * MIB
 GROUP = 128 * MIB
+# Memory that is used before each run, more than all programs have together.
+TOUCHED = 1 << 30
 READER = """package main
 
 import (
@@ -55,14 +61,6 @@ func main() {
 	}
 }
 """
-READ_HOT = """
-import time
-began = time.monotonic()
-with open("hot", "rb", buffering=0) as file:
-    while file.read(1 << 20):
-        pass
-print(time.monotonic() - began)
-"""
 PROGRAMS = {
     "dd": "dd if=big of=/dev/null bs=1M status=none",
     "cp": "cp big out/big",
@@ -75,9 +73,18 @@ PROGRAMS = {
     "restic": "restic -q --no-cache -r out/restic backup tree",
     "rclone": "rclone copy tree out/rclone",
     "Go, static": "./reader big",
+    # Raw video of 1920 x 1080 pixels, 25 pictures a second: ten seconds.
+    "play (ffmpeg -re)": "ffmpeg -loglevel error -nostdin -re -f rawvideo -pix_fmt yuv420p "
+    "-s 1920x1080 -i big -f null -",
+    "sort -S 300M": "sort -S 300M -T out -o out/sorted big",
 }
 OWN = ("big", "tree", "repo", "out")
 METHODS = ("plain", "nocache", "group", "fsure")
+# How often the other program has read its file: Linux protects what was read more than once.
+READS = (1, 3)
+SYSCTL = pathlib.Path("/proc/sys/vm")
+# How a program that was killed ends, and one that has run it.
+KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 
 def prepare(folder):
@@ -174,29 +181,56 @@ class Groups:
             group.rmdir()
 
 
+def touch_memory():
+    """Uses memory that the system is to hand out next. The host of a virtual machine takes back
+    what has not been used for some seconds, and the program that is handed it then has to wait,
+    by another amount in each way of running it."""
+    call = [sys.executable, "-c", f"b'x' * {TOUCHED}"]
+    subprocess.run(call, check=True)
+
+
+@contextlib.contextmanager
+def dirty_limits_of_a_small_machine():
+    """Lets the kernel write to storage as early as on a machine with so little memory: in the
+    background from 10 % of it on, and with programs that wait from 20 % on."""
+    names = ("dirty_bytes", "dirty_ratio", "dirty_background_bytes", "dirty_background_ratio")
+    before = {name: (SYSCTL / name).read_text(encoding="ascii") for name in names}
+    try:
+        for name, share in (("dirty_bytes", 0.2), ("dirty_background_bytes", 0.1)):
+            (SYSCTL / name).write_text(str(int(MEMORY * share)), encoding="ascii")
+        yield
+    finally:
+        # Of bytes and ratio, the kernel sets the one to 0 that was not written last.
+        for name, value in before.items():
+            if int(value):
+                (SYSCTL / name).write_text(value, encoding="ascii")
+
+
 def inside(group, words):
     """A shell line that runs a command in a group."""
     return f"echo $$ > {group}/cgroup.procs && exec {words}"
 
 
 def read_hot(group):
-    """Reads the file of another program in a group. Returns the seconds of the reads alone."""
-    call = inside(group, f"{sys.executable} -c '{READ_HOT}'")
-    return float(subprocess.run(call, shell=True, check=True, capture_output=True).stdout)
+    """Reads the file of another program in a group."""
+    call = inside(group, "dd if=hot of=/dev/null bs=1M status=none")
+    subprocess.run(call, shell=True, check=True)
 
 
-def run(method, words, groups, fsure):
-    """Runs a program once. Returns its seconds, the cache left behind, the share of the file of
-    another program that stayed, and the seconds in which that file is read again."""
+def run(method, words, reads, groups, fsure):
+    """Runs a program once, after another program has read its file so many times. Returns the
+    program's seconds, the cache left behind and the share of the other file that stayed; `None`
+    if the program was killed."""
     shutil.rmtree("out", ignore_errors=True)
     os.mkdir("out")
-    environment = {**os.environ, "RESTIC_PASSWORD": "x"}
+    environment = {**os.environ, "RESTIC_PASSWORD": "x", "LC_ALL": "C"}
     if words.startswith("restic"):
         subprocess.run("restic -q --no-cache -r out/restic init", shell=True, env=environment,
                        check=True, stdout=subprocess.DEVNULL)
     # All that is in memory was brought in by processes of these groups.
     groups.empty()
-    read_hot(groups.home)
+    for _ in range(reads):
+        read_hot(groups.home)
     before = resident(pathlib.Path("hot"))
     # What other groups have brought in is none of this program's.
     other = sum(resident(pathlib.Path(name)) for name in OWN if pathlib.Path(name).exists())
@@ -206,22 +240,26 @@ def run(method, words, groups, fsure):
             words = f"nocache {words}"
         if method == "fsure":
             words = f"{fsure} -q uncached -- {words}"
+        touch_memory()
         began = time.monotonic()
-        subprocess.run(inside(group, words), shell=True, check=True, env=environment,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        ended = subprocess.run(inside(group, words), shell=True, check=False, env=environment,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         subprocess.run(["sync", "-f", "out"], check=True)
         took = time.monotonic() - began
+        if ended.returncode in KILLED:
+            return None
+        ended.check_returncode()
         kept = resident(pathlib.Path("hot")) / before
         grown = sum(resident(pathlib.Path(name)) for name in OWN if pathlib.Path(name).exists())
-        again = read_hot(groups.home)
-    return took, max(grown - other, 0), kept, again
+    return took, max(grown - other, 0), kept
 
 
 class Results:
     """The lines of a result, in a file that must not be there yet, or nowhere."""
 
-    def __init__(self, path, fsure):
+    def __init__(self, path, fsure, note):
         self.file = path and open(path, "x", encoding="utf-8")
+        self.note = note
         self.began = time.monotonic()
         self.trials = 0
         version = subprocess.run([fsure, "--version"], check=True, capture_output=True, text=True)
@@ -236,25 +274,87 @@ class Results:
             self.file.write(json.dumps(fields, separators=(",", ":")) + "\n")
             self.file.flush()
 
-    def trial(self, program, way, runs, medians):
-        """Writes the medians of the runs of a program in a way, and their ranges."""
-        took, left, kept, again = medians
-        times = [seconds for seconds, *_ in runs]
-        reads = [seconds for *_, seconds in runs]
-        shares = [share for _, _, share, _ in runs]
+    def trial(self, program, way, trial):
+        """Writes the medians of the runs of a program in a way, and their intervals."""
         self.trials += 1
-        self.line(type="cache-trial", program=program, way=way, runs=len(runs),
-                  seconds=took, seconds_low=min(times), seconds_high=max(times),
-                  memory_bytes=MEMORY, left_bytes=int(left), others_bytes=HOT,
-                  others_kept_bytes=int(kept * HOT),
-                  others_kept_low_bytes=int(min(shares) * HOT),
-                  others_kept_high_bytes=int(max(shares) * HOT), others_seconds=again,
-                  others_seconds_low=min(reads), others_seconds_high=max(reads))
+        fields = {"runs": len(trial.runs), "memory_bytes": MEMORY, "others_bytes": HOT}
+        if self.note:
+            fields["note"] = self.note
+        if trial.killed:
+            fields["killed_runs"] = trial.killed
+        else:
+            low, middle, high = interval(trial.beside)
+            fields |= {"seconds": statistics.median(trial.seconds), "beside_plain": middle,
+                       "beside_plain_low": low, "beside_plain_high": high,
+                       "left_bytes": int(statistics.median(trial.left))}
+            for reads, name in zip(READS, ("others_kept", "others_thrice_kept")):
+                shares = trial.kept[reads]
+                fields |= {f"{name}_bytes": int(statistics.median(shares) * HOT),
+                           f"{name}_low_bytes": int(min(shares) * HOT),
+                           f"{name}_high_bytes": int(max(shares) * HOT)}
+        self.line(type="cache-trial", program=program, way=way, **fields)
 
     def end(self):
         """Writes the last line."""
         self.line(type="summary", command="uncached trial", trials=self.trials,
                   seconds=time.monotonic() - self.began, exit_code=0)
+
+
+class Trial:
+    """The runs of a program in one way, beside those of the same rounds in the plain way."""
+
+    def __init__(self, runs, plain):
+        self.runs = runs
+        self.killed = runs.count(None)
+        done = [result for result in runs if result]
+        self.seconds = [result[0] for result in done]
+        self.left = [result[1] for result in done]
+        self.beside = [one[0] / other[0] for one, other in zip(runs, plain) if one and other]
+        # The runs of a round are in the order of READS.
+        self.kept = {reads: [result[2] for result in runs[at :: len(READS)] if result]
+                     for at, reads in enumerate(READS)}
+
+
+def interval(values):
+    """The median with its 95 % interval, by the order of the values (the sign test)."""
+    ordered = sorted(values)
+    count, tail, least = len(ordered), 0.0, 0
+    while (tail := tail + math.comb(count, least) / 2**count) <= 0.025:
+        least += 1
+    first = max(least - 1, 0)
+    return ordered[first], statistics.median(ordered), ordered[count - 1 - first]
+
+
+def measure(programs, rounds, groups, fsure):
+    """Runs all programs in all ways, round by round, so that what changes meanwhile meets them
+    alike. Returns the trial of each way by program."""
+    runs = {name: {method: [] for method in METHODS} for name in programs}
+    for turn in range(rounds):
+        for name in programs:
+            for reads in READS:
+                # Each way begins once in four rounds, since each one finds what the last one left.
+                for at in range(len(METHODS)):
+                    method = METHODS[(turn + at) % len(METHODS)]
+                    result = run(method, PROGRAMS[name], reads, groups, fsure)
+                    runs[name][method].append(result)
+        print(f"round {turn + 1} of {rounds}", file=sys.stderr, flush=True)
+    return {name: {method: Trial(own, ways["plain"]) for method, own in ways.items()}
+            for name, ways in runs.items()}
+
+
+def row(name, trials):
+    """The row of a program in the table for docs/uncached.md."""
+    cells = []
+    for trial in trials.values():
+        if trial.killed:
+            cells.append(f"killed in {trial.killed} of {len(trial.runs)}")
+            continue
+        low, middle, high = interval(trial.beside)
+        kept = ", ".join(f"{statistics.median(trial.kept[reads]):.0%}" for reads in READS)
+        left = statistics.median(trial.left) / MIB
+        cells.append(f"{middle:.2f} ({low:.2f} - {high:.2f}), {left:,.0f} MiB, {kept}")
+    seconds = statistics.median(trials["plain"].seconds)
+    return f"| {name} ({seconds:.1f} s) | " + " | ".join(cells) + " |"
 
 
 def main():
@@ -265,41 +365,38 @@ def main():
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each program [5]")
     parser.add_argument("--only", action="append", choices=PROGRAMS, help="only this program")
     parser.add_argument("--save", type=pathlib.Path, help="a file for the result")
+    parser.add_argument("--note", help="a sentence on the machine, for the picture")
     given = parser.parse_args()
     fsure = given.fsure.absolute()
     save = given.save and given.save.absolute()
     if save and save.exists():
         sys.exit(f"{save} is there already: name another file with --save")
+    # What was set and made for the time of the run is taken back after SIGTERM, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     prepare(given.dir)
     with contextlib.ExitStack() as stack:
         limit = stack.enter_context(cgroup.MemoryLimit(MEMORY))
         if limit.folder is None:
             sys.exit("DID NOT RUN: needs root, and control groups that limit memory")
         groups = stack.enter_context(Groups(limit.folder))
+        if not groups.is_v2:
+            stack.enter_context(dirty_limits_of_a_small_machine())
         for name in ("big", "tree", "repo", "hot"):
             evict(pathlib.Path(name))
-        results_saved = Results(save, fsure)
+        saved = Results(save, fsure, given.note)
+        programs = given.only or list(PROGRAMS)
+        found = [name for name in programs if shutil.which(PROGRAMS[name].split()[0])]
+        trials = measure(found, given.rounds, groups, fsure)
         print("| program | " + " | ".join(map(groups.way, METHODS)) + " |")
         print("|---|" + "---|" * len(METHODS))
-        for name in given.only or PROGRAMS:
-            words = PROGRAMS[name]
-            if shutil.which(words.split()[0]) is None:
-                print(f"| {name} | DID NOT RUN: not installed |", flush=True)
+        for name in programs:
+            if name not in found:
+                print(f"| {name} | DID NOT RUN: not installed |")
                 continue
-            runs = {method: [] for method in METHODS}
-            for _ in range(given.rounds):
-                for method, results in runs.items():
-                    results.append(run(method, words, groups, fsure))
-            base = statistics.median(took for took, *_ in runs["plain"])
-            cells = []
-            for method, results in runs.items():
-                medians = [statistics.median(column) for column in zip(*results)]
-                results_saved.trial(name, groups.way(method), results, medians)
-                took, grown, kept, again = medians
-                cells.append(f"{took / base:.2f}, {grown / MIB:,.0f} MiB, {kept:.0%}, "
-                             f"{again * 1000:.0f} ms")
-            print(f"| {name} ({base:.1f} s) | " + " | ".join(cells) + " |", flush=True)
-        results_saved.end()
+            for method, trial in trials[name].items():
+                saved.trial(name, groups.way(method), trial)
+            print(row(name, trials[name]))
+        saved.end()
 
 
 if __name__ == "__main__":

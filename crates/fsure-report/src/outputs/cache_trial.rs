@@ -26,48 +26,71 @@ pub(crate) struct CacheTrialRun {
 pub(crate) struct CacheTrial {
     pub(crate) program: String,
     pub(crate) way: String,
-    /// Runs of which the figures are the medians.
+    /// Runs of which the figures are the medians: half of them with the other program's file read
+    /// once before, and half with it read three times.
     pub(crate) runs: u64,
+    /// Runs in which the system killed the program; 0 in older results. If there are any, there
+    /// are no other figures.
+    pub(crate) killed_runs: u64,
+    /// A sentence on the machine.
+    pub(crate) note: Option<String>,
     /// Time until all was on storage.
     pub(crate) seconds: f64,
-    /// Shortest and longest of these times; `None` in older results.
-    pub(crate) seconds_low: Option<f64>,
-    pub(crate) seconds_high: Option<f64>,
+    /// This time beside that of the plain way in the same round, with its 95 % interval.
+    pub(crate) beside_plain: Option<f64>,
+    pub(crate) beside_plain_low: Option<f64>,
+    pub(crate) beside_plain_high: Option<f64>,
     /// Memory that all had together.
     pub(crate) memory_bytes: u64,
     /// Bytes of its own files that were in memory afterwards.
     pub(crate) left_bytes: u64,
     /// Bytes of the other program's file, all in memory before.
     pub(crate) others_bytes: u64,
-    /// Bytes of them that were in memory afterwards.
+    /// Bytes of them that were in memory afterwards, if that program had read them once.
     pub(crate) others_kept_bytes: u64,
-    /// Least and most of these bytes; `None` in older results.
-    pub(crate) others_kept_low_bytes: Option<u64>,
-    pub(crate) others_kept_high_bytes: Option<u64>,
-    /// Time in which that file was read again; `None` in older results.
-    pub(crate) others_seconds: Option<f64>,
-    /// Shortest and longest of these times.
-    pub(crate) others_seconds_low: Option<f64>,
-    pub(crate) others_seconds_high: Option<f64>,
+    pub(crate) others_kept_low_bytes: u64,
+    pub(crate) others_kept_high_bytes: u64,
+    /// The same, if it had read them three times.
+    pub(crate) others_thrice_kept_bytes: u64,
+    pub(crate) others_thrice_kept_low_bytes: u64,
+    pub(crate) others_thrice_kept_high_bytes: u64,
+}
+
+/// The share of a file that was kept in memory, from 0 to 1: the median of some runs, and the least
+/// and the most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct KeptShare {
+    pub(crate) median: f64,
+    pub(crate) range: (f64, f64),
 }
 
 impl CacheTrial {
-    /// Share of the other program's file that was kept, from 0 to 1.
-    pub(crate) fn kept_share(&self) -> f64 {
-        self.share(self.others_kept_bytes)
+    /// The share of the other program's file that was kept, if that had been read once; `None` if
+    /// the program was killed.
+    pub(crate) fn kept(&self) -> Option<KeptShare> {
+        self.share([
+            self.others_kept_bytes,
+            self.others_kept_low_bytes,
+            self.others_kept_high_bytes,
+        ])
     }
 
-    /// Least and largest share that was kept in a run; `None` in older results.
-    pub(crate) fn kept_range(&self) -> Option<(f64, f64)> {
-        let bytes = self.others_kept_low_bytes.zip(self.others_kept_high_bytes);
-        bytes.map(|(low, high)| (self.share(low), self.share(high)))
+    /// The same, if it had been read three times.
+    pub(crate) fn thrice_kept(&self) -> Option<KeptShare> {
+        self.share([
+            self.others_thrice_kept_bytes,
+            self.others_thrice_kept_low_bytes,
+            self.others_thrice_kept_high_bytes,
+        ])
     }
 
-    fn share(&self, kept: u64) -> f64 {
-        match self.others_bytes {
+    fn share(&self, bytes: [u64; 3]) -> Option<KeptShare> {
+        let share = |kept: u64| match self.others_bytes {
             0 => 0.0,
             bytes => kept as f64 / bytes as f64,
-        }
+        };
+        let [median, low, high] = bytes.map(share);
+        (self.killed_runs == 0).then_some(KeptShare { median, range: (low, high) })
     }
 }
 

@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use fsure_measure::results::{ReadError, StoredResult, read_on};
 
-pub(crate) use cache_trial::{CacheTrial, CacheTrialRun};
+pub(crate) use cache_trial::{CacheTrial, CacheTrialRun, KeptShare};
 pub(crate) use checked::{Age, Bar, Checked, FindingRow, OutputTotals, Remedy, Signed, Taken};
 pub(crate) use compared::Compared;
 pub(crate) use crash::{CrashRun, CutRow, DriveResult};

@@ -2,10 +2,10 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Section, Table};
-use super::super::words::milliseconds;
 use super::Draft;
 use crate::chart::{Measure, WayPanel, WayRow, figure, ways, whole_size};
-use crate::outputs::{CacheTrial, CacheTrialRun};
+use crate::interval_words;
+use crate::outputs::{CacheTrial, CacheTrialRun, KeptShare};
 use fsure_core::count;
 use fsure_core::units::{self, MIB};
 
@@ -13,7 +13,7 @@ use fsure_core::units::{self, MIB};
 const PLAIN: &str = "plain";
 const UNCACHED: &str = "fsure uncached";
 
-/// The meaning of the ranges in the pictures.
+/// The meaning of the ranges of what is kept.
 const RANGE: &str = "least to most of the runs";
 
 /// The section of a run.
@@ -22,7 +22,7 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
     if let Some(totals) = &run.summary {
         let least = |way: &str| {
             let own = run.trials.iter().filter(|trial| trial.way == way);
-            own.map(|trial| trial.kept_share() * 100.0).reduce(f64::min)
+            own.filter_map(|trial| Some(trial.kept()?.median * 100.0)).reduce(f64::min)
         };
         match (least(UNCACHED), least(PLAIN)) {
             (Some(uncached), Some(plain)) => {
@@ -48,20 +48,20 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
         let own = |trial: &CacheTrial| row(trial.program.clone(), trial);
         let timed = |trial: &CacheTrial| {
             let plain = plain_seconds(&run.trials, trial);
-            let plain = plain.map_or(String::new(), |plain| format!(" (plain: {plain:.2} s)"));
+            let plain = plain.map_or(String::new(), |plain| format!(" (plain: {plain:.1} s)"));
             row(format!("{}{plain}", trial.program), trial)
-        };
-        let mut draw = |title: &str, rows: &[WayRow], panels: &[WayPanel], words: &str| {
-            charts.add(&ways(title, rows, panels, (RANGE, words)), "")
         };
         let rows: Vec<_> = run.trials.iter().map(own).collect();
         let title = "How much of another program's file stays in memory?";
-        let stays = draw(title, &rows, &effects(&run.trials), &conditions(first));
+        let words = conditions(first, &run.trials);
+        let stays = ways(title, &rows, &effects(&run.trials), (RANGE, &words));
         let rows: Vec<_> = run.trials.iter().map(timed).collect();
         let title = "What does each way cost the program itself?";
-        let cost = draw(title, &rows, &costs(&run.trials), &cost_conditions(first));
-        draft.part("What stays in memory", [stays]);
-        draft.part("Cost", [cost]);
+        let words = cost_conditions(first, &run.trials);
+        let interval = interval_words::meaning(std::iter::once(first.runs as usize));
+        let cost = ways(title, &rows, &costs(&run.trials), (&interval, &words));
+        draft.part("What stays in memory", [charts.add(&stays, "")]);
+        draft.part("Cost", [charts.add(&cost, "")]);
     }
     draft.part("Trials", table(&run.trials).unless_empty());
     draft.done()
@@ -77,31 +77,36 @@ fn class(way: &str) -> &'static str {
     }
 }
 
-/// The page cache of another program after each run: the share of its file that is still there, and
-/// the time to read the file again, if it was measured.
+/// The share of another program's file that is in memory after each run.
 fn effects(trials: &[CacheTrial]) -> Vec<WayPanel> {
-    let kept = |trial: &CacheTrial| Measure {
-        median: trial.kept_share(),
-        range: trial.kept_range(),
-        words: format!("{:.0} %", trial.kept_share() * 100.0),
+    let bar = |trial: &CacheTrial, share: Option<KeptShare>| {
+        let Some(share) = share else { return killed(trial) };
+        let words = format!("{:.0} %", share.median * 100.0);
+        Measure { median: share.median, range: Some(share.range), words }
     };
-    let again = |trial: &CacheTrial| {
-        let median = trial.others_seconds?;
-        let range = trial.others_seconds_low.zip(trial.others_seconds_high);
-        Some(Measure { median, range, words: milliseconds(median * 1e3) })
+    let once = trials.iter().map(|trial| Some(bar(trial, trial.kept())));
+    let thrice = trials.iter().map(|trial| Some(bar(trial, trial.thrice_kept())));
+    vec![
+        WayPanel {
+            head: ["kept of a file read once", "before; more is better"],
+            bars: once.collect(),
+            full: Some(1.0),
+        },
+        WayPanel {
+            head: ["of one read three times", "before; more is better"],
+            bars: thrice.collect(),
+            full: Some(1.0),
+        },
+    ]
+}
+
+/// No bar, for a program that was killed.
+fn killed(trial: &CacheTrial) -> Measure {
+    let words = match trial.killed_runs == trial.runs {
+        true => "killed".to_owned(),
+        false => format!("killed {}/{}", trial.killed_runs, trial.runs),
     };
-    let kept = WayPanel {
-        head: ["kept in memory", "more is better"],
-        bars: trials.iter().map(|trial| Some(kept(trial))).collect(),
-        full: Some(1.0),
-    };
-    let again = WayPanel {
-        head: ["then read again in", "less is better"],
-        bars: trials.iter().map(again).collect(),
-        full: None,
-    };
-    let has_times = again.bars.iter().any(Option::is_some);
-    if has_times { vec![kept, again] } else { vec![kept] }
+    Measure { median: 0.0, range: None, words }
 }
 
 /// The time of the program of a trial as it is; `None` if it was not run so.
@@ -113,27 +118,25 @@ fn plain_seconds(trials: &[CacheTrial], trial: &CacheTrial) -> Option<f64> {
 /// The price of each way: the time of the program, and what it leaves of its own files in memory.
 fn costs(trials: &[CacheTrial]) -> Vec<WayPanel> {
     let took = |trial: &CacheTrial| {
-        let plain = plain_seconds(trials, trial).unwrap_or(trial.seconds);
-        let range = trial.seconds_low.zip(trial.seconds_high);
-        Measure {
-            median: trial.seconds / plain,
-            range: range.map(|(low, high)| (low / plain, high / plain)),
-            words: format!("{:.2} x", trial.seconds / plain),
+        if trial.killed_runs > 0 {
+            return Some(killed(trial));
         }
+        let median = trial.beside_plain?;
+        let range = trial.beside_plain_low.zip(trial.beside_plain_high);
+        Some(Measure { median, range, words: format!("{median:.2} x") })
     };
-    let left = |trial: &CacheTrial| Measure {
-        median: trial.left_bytes as f64,
-        range: None,
-        words: whole_mib(trial.left_bytes),
+    let left = |trial: &CacheTrial| {
+        let (median, words) = (trial.left_bytes as f64, whole_mib(trial.left_bytes));
+        (trial.killed_runs == 0).then_some(Measure { median, range: None, words })
     };
     let took = WayPanel {
         head: ["time, beside plain", "less is better"],
-        bars: trials.iter().map(|trial| Some(took(trial))).collect(),
+        bars: trials.iter().map(took).collect(),
         full: None,
     };
     let left = WayPanel {
         head: ["its own files in memory", "after, less is better"],
-        bars: trials.iter().map(|trial| Some(left(trial))).collect(),
+        bars: trials.iter().map(left).collect(),
         full: None,
     };
     vec![took, left]
@@ -149,69 +152,73 @@ fn whole_mib(bytes: u64) -> String {
 }
 
 /// The conditions of the trials, as sentences.
-fn conditions(first: &CacheTrial) -> String {
+fn conditions(first: &CacheTrial, trials: &[CacheTrial]) -> String {
     format!(
-        "A file of {} of another program was in memory, of which there were {} for all. Then the \
-         program ran, and then the other one read its file again. {}",
+        "{}A file of {} of another program was in memory, of which there were {} for all. Then the \
+         program ran. Medians of {} runs each. {}",
+        note(first),
         whole_size(first.others_bytes),
         whole_size(first.memory_bytes),
-        of_all(first)
+        first.runs / 2,
+        of_all(trials)
     )
 }
 
-fn cost_conditions(first: &CacheTrial) -> String {
+fn cost_conditions(first: &CacheTrial, trials: &[CacheTrial]) -> String {
     format!(
-        "The time is that until all was on storage. x: times as long as plain, so that the bars of \
-         each program are beside its own plain time. {}",
-        of_all(first)
+        "{}The time is that until all was on storage. x: times as long as plain in the same round, \
+         the median of {} rounds. {}",
+        note(first),
+        first.runs,
+        of_all(trials)
     )
+}
+
+/// The sentence on the machine, if there is one, with a space behind it.
+fn note(first: &CacheTrial) -> String {
+    first.note.as_ref().map_or_else(String::new, |note| format!("{note} "))
 }
 
 /// The sentences on all bars.
-fn of_all(first: &CacheTrial) -> String {
-    format!(
-        "Medians of {} runs. Bars begin at zero. A limit is that of a control group, for the memory \
-         of the program and its page cache.",
-        first.runs
-    )
-}
-
-/// The shortest and the longest time of the program.
-fn range(trial: &CacheTrial) -> String {
-    let ends = trial.seconds_low.zip(trial.seconds_high);
-    ends.map_or("–".to_owned(), |(low, high)| format!("{} – {} s", figure(low), figure(high)))
-}
-
-/// The time to read the other program's file again, with its range.
-fn again(trial: &CacheTrial) -> String {
-    let Some(seconds) = trial.others_seconds else { return "–".to_owned() };
-    let words = |seconds: f64| milliseconds(seconds * 1e3);
-    match trial.others_seconds_low.zip(trial.others_seconds_high) {
-        Some((low, high)) => format!("{} ({} – {})", words(seconds), words(low), words(high)),
-        None => words(seconds),
+fn of_all(trials: &[CacheTrial]) -> String {
+    let mut words = "Bars begin at zero.".to_owned();
+    let is_limit = |trial: &&CacheTrial| ![PLAIN, "nocache", UNCACHED].contains(&&*trial.way);
+    if let Some(limited) = trials.iter().find(is_limit) {
+        words += &format!(
+            " {}: a limit of a control group, for the memory of the program and its page cache.",
+            limited.way
+        );
     }
+    if trials.iter().any(|trial| trial.killed_runs > 0) {
+        words += " Killed: by the kernel, at that limit.";
+    }
+    words
 }
 
-/// The share of the other program's file that was kept, with its range.
-fn kept(trial: &CacheTrial) -> String {
-    let share = trial.kept_share() * 100.0;
-    match trial.kept_range() {
-        Some((low, high)) => {
-            format!("{share:.0} % ({:.0} – {:.0} %)", low * 100.0, high * 100.0)
-        }
-        None => format!("{share:.0} %"),
-    }
+/// A time beside the plain one, with its interval.
+fn beside_plain(trial: &CacheTrial) -> String {
+    let Some(ratio) = trial.beside_plain else { return "–".to_owned() };
+    let ends = trial.beside_plain_low.zip(trial.beside_plain_high);
+    let ends = ends.map_or(String::new(), |(low, high)| format!(" ({low:.2} – {high:.2})"));
+    format!("{ratio:.2}{ends}")
+}
+
+/// A share of the other program's file, with its range.
+fn kept(trial: &CacheTrial, share: Option<KeptShare>) -> String {
+    let Some(share) = share else { return killed(trial).words };
+    let [median, low, high] = [share.median, share.range.0, share.range.1].map(|one| one * 100.0);
+    format!("{median:.0} % ({low:.0} – {high:.0} %)")
 }
 
 fn table(trials: &[CacheTrial]) -> Table {
     let columns = [
         "Program",
         "Way",
-        "#Other's file kept",
-        "#Read again in",
+        "#Kept, read once",
+        "#Kept, read three times",
         "#Own files left",
         "#Time",
-        "#Range",
+        "#Beside plain",
         "#Runs",
     ];
     let mut table = Table::new("Trials", &columns);
@@ -219,11 +226,11 @@ fn table(trials: &[CacheTrial]) -> Table {
         table.push(vec![
             Cell::head(&trial.program),
             Cell::text(&trial.way),
-            Cell::number(kept(trial)),
-            Cell::number(again(trial)),
+            Cell::number(kept(trial, trial.kept())),
+            Cell::number(kept(trial, trial.thrice_kept())),
             Cell::number(units::size(trial.left_bytes)).with_key(trial.left_bytes),
             Cell::number(format!("{} s", figure(trial.seconds))),
-            Cell::number(range(trial)),
+            Cell::number(beside_plain(trial)),
             Cell::number(trial.runs.to_string()),
         ]);
     }
