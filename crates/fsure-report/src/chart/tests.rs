@@ -136,7 +136,7 @@ fn curve_charts(name: &str, value: f64) -> [Chart; 3] {
     [curves(name, &[line], both), curves(name, &[line, line, line], both), curves(name, &[], both)]
 }
 
-fn story_charts(name: &str, value: f64) -> [Chart; 6] {
+fn story_charts(name: &str, value: f64) -> [Chart; 8] {
     let text = || name.to_owned();
     let cut = |state| CutCell { state, oldest_lost: text(), variant: text() };
     let states = [CutState::Kept, CutState::Damaged, CutState::Unknown];
@@ -160,6 +160,9 @@ fn story_charts(name: &str, value: f64) -> [Chart; 6] {
     let row = WayRow { command: text(), way: text(), class: "first" };
     let measure = Measure { median: value, range: Some((value, value)), words: text() };
     let panel = WayPanel { head: ["t", "t"], bars: vec![Some(measure)], full: None };
+    let ratio = RatioBar { ratio: value, interval: Some((0.5, value)) };
+    let group = RatioGroup { name: text(), ratios: vec![Some(ratio), None, Some(ratio)] };
+    let classes = [("first", name), ("second", name), ("third", name)];
     [
         cuts(name, &[run(few), run(many)]),
         cuts(name, &[]),
@@ -167,6 +170,8 @@ fn story_charts(name: &str, value: f64) -> [Chart; 6] {
         folders(name, &[], name, name),
         ways(name, &[row], &[panel.clone(), panel], (name, name)),
         ways(name, &[], &[], (name, name)),
+        ratios(name, &[group.clone(), group], &classes, (name, name)),
+        ratios(name, &[], &classes, (name, name)),
     ]
 }
 

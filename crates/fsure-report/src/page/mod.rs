@@ -34,6 +34,16 @@ pub struct Named {
     pub result: AnyResult,
 }
 
+impl Named {
+    /// The name of the file as words, without the number that puts it into its place.
+    fn words(&self) -> String {
+        let file = self.file.rsplit('/').next().unwrap_or(&self.file);
+        let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+        let words = stem.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
+        words.replace('-', " ")
+    }
+}
+
 /// A page and its charts.
 #[derive(Clone, Debug)]
 pub struct Report {

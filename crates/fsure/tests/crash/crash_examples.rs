@@ -156,10 +156,10 @@ fn deferring_on_a_drive_of_apple_loses_what_it_was_allowed_to() {
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("honest: 1 cut survived"), "{text}");
     for name in [
-        "1-sqlite-as-it-is",
-        "2-sqlite-flushes-deferred-by-the-drive",
-        "3-sqlite-flushes-deferred-by-fsure-defer",
-        "4-sqlite-with-synchronous-normal",
+        "1-SQLite-as-it-is",
+        "2-SQLite-deferred-by-the-drive",
+        "3-SQLite-under-fsure-defer",
+        "4-SQLite-with-synchronous=NORMAL",
     ] {
         assert!(text.contains(name), "{name} in {text}");
     }

@@ -210,6 +210,28 @@ fn a_trial_shows_times_ratios_and_what_was_refused() {
     assert_eq!(html.matches("<svg ").count(), 1);
 }
 
+/// A picture says how many times as fast each of several commands is: the second of two results is
+/// the first one again.
+#[test]
+fn several_trials_are_drawn_beside_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let again = folder.path().join("2-git-clone,-idle.jsonl");
+    std::fs::copy(data("ram-try.jsonl"), &again).unwrap();
+    let html = page_of("ram-try.jsonl", &[again.to_str().unwrap()]);
+    let title = ">Side by side: 2 commands in memory<";
+    let (_, section) = html.split_once(title).expect("the section");
+    for part in [
+        ">How many times as fast is each command in memory?<",
+        ">git clone, idle</text>",
+        ">ram try</text>",
+        ">8.00</text>",
+        ">7.00 to 9.50</text>",
+    ] {
+        assert!(section.contains(part), "{part}");
+    }
+    assert_eq!(html.matches("<svg ").count(), 3);
+}
+
 #[test]
 fn a_receipt_says_who_when_and_what() {
     let html = page_of("verify-good.jsonl", &[]);

@@ -74,7 +74,7 @@ fn is_matrix(run: &CrashRun) -> bool {
 /// One picture of several results.
 pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Section> {
     let all = results.iter().filter_map(|named| match &named.result.content {
-        ResultContent::Crash(run) if !is_matrix(run) => Some(runs(run, &name(&named.file))),
+        ResultContent::Crash(run) if !is_matrix(run) => Some(runs(run, &named.words())),
         _ => None,
     });
     let all: Vec<_> = all.filter(|runs| !runs.is_empty()).collect();
@@ -85,14 +85,6 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
     let asked = "How many writes are acknowledged a second, and what does a power cut take?";
     let chart = charts.add(&cuts(asked, &all.concat()), "");
     Some(Section { title, grade: Grade::Plain, pieces: vec![chart], ..Section::default() })
-}
-
-/// The name of a result's file as words, without the number that puts it into its place.
-fn name(file: &str) -> String {
-    let file = file.rsplit('/').next().unwrap_or(file);
-    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-    let words = stem.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-' || c == '_');
-    words.replace(['-', '_'], " ")
 }
 
 /// The cuts of each drive, for the picture. A name of the result stands before that of the drive.

@@ -21,6 +21,7 @@ pub(in super::super) fn side_by_side(results: &[Named], charts: &mut Charts) -> 
     let measured = kinds.iter().filter_map(|kind| of_kind(*kind, results, charts));
     let mut sections: Vec<_> = measured.collect();
     sections.extend(super::crash::side_by_side(results, charts));
+    sections.extend(super::trial::side_by_side(results, charts));
     sections
 }
 

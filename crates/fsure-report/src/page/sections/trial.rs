@@ -1,17 +1,61 @@
 //! `ram try`: the times of a command on the disk, in memory and with deferred flushes.
 
+use super::super::Named;
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::{milliseconds, number};
 use super::Draft;
-use crate::chart::{Measure, WayPanel, WayRow, figure, ways};
+use crate::chart::{Measure, RatioBar, RatioGroup, WayPanel, WayRow, figure, ratios, ways};
 use crate::interval_words;
-use crate::outputs::{TrialRun, TrialWay};
+use crate::outputs::{ResultContent, TrialRun, TrialWay};
 use fsure_core::count;
 use fsure_measure::stats::SURE_RUNS;
 
+/// The way in memory.
+const RAM: &str = "ram";
 /// The good end of a time.
 const SHORTER: &str = "less is better";
+
+/// The bars of a command in [`side_by_side`].
+const RATIOS: [(&str, &str); 2] =
+    [("first", "the command alone"), ("second", "with the copies to memory and back to the disk")];
+
+/// Several commands beside each other, if there are several: how many times as fast each is in
+/// memory.
+pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Section> {
+    let tried = results.iter().filter_map(|named| match &named.result.content {
+        ResultContent::Trial(run) => {
+            let way = run.ways.iter().find(|way| way.way == RAM && way.ratio.is_some())?;
+            Some((named.words(), way))
+        }
+        _ => None,
+    });
+    let tried: Vec<_> = tried.collect();
+    if tried.len() < 2 {
+        return None;
+    }
+    let group = |(name, way): &(String, &TrialWay)| {
+        let bar = |ratio: Option<f64>, interval| Some(RatioBar { ratio: ratio?, interval });
+        let own = bar(way.ratio, way.ratio_low.zip(way.ratio_high));
+        let whole = bar(way.whole_ratio, way.whole_ratio_low.zip(way.whole_ratio_high));
+        RatioGroup { name: name.clone(), ratios: vec![own, whole] }
+    };
+    let groups: Vec<_> = tried.iter().map(group).collect();
+    let runs = tried.iter().map(|(_, way)| way.runs as usize);
+    let (least, most) =
+        runs.clone().fold((usize::MAX, 0), |(least, most), runs| (least.min(runs), most.max(runs)));
+    let turns = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    let words = format!(
+        "Times as fast as on the disk: medians of the ratios of {turns} turns. Equal steps of the \
+         axis are equal factors."
+    );
+    let interval = interval_words::meaning(runs);
+    let asked = "How many times as fast is each command in memory?";
+    let chart = ratios(asked, &groups, &RATIOS, (&interval, &words));
+    let title = format!("Side by side: {} commands in memory", groups.len());
+    let pieces = vec![charts.add(&chart, "")];
+    Some(Section { title, grade: Grade::Plain, pieces, ..Section::default() })
+}
 
 /// The section of a run.
 pub(super) fn section(run: &TrialRun, charts: &mut Charts) -> Section {
@@ -83,7 +127,7 @@ fn verdict(run: &TrialRun) -> String {
 fn words(way: &TrialWay) -> &str {
     match &*way.way {
         "disk" => "on the disk",
-        "ram" => "in memory",
+        RAM => "in memory",
         other => other,
     }
 }
@@ -93,7 +137,7 @@ fn picture(run: &TrialRun, charts: &mut Charts) -> Option<Piece> {
     // As in the ladder, where the disk and memory have these colours.
     let class = |way: &TrialWay| match &*way.way {
         "disk" => "second",
-        "ram" => "first",
+        RAM => "first",
         _ => "third",
     };
     let row = |way: &&TrialWay| WayRow {

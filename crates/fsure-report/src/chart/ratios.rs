@@ -1,0 +1,126 @@
+//! Ratios beside the line of "no difference": a group of bars for each thing that was tried, from
+//! the line to the left if it is slower, and to the right if it is faster, with the interval of
+//! each. The axis is one of factors, so that half and twice are equally far from the line.
+
+use super::Chart;
+use super::axis::Axis;
+use super::folders::BAR;
+use super::legend::{Glyph, legend, note, whisker};
+use super::number_format::figure;
+use super::svg::{COLUMN, Canvas, clipped};
+
+const LEFT: f64 = 8.0;
+/// Ends of the axis. Behind it is the room for the figures: a ratio, and its interval.
+const AXIS: (f64, f64) = (16.0, COLUMN - 164.0);
+const FIGURE: f64 = AXIS.1 + 12.0;
+const INTERVAL: f64 = FIGURE + 46.0;
+const HEAD: f64 = 24.0;
+const NAME: f64 = 22.0;
+const ROW: f64 = 20.0;
+const GAP: f64 = 8.0;
+const TICKS: f64 = 20.0;
+
+/// A thing that was tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RatioGroup {
+    /// The name of the thing.
+    pub name: String,
+    /// Its bars, in the order of the classes.
+    pub ratios: Vec<Option<RatioBar>>,
+}
+
+/// A ratio.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RatioBar {
+    /// The ratio: above 1 is faster.
+    pub ratio: f64,
+    /// Ends of its interval; `None` if not recorded.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl RatioBar {
+    /// The ends of its interval; empty if not recorded.
+    fn interval_words(&self) -> String {
+        let words = |(low, high)| format!("{} to {}", two_digits(low), two_digits(high));
+        self.interval.map_or_else(String::new, words)
+    }
+
+    fn words(&self) -> String {
+        format!("{} ({})", two_digits(self.ratio), self.interval_words())
+    }
+
+    fn ends(&self) -> [f64; 2] {
+        let (low, high) = self.interval.unwrap_or((self.ratio, self.ratio));
+        [low.min(self.ratio), high.max(self.ratio)]
+    }
+}
+
+/// A group of bars for each thing. `classes` are the colours of the bars of a group and their
+/// meaning, `interval` is that of the intervals, `conditions` are sentences on what was measured.
+pub fn ratios(
+    title: &str,
+    groups: &[RatioGroup],
+    classes: &[(&'static str, &str)],
+    (interval, conditions): (&str, &str),
+) -> Chart {
+    let bars = groups.iter().flat_map(|group| group.ratios.iter().flatten());
+    let ends = bars.flat_map(RatioBar::ends).chain([1.0]);
+    let axis = Axis::logarithmic(ends, 0.95, AXIS);
+    let one = axis.at(1.0);
+    let mut canvas = Canvas::default();
+    canvas.text(one - 8.0, 14.0, "soft end", "slower \u{2190}");
+    canvas.text(one + 8.0, 14.0, "soft", "\u{2192} faster");
+    canvas.text(FIGURE, 14.0, "soft", "times");
+    canvas.text(INTERVAL, 14.0, "soft", "interval");
+    let bottom = HEAD + groups.iter().map(height).sum::<f64>();
+    for tick in axis.ticks() {
+        canvas.line("grid", (axis.at(tick), HEAD), (axis.at(tick), bottom));
+        canvas.tick((axis.at(tick), bottom + 16.0), &figure(tick));
+    }
+    let mut top = HEAD;
+    for group in groups {
+        canvas.text(LEFT, top + 16.0, "strong rim", &clipped(&group.name, 56));
+        top += NAME;
+        let bars = group.ratios.iter().zip(classes);
+        for (bar, class) in bars.filter_map(|(bar, (class, _))| Some((bar.as_ref()?, class))) {
+            let at = axis.at(bar.ratio);
+            canvas.rect(class, (at.min(one), top), ((at - one).abs().max(1.0), BAR));
+            if let Some((low, high)) = bar.interval {
+                whisker(&mut canvas, (axis.at(low), axis.at(high)), top + BAR / 2.0);
+            }
+            canvas.text(FIGURE, top + BAR - 2.0, "strong", &two_digits(bar.ratio));
+            canvas.text(INTERVAL, top + BAR - 2.0, "soft", &bar.interval_words());
+            top += ROW;
+        }
+        top += GAP;
+    }
+    canvas.line("axis", (one, HEAD), (one, bottom));
+    let mut entries: Vec<_> =
+        classes.iter().map(|(class, words)| (Glyph::Bar(class), *words)).collect();
+    entries.push((Glyph::Whisker, interval));
+    let below = legend(&mut canvas, bottom + TICKS + GAP, &entries);
+    let height = note(&mut canvas, below, conditions) + 6.0;
+    let description = description(groups, classes);
+    Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
+}
+
+/// A ratio with two digits behind its point, if it is not a large one: columns of them are read
+/// beside each other.
+fn two_digits(ratio: f64) -> String {
+    if ratio < 10.0 { format!("{ratio:.2}") } else { figure(ratio) }
+}
+
+fn height(group: &RatioGroup) -> f64 {
+    NAME + group.ratios.iter().flatten().count() as f64 * ROW + GAP
+}
+
+fn description(groups: &[RatioGroup], classes: &[(&'static str, &str)]) -> String {
+    let groups = groups.iter().map(|group| {
+        let bars = group.ratios.iter().zip(classes);
+        let figures = bars.filter_map(|(bar, (_, words))| {
+            Some(format!("{words}: {} times as fast", bar.as_ref()?.words()))
+        });
+        format!("{}, {}", group.name, figures.collect::<Vec<_>>().join(", "))
+    });
+    format!("{}.", groups.collect::<Vec<_>>().join("; "))
+}
