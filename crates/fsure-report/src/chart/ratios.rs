@@ -77,6 +77,7 @@ pub fn ratios(
         canvas.line("grid", (axis.at(tick), HEAD), (axis.at(tick), bottom));
         canvas.tick((axis.at(tick), bottom + 16.0), &figure(tick));
     }
+    canvas.line("axis", (one, HEAD), (one, bottom));
     let mut top = HEAD;
     for group in groups {
         canvas.text(LEFT, top + 16.0, "strong rim", &clipped(&group.name, 56));
@@ -94,7 +95,6 @@ pub fn ratios(
         }
         top += GAP;
     }
-    canvas.line("axis", (one, HEAD), (one, bottom));
     let mut entries: Vec<_> =
         classes.iter().map(|(class, words)| (Glyph::Bar(class), *words)).collect();
     entries.push((Glyph::Whisker, interval));

@@ -88,8 +88,7 @@ pub fn ways(
         }
         top += GAP;
     }
-    let has_width = |measure: &Measure| measure.range.is_some_and(|(low, high)| low < high);
-    if panels.iter().flat_map(WayPanel::measures).any(has_width) {
+    if panels.iter().zip(ends(panels.len())).any(|(panel, ends)| panel.has_ranges(ends)) {
         let words = format!("{range}, if wide enough to be seen");
         top = legend(&mut canvas, top, &[(Glyph::Whisker, &words)]);
     }
@@ -142,6 +141,17 @@ impl WayPanel {
         self.full.unwrap_or_else(|| self.measures().map(most).fold(0.0, f64::max))
     }
 
+    /// Ends of the range of a bar; `None` if it is not drawn.
+    fn range(&self, measure: &Measure, (left, right): (f64, f64)) -> Option<(f64, f64)> {
+        let at = |value: f64| left + (right - left) * on_paper(value / self.full());
+        let (low, high) = measure.range.map(|(low, high)| (at(low), at(high)))?;
+        (high - low >= RANGE_MIN).then_some((low, high))
+    }
+
+    fn has_ranges(&self, ends: (f64, f64)) -> bool {
+        self.measures().any(|measure| self.range(measure, ends).is_some())
+    }
+
     /// Draws the bar of a row with its range, and its figure beside the panel.
     fn draw(
         &self,
@@ -152,12 +162,9 @@ impl WayPanel {
     ) {
         let Some(measure) = &self.bars[row] else { return };
         let full = self.full();
-        let at = |value: f64| left + (right - left) * on_paper(value / full);
         bar(canvas, (left, right), class, (measure.median / full, ""), top);
-        if let Some((low, high)) = measure.range
-            && at(high) - at(low) >= RANGE_MIN
-        {
-            whisker(canvas, (at(low), at(high)), top + BAR / 2.0);
+        if let Some(range) = self.range(measure, (left, right)) {
+            whisker(canvas, range, top + BAR / 2.0);
         }
         // In a column: behind a range, a figure would read as that of its end.
         canvas.text(right + 6.0, top + BAR - 2.0, "strong", &measure.words);

@@ -17,8 +17,10 @@ const RAM: &str = "ram";
 const SHORTER: &str = "less is better";
 
 /// The bars of a command in [`side_by_side`].
-const RATIOS: [(&str, &str); 2] =
-    [("first", "the command alone"), ("second", "with the copies to memory and back to the disk")];
+const RATIOS: [(&str, &str); 2] = [
+    ("first", "the command alone, as by 'ram bind'"),
+    ("second", "with the copies in and out, as by 'ram run'"),
+];
 
 /// Several commands beside each other, if there are several: how many times as fast each is in
 /// memory.
