@@ -18,8 +18,8 @@ const SHORTER: &str = "less is better";
 
 /// The bars of a command in [`side_by_side`].
 const RATIOS: [(&str, &str); 2] = [
-    ("first", "the command alone, as by 'ram bind'"),
-    ("second", "with the copies in and out, as by 'ram run'"),
+    ("first", "the command alone ('ram bind')"),
+    ("second", "with the copies in and out, checked and flushed ('ram run')"),
 ];
 
 /// Several commands beside each other, if there are several: how many times as fast each is in
