@@ -18,7 +18,7 @@ const SHORTER: &str = "less is better";
 
 /// The bars of a command in [`side_by_side`].
 const RATIOS: [(&str, &str); 2] = [
-    ("first", "the command alone ('ram bind')"),
+    ("first", "in memory, without copies"),
     ("second", "with the copies in and out, checked and flushed ('ram run')"),
 ];
 
