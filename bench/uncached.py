@@ -336,6 +336,9 @@ def measure(programs, rounds, groups, fsure):
                 for at in range(len(METHODS)):
                     method = METHODS[(turn + at) % len(METHODS)]
                     result = run(method, PROGRAMS[name], reads, groups, fsure)
+                    if method == "plain" and result is None:
+                        sys.exit(f"{name} was killed as it is: it needs more than "
+                                 f"{MEMORY // MIB} MiB. Name the other programs with --only")
                     runs[name][method].append(result)
         print(f"round {turn + 1} of {rounds}", file=sys.stderr, flush=True)
     return {name: {method: Trial(own, ways["plain"]) for method, own in ways.items()}

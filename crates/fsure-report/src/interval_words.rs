@@ -22,8 +22,8 @@ pub fn meaning(runs: impl Iterator<Item = usize>) -> String {
     }
 }
 
-/// Returns 0 for both without any.
-fn least_and_most(runs: impl Iterator<Item = usize>) -> (usize, usize) {
+/// Returns the least and the most of some numbers of runs; 0 for both without any.
+pub fn least_and_most(runs: impl Iterator<Item = usize>) -> (usize, usize) {
     let ends = runs
         .map(|runs| (runs, runs))
         .reduce(|(least, most), (runs, _)| (least.min(runs), most.max(runs)));

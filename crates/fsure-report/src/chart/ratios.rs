@@ -46,7 +46,11 @@ impl RatioBar {
     }
 
     fn words(&self) -> String {
-        format!("{} ({})", two_digits(self.ratio), self.interval_words())
+        let ratio = two_digits(self.ratio);
+        match self.interval_words() {
+            interval if interval.is_empty() => ratio,
+            interval => format!("{ratio} ({interval})"),
+        }
     }
 
     fn ends(&self) -> [f64; 2] {
@@ -64,6 +68,7 @@ pub fn ratios(
     (interval, conditions): (&str, &str),
 ) -> Chart {
     let bars = groups.iter().flat_map(|group| group.ratios.iter().flatten());
+    let has_intervals = bars.clone().any(|bar| bar.interval.is_some());
     let ends = bars.flat_map(RatioBar::ends).chain([1.0]);
     let axis = Axis::logarithmic(ends, 0.95, AXIS);
     let one = axis.at(1.0);
@@ -97,7 +102,7 @@ pub fn ratios(
     }
     let mut entries: Vec<_> =
         classes.iter().map(|(class, words)| (Glyph::Bar(class), *words)).collect();
-    entries.push((Glyph::Whisker, interval));
+    entries.extend(has_intervals.then_some((Glyph::Whisker, interval)));
     let below = legend(&mut canvas, bottom + TICKS + GAP, &entries);
     let height = note(&mut canvas, below, conditions) + 6.0;
     let description = description(groups, classes);

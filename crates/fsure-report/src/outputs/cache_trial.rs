@@ -29,8 +29,8 @@ pub(crate) struct CacheTrial {
     /// Runs of which the figures are the medians: half of them with the other program's file read
     /// once before, and half with it read three times.
     pub(crate) runs: u64,
-    /// Runs in which the system killed the program; 0 in older results. If there are any, there
-    /// are no other figures.
+    /// Runs in which the system killed the program; 0 in older results. If there are any, the
+    /// result leaves out the figures of the runs.
     pub(crate) killed_runs: u64,
     /// A sentence on the machine.
     pub(crate) note: Option<String>,
