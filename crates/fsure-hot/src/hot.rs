@@ -18,7 +18,7 @@ use super::options::HotOptions;
 use super::watch::{Watch, watch};
 
 use crate::placement_advice;
-use crate::placement_advice::{Advice, FolderUse, WORTH};
+use crate::placement_advice::{Advice, FolderUse, Scope};
 use fsure_core::{Error, ExitCode, IoContext as _, Result};
 use fsure_ram::write_back::OWN;
 
@@ -80,6 +80,11 @@ impl Hot {
     /// Seconds per hour, of so many nanoseconds in the time that was watched.
     pub fn per_hour(&self, ns: u64) -> f64 {
         if self.seconds > 0.0 { ns as f64 / 1e9 * 3600.0 / self.seconds } else { 0.0 }
+    }
+
+    /// Returns the programs that were watched.
+    pub fn scope(&self) -> Scope {
+        if self.command.is_some() { Scope::Command } else { Scope::Machine }
     }
 
     /// Returns the advice on a folder: that of the nearest advised folder around it.
@@ -150,7 +155,7 @@ pub fn hot(options: &HotOptions, listener: &dyn HotMonitor) -> Result<Hot> {
 /// Returns the advice on folders with something to gain. The busiest of the other folders
 /// follow: that nothing is to be done with them is news to many.
 pub(super) fn advice(hot: &Hot) -> Vec<Advised> {
-    let least = (WORTH / 3600.0 * hot.seconds * 1e9) as u64;
+    let least = (hot.scope().worth_s_per_hour() / 3600.0 * hot.seconds * 1e9) as u64;
     let candidates = folder_tree::candidates(&hot.tree, least);
     let mut advised: Vec<_> = candidates.into_iter().map(|node| advised_on(hot, node)).collect();
     let busiest = folder_tree::busiest(&hot.tree).into_iter();
@@ -219,10 +224,11 @@ pub(super) fn only(folders: Vec<FolderIo>, below: &[PathBuf]) -> Vec<FolderIo> {
 fn advised_on(hot: &Hot, node: &FolderNode) -> Advised {
     let (durable, missed) = (hot.per_hour(durable_ns(&node.all)), hot.per_hour(node.all.missed_ns));
     // The size of a folder that is left as it is interests no user.
-    let is_worth = durable + missed >= WORTH;
+    let is_worth = durable + missed >= hot.scope().worth_s_per_hour();
     let contents =
         if is_worth { folder_contents::contents(&node.path) } else { FolderContents::default() };
     let seen = FolderUse {
+        scope: hot.scope(),
         durable,
         missed,
         is_in_memory: is_in_memory(&node.path).unwrap_or(false),

@@ -11,7 +11,8 @@ const LEFT: f64 = 8.0;
 const RIGHT: f64 = COLUMN - 8.0;
 /// Left end of the second panel.
 const SECOND: f64 = 268.0;
-/// Room behind the longest bar for its figure.
+/// Room behind the longest bar for its figure: a time with its share, and bytes.
+const TIME_FIGURE: f64 = 114.0;
 const FIGURE: f64 = 82.0;
 const HEAD: f64 = 24.0;
 const LINE: f64 = 20.0;
@@ -39,7 +40,7 @@ impl FolderBars {
     fn advised(&self) -> String {
         match self.memory.as_str() {
             "" => self.advice.clone(),
-            memory => format!("{} (needs {memory})", self.advice),
+            memory => format!("{}, needs {memory}", self.advice),
         }
     }
 }
@@ -67,9 +68,6 @@ pub fn folders(title: &str, folders: &[FolderBars], time: &str, rest: &str) -> C
     let mut canvas = Canvas::default();
     canvas.text(LEFT, 15.0, "soft", &clipped(&format!("programs waited in {time}"), 32));
     canvas.text(SECOND, 15.0, "soft", "they read and wrote");
-    if folders.iter().any(|one| !one.advice.is_empty()) {
-        canvas.text(RIGHT, 15.0, "soft end", "advice");
-    }
     let bottom = HEAD + folders.len() as f64 * (LINE + BAR + GAP);
     for (place, folder) in folders.iter().enumerate() {
         let top = HEAD + place as f64 * (LINE + BAR + GAP);
@@ -77,14 +75,17 @@ pub fn folders(title: &str, folders: &[FolderBars], time: &str, rest: &str) -> C
         let room = (RIGHT - LEFT - 3.0) / COLUMN_CHARACTER - advice.chars().count() as f64 - 2.0;
         let path = end_of(&folder.path, (room / BOLD) as usize);
         canvas.text(LEFT + 3.0, top + 15.0, "strong", &path);
-        canvas.text(RIGHT, top + 15.0, "end", &advice);
+        let after = path.chars().count() as f64 * BOLD * COLUMN_CHARACTER + 14.0;
+        if !advice.is_empty() {
+            canvas.text(LEFT + 3.0 + after, top + 15.0, "", &advice);
+        }
         for left in [LEFT, SECOND] {
             canvas.line("axis", (left, top + LINE - 2.0), (left, top + LINE + BAR + 2.0));
         }
         let most = |of: fn(&FolderBars) -> f64| folders.iter().map(of).fold(0.0, f64::max);
         let (waited, words) = &folder.waited;
         let share = waited / most(|one| one.waited.0);
-        let right = SECOND - 12.0 - FIGURE;
+        let right = SECOND - 12.0 - TIME_FIGURE;
         bar(&mut canvas, (LEFT, right), "second", (share, words), top + LINE);
         let (read, written, words) = &folder.moved;
         let most = most(|one| one.moved.0 + one.moved.1);

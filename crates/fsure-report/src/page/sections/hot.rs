@@ -16,6 +16,9 @@ use fsure_core::{count, units};
 /// Advice that takes memory.
 const IN_MEMORY: [&str; 2] = ["bind", "pin"];
 
+/// Share of the time from which on it is shown. Above 1, several programs waited at once.
+const SHARE_MIN: f64 = 0.001;
+
 /// Folders of the table; all are in the picture.
 const ROWS_MAX: usize = 200;
 
@@ -109,7 +112,8 @@ fn add_history(draft: &mut Draft, history: &HotHistory) {
 }
 
 fn advice(run: &HotRun) -> Option<Piece> {
-    let columns = ["Advice", "Folder", "#Saves, s an hour", "#Memory", "Risk", "Why"];
+    let columns =
+        ["Advice", "Folder", "#Saves, s an hour", "#% of the time", "#Memory", "Risk", "Why"];
     let mut table = Table::new("Advice", &columns);
     for line in &run.advice {
         let memory = line.memory_bytes.map_or_else(|| "–".to_owned(), units::size);
@@ -117,6 +121,7 @@ fn advice(run: &HotRun) -> Option<Piece> {
             Cell::text(&line.advice),
             Cell::path(path(&line.path, line.path_bytes.as_ref())),
             Cell::number(figure(line.saves_s_per_hour)).with_key(line.saves_s_per_hour),
+            Cell::number(figure(line.saves_s_per_hour / 36.0)).with_key(line.saves_s_per_hour),
             Cell::number(memory),
             Cell::text(&line.risk),
             Cell::sentences(&line.why),
@@ -142,6 +147,9 @@ fn beside(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
         "Sorted by waiting. All bars begin at zero, each kind on its own scale; one that is too \
          short to be seen is left out."
             .to_owned();
+    if bars.iter().any(|one| one.waited.1.ends_with("%)")) {
+        words += " Shares are of the whole time: a program that pauses waits for more of its own.";
+    }
     if left_out > 0 {
         let others = number(left_out as u64, "folder", "folders");
         words += &format!(" {others} with less are left out.");
@@ -156,7 +164,8 @@ fn beside(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
 fn by_folder(run: &HotRun) -> Vec<FolderBars> {
     let row = |folder: &HotFolder| {
         let path = path(&folder.path, folder.path_bytes.as_ref());
-        bars(path, ("", None), folder.own.waited_ms.unwrap_or_default(), moved(folder))
+        let waited = (folder.own.waited_ms.unwrap_or_default(), seconds(run));
+        bars(path, ("", None), waited, moved(folder))
     };
     run.folders.iter().map(row).collect()
 }
@@ -177,7 +186,8 @@ fn by_advice(run: &HotRun) -> Vec<FolderBars> {
     }
     let row = |advice: &&HotAdvice| {
         let own = || run.folders.iter().filter(|folder| is_in(&folder.path, &advice.path));
-        let waited = own().filter_map(|folder| folder.own.waited_ms).sum();
+        let waited = own().filter_map(|folder| folder.own.waited_ms).sum::<f64>();
+        let waited = (waited, seconds(run));
         let bytes = own().map(moved).fold([0_u64, 0], |sums, bytes| {
             [sums[0].saturating_add(bytes[0]), sums[1].saturating_add(bytes[1])]
         });
@@ -188,6 +198,11 @@ fn by_advice(run: &HotRun) -> Vec<FolderBars> {
     shown.iter().map(row).collect()
 }
 
+/// The time that was watched; `None` if the run was cut off, or if it was none.
+fn seconds(run: &HotRun) -> Option<f64> {
+    run.summary.as_ref().map(|totals| totals.seconds).filter(|seconds| *seconds > 0.0)
+}
+
 /// The bytes that were read and those that were written.
 fn moved(folder: &HotFolder) -> [u64; 2] {
     [folder.own.bytes_read, folder.own.bytes_written].map(Option::unwrap_or_default)
@@ -196,10 +211,15 @@ fn moved(folder: &HotFolder) -> [u64; 2] {
 fn bars(
     path: String,
     (advice, memory): (&str, Option<u64>),
-    waited_ms: f64,
+    (waited_ms, seconds): (f64, Option<f64>),
     [read, written]: [u64; 2],
 ) -> FolderBars {
-    let waited = if waited_ms > 0.0 { milliseconds(waited_ms) } else { "no wait".to_owned() };
+    let share = seconds.map(|seconds| waited_ms / 1e3 / seconds);
+    let waited = match share.filter(|share| (SHARE_MIN..1.0).contains(share)) {
+        Some(share) => format!("{} ({} %)", milliseconds(waited_ms), figure(share * 100.0)),
+        None if waited_ms > 0.0 => milliseconds(waited_ms),
+        None => "no wait".to_owned(),
+    };
     FolderBars {
         path,
         advice: advice.to_owned(),

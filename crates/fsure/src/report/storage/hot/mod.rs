@@ -20,7 +20,7 @@ use super::{figure, number, table};
 use fsure_core::escape;
 use fsure_core::units::size;
 use fsure_core::{count, safe};
-use fsure_hot::placement_advice::Advice;
+use fsure_hot::placement_advice::{Advice, FolderUse, Scope};
 use fsure_hot::{Advised, FolderNode, Hot, durable_ns, waited_ns};
 
 /// The measure by which a folder is hot.
@@ -189,6 +189,9 @@ fn closing(hot: &Hot) -> String {
         Some(history) => history::coverage(hot, history),
         None => format!("Watched{whom} for {:.1} s by {}.", hot.seconds, hot.source.name()),
     };
+    if hot.command.is_some() && hot.source == TraceSource::Ebpf {
+        text += &waited(hot);
+    }
     if hot.processes_left > 0 {
         let left = number(hot.processes_left as u64, "process", "processes");
         text += &format!(" {left} of it still ran at its end; what followed is not in it.");
@@ -207,6 +210,16 @@ fn closing(hot: &Hot) -> String {
         text += " The run was ended early.";
     }
     text + "\n"
+}
+
+/// Returns a sentence on the time for which a command waited, in all folders.
+fn waited(hot: &Hot) -> String {
+    let waited_s = waited_ns(&hot.totals()) as f64 / 1e9;
+    let share = match waited_s / hot.seconds {
+        share if share < 1.0 => format!(", {} % of its time", figure(share * 100.0)),
+        _ => String::new(),
+    };
+    format!(" It waited for the device for {} s{share}.", figure(waited_s))
 }
 
 /// Returns the advice on what to do, folder by folder.
@@ -230,7 +243,7 @@ fn paragraph(one: &Advised) -> String {
         Advice::Bind | Advice::Pin => "saves",
         Advice::Exclude | Advice::Leave => "would save",
     };
-    let mut facts = format!("{saves} {} s per hour", figure(one.seen.durable + one.seen.missed));
+    let mut facts = format!("{saves} {}", gain(&one.seen));
     if one.recommendation.advice != Advice::Leave {
         let needs = one.seen.size.map_or("more than was counted".to_owned(), size);
         facts += &format!("; needs {needs}; holds: {}", one.seen.risk.name());
@@ -240,6 +253,24 @@ fn paragraph(one: &Advised) -> String {
         shown_path(&one.path),
         one.recommendation.why
     )
+}
+
+/// Returns what memory would save, with its share of the time. Programs that wait at the same time
+/// can make more than all of it, of which no share can be told.
+fn gain(seen: &FolderUse) -> String {
+    let seconds = seen.durable + seen.missed;
+    let share = seconds / 3600.0;
+    match seen.scope {
+        Scope::Machine if share < 1.0 => {
+            format!("{} s per hour ({} % of the time)", figure(seconds), figure(share * 100.0))
+        }
+        Scope::Machine => format!("{} s per hour", figure(seconds)),
+        Scope::Command if share < 1.0 => {
+            let (share, times) = (figure(share * 100.0), figure(1.0 / (1.0 - share)));
+            format!("{share} % of its time ({times} times as fast)")
+        }
+        Scope::Command => "all of its time (several processes wait at once)".to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -108,6 +108,6 @@ fn lines_for_programs_are_the_folders_own() {
 #[test]
 fn advice_names_its_cost() {
     let text = advice_text(&hot(TraceSource::Ebpf));
-    let start = "bind     /srv/db\n         saves 180 s per hour; needs 1.0 MiB; holds: unknown\n";
+    let start = "bind     /srv/db\n         saves 180 s per hour (5.00 % of the time); needs 1.0 MiB; holds: unknown\n";
     assert!(text.starts_with(start), "{text}");
 }
