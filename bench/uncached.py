@@ -87,8 +87,8 @@ SYSCTL = pathlib.Path("/proc/sys/vm")
 KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 
-def prepare(folder):
-    """Makes the files, once."""
+def prepare(folder, programs):
+    """Makes the files that the programs need, once."""
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)
     for name, size in (("hot", HOT), ("big", BIG)):
@@ -101,7 +101,8 @@ def prepare(folder):
             path = pathlib.Path("tree", str(number % 60), str(number))
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(os.urandom(SMALL_FILE))
-    if not pathlib.Path("repo").exists() and shutil.which("git"):
+    needs_repo = any(name.startswith("git ") for name in programs)
+    if needs_repo and not pathlib.Path("repo").exists() and shutil.which("git"):
         call = "cp -r tree repo && cd repo && git init -q && git add . && git -c user.name=a "
         call += "-c user.email=a@b commit -qm a"
         call += " && git repack -adq --window=0 && git prune-packed && rm -r [0-9]*"
@@ -294,10 +295,10 @@ class Results:
                            f"{name}_high_bytes": int(max(shares) * HOT)}
         self.line(type="cache-trial", program=program, way=way, **fields)
 
-    def end(self):
+    def end(self, exit_code):
         """Writes the last line."""
         self.line(type="summary", command="uncached trial", trials=self.trials,
-                  seconds=time.monotonic() - self.began, exit_code=0)
+                  seconds=time.monotonic() - self.began, exit_code=exit_code)
 
 
 class Trial:
@@ -325,24 +326,41 @@ def interval(values):
     return ordered[first], statistics.median(ordered), ordered[count - 1 - first]
 
 
+def measure_round(turn, programs, groups, fsure):
+    """Runs all programs in all ways. Returns the runs of each way by program."""
+    runs = {name: {method: [] for method in METHODS} for name in programs}
+    for name in programs:
+        for reads in READS:
+            # Each way begins once in four rounds, since each one finds what the last one left.
+            for at in range(len(METHODS)):
+                method = METHODS[(turn + at) % len(METHODS)]
+                result = run(method, PROGRAMS[name], reads, groups, fsure)
+                if method == "plain" and result is None:
+                    sys.exit(f"{name} was killed as it is: it needs more than "
+                             f"{MEMORY // MIB} MiB. Name the other programs with --only")
+                runs[name][method].append(result)
+    return runs
+
+
 def measure(programs, rounds, groups, fsure):
     """Runs all programs in all ways, round by round, so that what changes meanwhile meets them
-    alike. Returns the trial of each way by program."""
-    runs = {name: {method: [] for method in METHODS} for name in programs}
-    for turn in range(rounds):
-        for name in programs:
-            for reads in READS:
-                # Each way begins once in four rounds, since each one finds what the last one left.
-                for at in range(len(METHODS)):
-                    method = METHODS[(turn + at) % len(METHODS)]
-                    result = run(method, PROGRAMS[name], reads, groups, fsure)
-                    if method == "plain" and result is None:
-                        sys.exit(f"{name} was killed as it is: it needs more than "
-                                 f"{MEMORY // MIB} MiB. Name the other programs with --only")
-                    runs[name][method].append(result)
-        print(f"round {turn + 1} of {rounds}", file=sys.stderr, flush=True)
-    return {name: {method: Trial(own, ways["plain"]) for method, own in ways.items()}
-            for name, ways in runs.items()}
+    alike. Ctrl-C and SIGTERM end it, and what the rounds before have measured is kept. Returns
+    the trial of each way by program, and the exit code of an early end or `None`."""
+    done, ended_by = [], None
+    try:
+        for turn in range(rounds):
+            done.append(measure_round(turn, programs, groups, fsure))
+            print(f"round {turn + 1} of {rounds}", file=sys.stderr, flush=True)
+    except (KeyboardInterrupt, SystemExit) as end:
+        if not done or isinstance(getattr(end, "code", None), str):
+            raise
+        ended_by = getattr(end, "code", 130)
+        print(f"ended early: the result is of {len(done)} rounds", file=sys.stderr)
+    runs = {name: {method: [result for one in done for result in one[name][method]]
+                   for method in METHODS} for name in programs}
+    trials = {name: {method: Trial(own, ways["plain"]) for method, own in ways.items()}
+              for name, ways in runs.items()}
+    return trials, ended_by
 
 
 def row(name, trials):
@@ -376,7 +394,8 @@ def main():
         sys.exit(f"{save} is there already: name another file with --save")
     # What was set and made for the time of the run is taken back after SIGTERM, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    prepare(given.dir)
+    programs = given.only or list(PROGRAMS)
+    prepare(given.dir, programs)
     with contextlib.ExitStack() as stack:
         limit = stack.enter_context(cgroup.MemoryLimit(MEMORY))
         if limit.folder is None:
@@ -387,9 +406,8 @@ def main():
         for name in ("big", "tree", "repo", "hot"):
             evict(pathlib.Path(name))
         saved = Results(save, fsure, given.note)
-        programs = given.only or list(PROGRAMS)
         found = [name for name in programs if shutil.which(PROGRAMS[name].split()[0])]
-        trials = measure(found, given.rounds, groups, fsure)
+        trials, ended_by = measure(found, given.rounds, groups, fsure)
         print("| program | " + " | ".join(map(groups.way, METHODS)) + " |")
         print("|---|" + "---|" * len(METHODS))
         for name in programs:
@@ -399,7 +417,8 @@ def main():
             for method, trial in trials[name].items():
                 saved.trial(name, groups.way(method), trial)
             print(row(name, trials[name]))
-        saved.end()
+        saved.end(ended_by or 0)
+    sys.exit(ended_by)
 
 
 if __name__ == "__main__":
