@@ -176,23 +176,40 @@ fn among(point: &Point, (own, lines): (usize, &[CurveLine<'_>])) -> Among {
     }
 }
 
+/// Returns true if the highest of all lines is more than this factor above a point.
+fn differs(point: &Point, (_, lines): (usize, &[CurveLine<'_>])) -> bool {
+    const SAME: f64 = 1.05;
+    let same =
+        lines.iter().flat_map(CurveLine::points).filter(|one| one.x.total_cmp(&point.x).is_eq());
+    same.map(|one| one.y).fold(0.0, f64::max) > point.y * SAME
+}
+
 /// Writes the figure of each point on the side that the line leaves free: above the highest and
 /// below the lowest of the lines, and before it if the line rises. A point between two others has
-/// its figure behind it if its line ends there, and else none.
+/// its figure beside it if its line ends there, or begins there at another height than the
+/// highest, and else none.
 fn figures(
     canvas: &mut Canvas,
     (points, style): (&[Placed<'_>], &str),
     among_lines: (usize, &[CurveLine<'_>]),
     words: Label<'_>,
 ) {
+    let differs = points.first().is_some_and(|first| differs(first.point, among_lines));
+    let is_end = |place: usize| place + 1 == points.len() || (place == 0 && differs);
     // The right end and the base line of the last figure on each side.
     let (mut last_above, mut last_below) = ((0.0, 0.0), (0.0, 0.0));
     for (place, one) in points.iter().enumerate() {
         let is_above = match among(one.point, among_lines) {
             Among::Highest => true,
             // Below several lines, the figures of one would be read as those of another.
-            Among::Lowest if among_lines.1.len() > 2 && place + 1 < points.len() => continue,
+            Among::Lowest if among_lines.1.len() > 2 && !is_end(place) => continue,
             Among::Lowest => false,
+            Among::Between if place == 0 && is_end(place) => {
+                let (x, y) = (one.at.0 - POINT - 6.0, one.at.1 + 5.0);
+                let style = format!("strong rim end {style}");
+                canvas.text(x, y, style.trim_end(), &words(one.point.y));
+                continue;
+            }
             Among::Between if place + 1 < points.len() => continue,
             Among::Between => {
                 let (x, y) = (one.at.0 + POINT + 6.0, one.at.1 + 5.0);

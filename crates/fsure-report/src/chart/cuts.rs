@@ -101,6 +101,8 @@ pub struct CutRun {
     pub label: String,
     /// Acknowledgements a second, and the same in words; empty if not measured.
     pub rate: (f64, String),
+    /// Age of the oldest write that a cut took, in milliseconds; 0 for none.
+    pub oldest_lost_ms: f64,
     /// The cuts, in their order.
     pub cuts: Vec<CutCell>,
     /// Result of all cuts, in words.
@@ -142,6 +144,17 @@ impl CutRun {
     }
 }
 
+/// Rates of which the largest is less than so many times the least are those of a program with a
+/// pace of its own: its losses are drawn instead.
+const SAME_RATE: f64 = 1.2;
+
+/// Returns true if all programs are as fast, so that only what they lose can differ.
+pub fn are_equally_fast(runs: &[CutRun]) -> bool {
+    let rates = || runs.iter().map(|run| run.rate.0);
+    let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+    runs.len() > 1 && least > 0.0 && most / least < SAME_RATE
+}
+
 /// The cuts of several drives, or of several programs, below each other.
 pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     let mut canvas = Canvas::default();
@@ -151,10 +164,12 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
         canvas.text(RIGHT, 14.0, "soft end", "acknowledged writes");
         top += LINE;
     }
-    let most = runs.iter().map(|run| run.rate.0).filter(|rate| rate.is_finite());
-    let most = most.fold(0.0, f64::max);
+    let is_of_losses = are_equally_fast(runs);
+    let value = |run: &CutRun| if is_of_losses { run.oldest_lost_ms } else { run.rate.0 };
+    let most = runs.iter().map(value).filter(|value| value.is_finite()).fold(0.0, f64::max);
     for run in runs {
-        draw(&mut canvas, run, most, top);
+        let class = if is_of_losses { "second" } else { "bar" };
+        draw(&mut canvas, run, (class, value(run) / most), top);
         top += run.height();
     }
     let has = |state: CutState| runs.iter().flat_map(|run| &run.cuts).any(|cut| cut.state == state);
@@ -173,7 +188,10 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     let entries: Vec<_> = entries.collect();
     let mut entries: Vec<_> =
         entries.iter().map(|(style, words)| (Glyph::Bar(style), words.as_str())).collect();
-    if has_rates {
+    if has_rates && is_of_losses {
+        let words = "the oldest loss of all cuts, from zero: shorter is better";
+        entries.insert(0, (Glyph::Bar("second"), words));
+    } else if has_rates {
         let words = "acknowledged writes a second, from zero: longer is better; a bar that is too \
                      short to be seen is left out";
         entries.insert(0, (Glyph::Bar("bar"), words));
@@ -209,17 +227,17 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     Chart { title, description, width: COLUMN, height, body: canvas.body }
 }
 
-fn draw(canvas: &mut Canvas, run: &CutRun, most: f64, top: f64) {
+fn draw(canvas: &mut Canvas, run: &CutRun, (class, share): (&str, f64), top: f64) {
     let room = (RIGHT - LEFT) / COLUMN_CHARACTER;
-    let (rate, rate_words) = &run.rate;
+    let rate_words = &run.rate.1;
     let label = room - rate_words.chars().count() as f64 - 2.0;
     canvas.text(LEFT, top + 14.0, "strong", &clipped(&run.label, (label / 1.1) as usize));
     canvas.text(RIGHT, top + 14.0, "strong end", rate_words);
     let mut below = top + LINE;
     if !rate_words.is_empty() {
-        let width = (RIGHT - LEFT) * on_paper(rate / most);
+        let width = (RIGHT - LEFT) * on_paper(share);
         if width >= WIDTH_MIN {
-            canvas.rect("bar", (LEFT, below), (width, RATE));
+            canvas.rect(class, (LEFT, below), (width, RATE));
         }
         canvas.line("axis", (LEFT, below - 1.0), (LEFT, below + RATE + 1.0));
         below += RATE + BELOW_RATE;

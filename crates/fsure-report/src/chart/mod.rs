@@ -30,7 +30,7 @@ pub use block_map::{DamageMap, block_map};
 pub use cache::{CacheCourse, RateBar, RatePair, beside_reference, cache_course};
 pub use comparison::{Bar, Mark, comparison};
 pub use curve::{CurveLine, curves};
-pub use cuts::{CutCell, CutRun, CutState, cuts};
+pub use cuts::{CutCell, CutRun, CutState, are_equally_fast, cuts};
 pub use folders::{FolderBars, folders};
 pub use ladder::{ladder, sorted};
 pub use latency::latency;

@@ -73,17 +73,25 @@ pub fn ratios(
     let axis = Axis::logarithmic(ends, 0.95, AXIS);
     let one = axis.at(1.0);
     let mut canvas = Canvas::default();
-    canvas.text(one - 8.0, 14.0, "soft end", "slower \u{2190}");
-    canvas.text(one + 8.0, 14.0, "soft", "\u{2192} faster");
-    canvas.text(FIGURE, 14.0, "soft", "times");
-    canvas.text(INTERVAL, 14.0, "soft", "interval");
-    let bottom = HEAD + groups.iter().map(height).sum::<f64>();
-    for tick in axis.ticks() {
-        canvas.line("grid", (axis.at(tick), HEAD), (axis.at(tick), bottom));
+    // The key comes first: the last groups of a long chart are far from its end.
+    let mut entries: Vec<_> =
+        classes.iter().map(|(class, words)| (Glyph::Bar(class), *words)).collect();
+    entries.extend(has_intervals.then_some((Glyph::Whisker, interval)));
+    let head = legend(&mut canvas, 0.0, &entries) + GAP;
+    let heads =
+        [(one - 8.0, "soft end", "slower \u{2190}"), (one + 8.0, "soft", "\u{2192} faster")];
+    for (x, class, words) in
+        heads.into_iter().chain([(FIGURE, "soft", "times"), (INTERVAL, "soft", "interval")])
+    {
+        canvas.text(x, head + 14.0, class, words);
+    }
+    let mut top = head + HEAD;
+    let bottom = top + groups.iter().map(height).sum::<f64>();
+    for tick in ticks(&axis) {
+        canvas.line("grid", (axis.at(tick), top), (axis.at(tick), bottom));
         canvas.tick((axis.at(tick), bottom + 16.0), &figure(tick));
     }
-    canvas.line("axis", (one, HEAD), (one, bottom));
-    let mut top = HEAD;
+    canvas.line("axis", (one, top), (one, bottom));
     for group in groups {
         canvas.text(LEFT, top + 16.0, "strong rim", &clipped(&group.name, 56));
         top += NAME;
@@ -100,13 +108,20 @@ pub fn ratios(
         }
         top += GAP;
     }
-    let mut entries: Vec<_> =
-        classes.iter().map(|(class, words)| (Glyph::Bar(class), *words)).collect();
-    entries.extend(has_intervals.then_some((Glyph::Whisker, interval)));
-    let below = legend(&mut canvas, bottom + TICKS + GAP, &entries);
-    let height = note(&mut canvas, below, conditions) + 6.0;
+    let height = note(&mut canvas, bottom + TICKS + GAP, conditions) + 6.0;
     let description = description(groups, classes);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
+}
+
+/// The ticks of the axis, which are those of small differences if it has no room for large ones.
+fn ticks(axis: &Axis) -> Vec<f64> {
+    const LARGE_MIN: usize = 3;
+    const SMALL: [f64; 8] = [0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0];
+    let large = axis.ticks();
+    match large.len() < LARGE_MIN {
+        true => SMALL.into_iter().filter(|tick| (axis.low..=axis.high).contains(tick)).collect(),
+        false => large,
+    }
 }
 
 /// A ratio with two digits behind its point, if it is not a large one: columns of them are read

@@ -145,6 +145,7 @@ fn story_charts(name: &str, value: f64) -> [Chart; 8] {
     let run = |cuts| CutRun {
         label: text(),
         rate: (value, text()),
+        oldest_lost_ms: value,
         cuts,
         outcome: text(),
         drive: text(),
@@ -573,6 +574,7 @@ fn deferred_cuts(count: usize) -> CutRun {
     CutRun {
         label: "deferred by the drive".to_owned(),
         rate: (2_461.0, "2,461 commits/s".to_owned()),
+        oldest_lost_ms: 2_900.0,
         cuts: cuts.iter().cycle().take(count).cloned().collect(),
         outcome: "5 of 6 cuts lost something, 1 damaged, 1 did not mount".to_owned(),
         drive: "ext4 (data=journal) on a simulated drive that defers flushes by up to 1s, 21.7 ms \
@@ -600,6 +602,11 @@ fn each_cut_is_a_cell_that_says_what_it_took() {
     let slow = CutRun { rate: (615.25, "615 commits/s".to_owned()), ..deferred_cuts(6) };
     let rates = lengths(&cuts("t", &[slow, deferred_cuts(6)]).body, "bar");
     assert!((rates[1] / rates[0] - 4.0).abs() < 0.05, "{rates:?}");
+    let short = CutRun { oldest_lost_ms: 290.0, ..deferred_cuts(6) };
+    let losses = cuts("t", &[short, deferred_cuts(6)]).body;
+    let lengths_of_losses = lengths(&losses, "second");
+    assert!((lengths_of_losses[1] / lengths_of_losses[0] - 10.0).abs() < 0.2, "{losses}");
+    assert!(losses.contains("shorter is better"), "equal rates show nothing: {losses}");
     let whole = cuts("t", &[CutRun { has_long_superblock: false, ..torn }]);
     assert!(!whole.body.contains("superblock"), "{}", whole.body);
     let many = cuts("t", &[deferred_cuts(60)]);

@@ -1,13 +1,14 @@
 //! `bench/uncached.py`: what programs leave of the page cache, run as they are and otherwise.
 
 use super::super::charts::Charts;
-use super::super::pieces::{Cell, Grade, Section, Table};
+use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::Draft;
-use crate::chart::{Measure, WayPanel, WayRow, figure, ways, whole_size};
+use crate::chart::{
+    Measure, RatioBar, RatioGroup, WayPanel, WayRow, figure, ratios, ways, whole_size,
+};
 use crate::interval_words;
 use crate::outputs::{CacheTrial, CacheTrialRun, KeptShare};
-use fsure_core::count;
-use fsure_core::units::{self, MIB};
+use fsure_core::units;
 
 /// The way of fsure, and that of a program as it is.
 const PLAIN: &str = "plain";
@@ -46,22 +47,12 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
             WayRow { command, way, class }
         };
         let own = |trial: &CacheTrial| row(trial.program.clone(), trial);
-        let timed = |trial: &CacheTrial| {
-            let plain = plain_seconds(&run.trials, trial);
-            let plain = plain.map_or(String::new(), |plain| format!(" (plain: {plain:.1} s)"));
-            row(format!("{}{plain}", trial.program), trial)
-        };
         let rows: Vec<_> = run.trials.iter().map(own).collect();
         let title = "How much of another program's file stays in memory?";
         let words = conditions(first, &run.trials);
         let stays = ways(title, &rows, &effects(&run.trials), (RANGE, &words));
-        let rows: Vec<_> = run.trials.iter().map(timed).collect();
-        let title = "What does each way cost the program itself?";
-        let words = cost_conditions(first, &run.trials);
-        let interval = interval_words::meaning(std::iter::once(first.runs as usize));
-        let cost = ways(title, &rows, &costs(&run.trials), (&interval, &words));
         draft.part("What stays in memory", [charts.add(&stays, "")]);
-        draft.part("Cost", [charts.add(&cost, "")]);
+        draft.part("Cost", cost(first, &run.trials, charts));
     }
     draft.part("Trials", table(&run.trials).unless_empty());
     draft.done()
@@ -109,46 +100,38 @@ fn killed(trial: &CacheTrial) -> Measure {
     Measure { median: 0.0, range: None, words }
 }
 
-/// The time of the program of a trial as it is; `None` if it was not run so.
-fn plain_seconds(trials: &[CacheTrial], trial: &CacheTrial) -> Option<f64> {
-    let own = |other: &&CacheTrial| other.program == trial.program && other.way == PLAIN;
-    trials.iter().find(own).map(|plain| plain.seconds)
-}
-
-/// The price of each way: the time of the program, and what it leaves of its own files in memory.
-fn costs(trials: &[CacheTrial]) -> Vec<WayPanel> {
-    let took = |trial: &CacheTrial| {
-        if trial.killed_runs > 0 {
-            return Some(killed(trial));
+/// The speed of each program beside the plain way.
+fn cost(first: &CacheTrial, trials: &[CacheTrial], charts: &mut Charts) -> Option<Piece> {
+    let mut ways: Vec<&str> = Vec::new();
+    for trial in trials.iter().filter(|trial| trial.way != PLAIN) {
+        if !ways.contains(&trial.way.as_str()) {
+            ways.push(&trial.way);
         }
-        let median = trial.beside_plain?;
-        let range = trial.beside_plain_low.zip(trial.beside_plain_high);
-        Some(Measure { median, range, words: format!("{median:.2} x") })
-    };
-    let left = |trial: &CacheTrial| {
-        let (median, words) = (trial.left_bytes as f64, whole_mib(trial.left_bytes));
-        (trial.killed_runs == 0).then_some(Measure { median, range: None, words })
-    };
-    let took = WayPanel {
-        head: ["time, beside plain", "less is better"],
-        bars: trials.iter().map(took).collect(),
-        full: None,
-    };
-    let left = WayPanel {
-        head: ["its own files in memory", "after, less is better"],
-        bars: trials.iter().map(left).collect(),
-        full: None,
-    };
-    vec![took, left]
+    }
+    let classes: Vec<_> = ways.iter().map(|way| (class(way), *way)).collect();
+    let plains = trials.iter().filter(|trial| trial.way == PLAIN);
+    let groups = plains.map(|plain| {
+        let own = |way: &&str| {
+            let mut own = trials.iter().filter(|trial| trial.program == plain.program);
+            own.find(|trial| trial.way == *way).and_then(times_as_fast)
+        };
+        let name = format!("{} (plain: {:.1} s)", plain.program, plain.seconds);
+        RatioGroup { name, ratios: ways.iter().map(own).collect() }
+    });
+    let groups: Vec<_> = groups.collect();
+    let interval = interval_words::meaning(std::iter::once(first.runs as usize));
+    let title = "How fast is the program itself in each way, beside plain?";
+    let chart = || ratios(title, &groups, &classes, (&interval, &cost_conditions(first, trials)));
+    (!classes.is_empty()).then(|| charts.add(&chart(), ""))
 }
 
-/// Bytes in whole MiB, since the runs differ by more than a tenth of one.
-fn whole_mib(bytes: u64) -> String {
-    match bytes {
-        0 => "0".to_owned(),
-        few if few < MIB => units::size(few),
-        _ => format!("{} MiB", count((bytes + MIB / 2) / MIB)),
-    }
+/// The speed of a program beside the plain way; `None` if it was killed.
+fn times_as_fast(trial: &CacheTrial) -> Option<RatioBar> {
+    let inverse = |ratio: f64| (ratio > 0.0).then(|| 1.0 / ratio);
+    let ratio = trial.beside_plain.filter(|_| trial.killed_runs == 0).and_then(inverse)?;
+    let low = trial.beside_plain_high.and_then(inverse);
+    let interval = low.zip(trial.beside_plain_low.and_then(inverse));
+    Some(RatioBar { ratio, interval })
 }
 
 /// The conditions of the trials, as sentences.
@@ -165,12 +148,15 @@ fn conditions(first: &CacheTrial, trials: &[CacheTrial]) -> String {
 }
 
 fn cost_conditions(first: &CacheTrial, trials: &[CacheTrial]) -> String {
+    let killed = trials.iter().filter(|trial| trial.killed_runs > 0);
+    let killed = killed.map(|trial| format!(" {} is killed at the {}.", trial.program, trial.way));
     format!(
-        "{}The time is that until all was on storage. x: times as long as plain in the same round, \
-         the median of {} rounds. {}",
+        "{}Equal steps of the axis are equal factors. The time is that until all was on storage, \
+         beside plain in the same round: medians of {} \
+         rounds.{}",
         note(first),
         first.runs,
-        of_all(trials)
+        killed.collect::<String>()
     )
 }
 

@@ -7,7 +7,7 @@ use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::{milliseconds, number};
 use super::Draft;
-use crate::chart::{CutCell, CutRun, CutState, cuts, figure};
+use crate::chart::{CutCell, CutRun, CutState, are_equally_fast, cuts, figure};
 use crate::outputs::{CrashRun, CutRow, DriveResult, ResultContent};
 use fsure_core::count;
 
@@ -82,8 +82,12 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
         return None;
     }
     let title = format!("Side by side: power cuts of {} results", all.len());
-    let asked = "How many writes are acknowledged a second, and what does a power cut take?";
-    let chart = charts.add(&cuts(asked, &all.concat()), "");
+    let runs = all.concat();
+    let asked = match are_equally_fast(&runs) {
+        true => "How old are the writes that a power cut takes?",
+        false => "How many writes are acknowledged a second, and what does a power cut take?",
+    };
+    let chart = charts.add(&cuts(asked, &runs), "");
     Some(Section { title, grade: Grade::Plain, pieces: vec![chart], ..Section::default() })
 }
 
@@ -100,6 +104,8 @@ fn runs(run: &CrashRun, name: &str) -> Vec<CutRun> {
                 name => name.to_owned(),
             },
             rate,
+            oldest_lost_ms: own.clone().filter_map(|cut| cut.oldest_lost_ms).max().unwrap_or(0)
+                as f64,
             outcome: outcome(drive, own.clone()),
             cuts: own.map(cell).collect(),
             drive: simulated(drive),

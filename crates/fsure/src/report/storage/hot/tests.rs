@@ -1,6 +1,7 @@
 //! Tests of the reports with the figures of an imaginary machine.
 
 use fsure_os::io_trace::ProcessIo;
+use fsure_os::process_tree::{CommandEnd, Ended};
 
 use super::*;
 use fsure_hot::placement_advice;
@@ -110,4 +111,22 @@ fn advice_names_its_cost() {
     let text = advice_text(&hot(TraceSource::Ebpf));
     let start = "bind     /srv/db\n         saves 180 s per hour (5.00 % of the time); needs 1.0 MiB; holds: unknown\n";
     assert!(text.starts_with(start), "{text}");
+}
+
+#[test]
+fn advice_on_a_command_gives_the_share_of_its_time() {
+    let mut hot = hot(TraceSource::Ebpf);
+    let time = std::time::Duration::from_secs(3);
+    hot.command = Some(CommandEnd { ended: Ended::Code(0), time, asked: None });
+    hot.seconds = 3.0;
+    hot.advised[0].seen.scope = hot.scope();
+    hot.advised[0].seen.durable = 900.0;
+    let text = advice_text(&hot);
+    assert!(text.contains("saves 25.0 % of its time (1.33 times as fast); needs"), "{text}");
+    assert!(text.contains("It waited for the device for 1.50 s, 50.2 % of its time."), "{text}");
+    hot.seconds = 1.0;
+    hot.advised[0].seen.durable = 5400.0;
+    let text = advice_text(&hot);
+    assert!(text.contains("saves all of its time (several processes wait at once)"), "{text}");
+    assert!(text.contains("It waited for the device for 1.50 s. "), "{text}");
 }
