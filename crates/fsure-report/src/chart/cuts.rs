@@ -41,6 +41,9 @@ const TORN_4K: &str = "torn-4k";
 const SUPERBLOCK: &str = "A torn write may cut through the superblock of ext4 or btrfs, which is \
                           longer than 512 bytes: then nothing mounts, whatever the program did.";
 
+/// Said of a drive that is described above.
+const SAME_DRIVE: &str = "the same drive and file system as above";
+
 /// Meaning of a frame.
 const FRAMED: &str = " Framed: the cut breaks the order of the writes, and only such a cut can show \
                       damage.";
@@ -101,8 +104,8 @@ pub struct CutRun {
     pub label: String,
     /// Acknowledgements a second, and the same in words; empty if not measured.
     pub rate: (f64, String),
-    /// Age of the oldest write that a cut took, in milliseconds; 0 for none.
-    pub oldest_lost_ms: f64,
+    /// Age of the oldest write that a cut took, in milliseconds, and the same in words.
+    pub oldest_lost: (f64, String),
     /// The cuts, in their order.
     pub cuts: Vec<CutCell>,
     /// Result of all cuts, in words.
@@ -116,23 +119,6 @@ pub struct CutRun {
 impl CutRun {
     fn is_worded(&self) -> bool {
         self.cuts.len() <= WORDED * WORDED_ROWS
-    }
-
-    /// The lines below the label: the drive, and the result of the cuts.
-    fn lines(&self) -> Vec<String> {
-        let room = ((RIGHT - LEFT) / COLUMN_CHARACTER) as usize;
-        [&self.drive, &self.outcome].into_iter().flat_map(|words| wrapped(words, room)).collect()
-    }
-
-    /// Height of the lines above the cells.
-    fn head(&self) -> f64 {
-        let rate = if self.rate.1.is_empty() { 0.0 } else { RATE + BELOW_RATE };
-        (self.lines().len() + 1) as f64 * LINE + BELOW_LINES + rate
-    }
-
-    fn height(&self) -> f64 {
-        let (columns, cell) = self.cells();
-        self.head() + self.cuts.len().div_ceil(columns) as f64 * (cell + BETWEEN) + GAP
     }
 
     /// Cells in a row, and their height.
@@ -158,113 +144,184 @@ pub fn are_equally_fast(runs: &[CutRun]) -> bool {
 /// The cuts of several drives, or of several programs, below each other.
 pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     let mut canvas = Canvas::default();
-    let has_rates = runs.iter().any(|run| !run.rate.1.is_empty());
-    let mut top = 0.0;
-    if has_rates {
-        canvas.text(RIGHT, 14.0, "soft end", "acknowledged writes");
+    let measure = if are_equally_fast(runs) { Measured::Losses } else { Measured::Rates };
+    let most = runs.iter().map(|run| measure.of(run).0).filter(|value| value.is_finite());
+    let most = most.fold(0.0, f64::max);
+    // The key comes first: the last cells of several runs are far from its end.
+    let mut top = key(&mut canvas, runs, measure);
+    if runs.iter().any(|run| !run.rate.1.is_empty()) {
+        canvas.text(RIGHT, top + 14.0, "soft end", measure.heading());
         top += LINE;
     }
-    let is_of_losses = are_equally_fast(runs);
-    let value = |run: &CutRun| if is_of_losses { run.oldest_lost_ms } else { run.rate.0 };
-    let most = runs.iter().map(value).filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let mut drive_above = "";
     for run in runs {
-        let class = if is_of_losses { "second" } else { "bar" };
-        draw(&mut canvas, run, (class, value(run) / most), top);
-        top += run.height();
+        let shown = Shown { run, measure, repeats_drive: run.drive == drive_above };
+        shown.draw(&mut canvas, most, top);
+        top += shown.height();
+        drive_above = &run.drive;
     }
-    let has = |state: CutState| runs.iter().flat_map(|run| &run.cuts).any(|cut| cut.state == state);
-    let entries = CutState::ALL.into_iter().filter(|state| has(*state)).map(|state| {
+    let rows = runs.iter().map(|run| format!("{}, {}: {}", run.label, run.rate.1, run.outcome));
+    let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));
+    let (title, height) = (title.to_owned(), top + 6.0);
+    Chart { title, description, width: COLUMN, height, body: canvas.body }
+}
+
+/// The figure that is drawn as a bar above the cells of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Measured {
+    Rates,
+    Losses,
+}
+
+impl Measured {
+    fn of(self, run: &CutRun) -> &(f64, String) {
+        match self {
+            Self::Rates => &run.rate,
+            Self::Losses => &run.oldest_lost,
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Self::Rates => "bar",
+            Self::Losses => "second",
+        }
+    }
+
+    fn heading(self) -> &'static str {
+        match self {
+            Self::Rates => "acknowledged writes",
+            Self::Losses => "oldest loss",
+        }
+    }
+
+    fn meaning(self) -> &'static str {
+        match self {
+            Self::Rates => {
+                "acknowledged writes a second, from zero: longer is better; a bar that is too \
+                 short to be seen is left out"
+            }
+            Self::Losses => "the oldest loss of all cuts, from zero: shorter is better",
+        }
+    }
+}
+
+/// Explains the marks, and returns the height below.
+fn key(canvas: &mut Canvas, runs: &[CutRun], measure: Measured) -> f64 {
+    let cuts = || runs.iter().flat_map(|run| &run.cuts);
+    let is_worded = runs.iter().all(CutRun::is_worded);
+    let states = CutState::ALL.into_iter().filter(|state| cuts().any(|cut| cut.state == *state));
+    let entries = states.map(|state| {
         let (_, style, sign, meaning) = state.words();
-        let sign = if sign.is_empty() { String::new() } else { format!(" ({sign})") };
-        (
-            style,
-            if runs.iter().all(CutRun::is_worded) {
-                meaning.to_owned()
-            } else {
-                meaning.to_owned() + &sign
-            },
-        )
+        match sign {
+            sign if is_worded || sign.is_empty() => (style, meaning.to_owned()),
+            sign => (style, format!("{meaning} ({sign})")),
+        }
     });
     let entries: Vec<_> = entries.collect();
-    let mut entries: Vec<_> =
-        entries.iter().map(|(style, words)| (Glyph::Bar(style), words.as_str())).collect();
-    if has_rates && is_of_losses {
-        let words = "the oldest loss of all cuts, from zero: shorter is better";
-        entries.insert(0, (Glyph::Bar("second"), words));
-    } else if has_rates {
-        let words = "acknowledged writes a second, from zero: longer is better; a bar that is too \
-                     short to be seen is left out";
-        entries.insert(0, (Glyph::Bar("bar"), words));
-    }
-    let mut height = legend(&mut canvas, top, &entries);
+    let has_rates = runs.iter().any(|run| !run.rate.1.is_empty());
+    let bar = has_rates.then_some((Glyph::Bar(measure.class()), measure.meaning()));
+    let cells = entries.iter().map(|(style, words)| (Glyph::Bar(style), words.as_str()));
+    let entries: Vec<_> = bar.into_iter().chain(cells).collect();
+    let mut height = legend(canvas, 0.0, &entries);
     if runs.iter().any(|run| run.is_worded() && !run.cuts.is_empty()) {
-        let seen = |name: &str| {
-            runs.iter().flat_map(|run| &run.cuts).any(|cut| cut.variant.as_str() == name)
-        };
+        let seen = |name: &str| cuts().any(|cut| cut.variant.as_str() == name);
         let meanings = VARIANTS.iter().filter(|(name, _)| seen(name));
         let meanings: String =
             meanings.map(|(name, meaning)| format!("; {name}: {meaning}")).collect();
-        let framed = match runs.iter().flat_map(|run| &run.cuts).any(breaks_order) {
-            true => FRAMED,
-            false => "",
-        };
+        let framed = if cuts().any(breaks_order) { FRAMED } else { "" };
         let words = format!(
             "A cell is a cut of the power: what it took, how long ago the oldest lost write had been \
              acknowledged, and in brackets which of the writes in the drive's cache survived: none \
              or all{meanings}.{framed}"
         );
-        height = note(&mut canvas, height, &words);
+        height = note(canvas, height, &words);
         let is_torn = |cut: &CutCell| cut.state == CutState::Unmountable && cut.variant == TORN;
         let may_be_superblock =
             |run: &CutRun| run.has_long_superblock && run.cuts.iter().any(is_torn);
         if runs.iter().any(may_be_superblock) {
-            height = note(&mut canvas, height, SUPERBLOCK);
+            height = note(canvas, height, SUPERBLOCK);
         }
     }
-    let rows = runs.iter().map(|run| format!("{}, {}: {}", run.label, run.rate.1, run.outcome));
-    let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));
-    let (title, height) = (title.to_owned(), height + 6.0);
-    Chart { title, description, width: COLUMN, height, body: canvas.body }
+    height + GAP
 }
 
-fn draw(canvas: &mut Canvas, run: &CutRun, (class, share): (&str, f64), top: f64) {
-    let room = (RIGHT - LEFT) / COLUMN_CHARACTER;
-    let rate_words = &run.rate.1;
-    let label = room - rate_words.chars().count() as f64 - 2.0;
-    canvas.text(LEFT, top + 14.0, "strong", &clipped(&run.label, (label / 1.1) as usize));
-    canvas.text(RIGHT, top + 14.0, "strong end", rate_words);
-    let mut below = top + LINE;
-    if !rate_words.is_empty() {
-        let width = (RIGHT - LEFT) * on_paper(share);
-        if width >= WIDTH_MIN {
-            canvas.rect(class, (LEFT, below), (width, RATE));
-        }
-        canvas.line("axis", (LEFT, below - 1.0), (LEFT, below + RATE + 1.0));
-        below += RATE + BELOW_RATE;
+/// A run in the chart.
+struct Shown<'a> {
+    run: &'a CutRun,
+    measure: Measured,
+    /// True if the run above it has the same drive, which is not described again.
+    repeats_drive: bool,
+}
+
+impl Shown<'_> {
+    /// The lines below the label: the drive, and the result of the cuts.
+    fn lines(&self) -> Vec<String> {
+        let room = ((RIGHT - LEFT) / COLUMN_CHARACTER) as usize;
+        let drive = if self.repeats_drive { SAME_DRIVE } else { &self.run.drive };
+        let drive = match self.measure {
+            Measured::Losses => format!("{drive}; acknowledged: {}", self.run.rate.1),
+            Measured::Rates => drive.to_owned(),
+        };
+        [&drive, &self.run.outcome].into_iter().flat_map(|words| wrapped(words, room)).collect()
     }
-    for (place, line) in run.lines().iter().enumerate() {
-        canvas.text(LEFT, below + 14.0 + place as f64 * LINE, "soft", line);
+
+    /// Height of the lines above the cells.
+    fn head(&self) -> f64 {
+        let bar = if self.run.rate.1.is_empty() { 0.0 } else { RATE + BELOW_RATE };
+        (self.lines().len() + 1) as f64 * LINE + BELOW_LINES + bar
     }
-    let (columns, height) = run.cells();
-    let width = match run.is_worded() {
-        true => (RIGHT - LEFT + BETWEEN) / columns as f64 - BETWEEN,
-        false => SQUARE,
-    };
-    for (place, cut) in run.cuts.iter().enumerate() {
-        let x = LEFT + (place % columns) as f64 * (width + BETWEEN);
-        let y = top + run.head() + (place / columns) as f64 * (height + BETWEEN);
-        let (word, style, sign, _) = cut.state.words();
-        canvas.rect(style, (x, y), (width, height));
-        if breaks_order(cut) {
-            canvas.rect("frame", (x + 1.0, y + 1.0), (width - 2.0, height - 2.0));
+
+    fn height(&self) -> f64 {
+        let (columns, cell) = self.run.cells();
+        self.head() + self.run.cuts.len().div_ceil(columns) as f64 * (cell + BETWEEN) + GAP
+    }
+
+    fn draw(&self, canvas: &mut Canvas, most: f64, top: f64) {
+        let run = self.run;
+        let room = (RIGHT - LEFT) / COLUMN_CHARACTER;
+        let (value, words) = self.measure.of(run);
+        let label = room - words.chars().count() as f64 - 2.0;
+        canvas.text(LEFT, top + 14.0, "strong", &clipped(&run.label, (label / 1.1) as usize));
+        canvas.text(RIGHT, top + 14.0, "strong end", words);
+        let mut below = top + LINE;
+        if !run.rate.1.is_empty() {
+            let width = (RIGHT - LEFT) * on_paper(value / most);
+            if width >= WIDTH_MIN {
+                canvas.rect(self.measure.class(), (LEFT, below), (width, RATE));
+            }
+            canvas.line("axis", (LEFT, below - 1.0), (LEFT, below + RATE + 1.0));
+            below += RATE + BELOW_RATE;
         }
-        let middle = x + width / 2.0;
-        if !run.is_worded() {
-            canvas.text(middle, y + 15.0, "mid", sign);
-            continue;
+        for (place, line) in self.lines().iter().enumerate() {
+            canvas.text(LEFT, below + 14.0 + place as f64 * LINE, "soft", line);
         }
-        canvas.text(middle, y + 17.0, "strong mid cell", word);
-        canvas.text(middle, y + 34.0, "mid", &cut.oldest_lost);
-        canvas.text(middle, y + 51.0, "soft mid", &clipped(&format!("({})", cut.variant), 10));
+        self.draw_cells(canvas, top + self.head());
+    }
+
+    fn draw_cells(&self, canvas: &mut Canvas, top: f64) {
+        let run = self.run;
+        let (columns, height) = run.cells();
+        let width = match run.is_worded() {
+            true => (RIGHT - LEFT + BETWEEN) / columns as f64 - BETWEEN,
+            false => SQUARE,
+        };
+        for (place, cut) in run.cuts.iter().enumerate() {
+            let x = LEFT + (place % columns) as f64 * (width + BETWEEN);
+            let y = top + (place / columns) as f64 * (height + BETWEEN);
+            let (word, style, sign, _) = cut.state.words();
+            canvas.rect(style, (x, y), (width, height));
+            if breaks_order(cut) {
+                canvas.rect("frame", (x + 1.0, y + 1.0), (width - 2.0, height - 2.0));
+            }
+            let middle = x + width / 2.0;
+            if !run.is_worded() {
+                canvas.text(middle, y + 15.0, "mid", sign);
+                continue;
+            }
+            canvas.text(middle, y + 17.0, "strong mid cell", word);
+            canvas.text(middle, y + 34.0, "mid", &cut.oldest_lost);
+            canvas.text(middle, y + 51.0, "soft mid", &clipped(&format!("({})", cut.variant), 10));
+        }
     }
 }

@@ -37,7 +37,7 @@ pub use latency::latency;
 pub use number_format::{figure, microseconds, whole_size};
 pub use plot::{TimeLine, over_time, throughput};
 pub use rate::{area, sustained};
-pub use ratios::{RatioBar, RatioGroup, ratios};
+pub use ratios::{RatioBar, RatioClass, RatioGroup, ratios};
 pub use requests::requests;
 pub use timeline::{Moment, timeline};
 pub use treemap::{TreemapClass, TreemapItem, treemap};

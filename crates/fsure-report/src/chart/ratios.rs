@@ -10,8 +10,11 @@ use super::number_format::figure;
 use super::svg::{COLUMN, Canvas, clipped};
 
 const LEFT: f64 = 8.0;
-/// Ends of the axis. Behind it is the room for the figures: a ratio, and its interval.
-const AXIS: (f64, f64) = (16.0, COLUMN - 164.0);
+/// Ends of the axis. Before it is the room for the name of a bar, and behind it that for the
+/// figures: a ratio, and its interval.
+const AXIS: (f64, f64) = (134.0, COLUMN - 164.0);
+const LABEL: f64 = AXIS.0 - 8.0;
+const LABEL_CHARACTERS_MAX: usize = 16;
 const FIGURE: f64 = AXIS.1 + 12.0;
 const INTERVAL: f64 = FIGURE + 46.0;
 const HEAD: f64 = 24.0;
@@ -25,8 +28,19 @@ const TICKS: f64 = 20.0;
 pub struct RatioGroup {
     /// The name of the thing.
     pub name: String,
-    /// Its bars, in the order of the classes.
+    /// Its bars, in the order of the classes; `None` if the thing did not come to its end.
     pub ratios: Vec<Option<RatioBar>>,
+}
+
+/// The bars of all groups that are of one kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RatioClass<'a> {
+    /// Their colour.
+    pub class: &'static str,
+    /// Their name, as it stands before each.
+    pub name: &'a str,
+    /// The meaning of the name; empty if it needs none.
+    pub meaning: &'a str,
 }
 
 /// A ratio.
@@ -59,13 +73,14 @@ impl RatioBar {
     }
 }
 
-/// A group of bars for each thing. `classes` are the colours of the bars of a group and their
-/// meaning, `interval` is that of the intervals, `conditions` are sentences on what was measured.
+/// A group of bars for each thing. `classes` are the bars of a group, `interval` is the meaning of
+/// the intervals, `missing` stands in place of a bar, and `conditions` are sentences on what was
+/// measured.
 pub fn ratios(
     title: &str,
     groups: &[RatioGroup],
-    classes: &[(&'static str, &str)],
-    (interval, conditions): (&str, &str),
+    classes: &[RatioClass<'_>],
+    (interval, missing, conditions): (&str, &str, &str),
 ) -> Chart {
     let bars = groups.iter().flat_map(|group| group.ratios.iter().flatten());
     let has_intervals = bars.clone().any(|bar| bar.interval.is_some());
@@ -74,8 +89,8 @@ pub fn ratios(
     let one = axis.at(1.0);
     let mut canvas = Canvas::default();
     // The key comes first: the last groups of a long chart are far from its end.
-    let mut entries: Vec<_> =
-        classes.iter().map(|(class, words)| (Glyph::Bar(class), *words)).collect();
+    let explained = classes.iter().filter(|one| !one.meaning.is_empty());
+    let mut entries: Vec<_> = explained.map(|one| (Glyph::Bar(one.class), one.meaning)).collect();
     entries.extend(has_intervals.then_some((Glyph::Whisker, interval)));
     let head = legend(&mut canvas, 0.0, &entries) + GAP;
     let heads =
@@ -95,10 +110,16 @@ pub fn ratios(
     for group in groups {
         canvas.text(LEFT, top + 16.0, "strong rim", &clipped(&group.name, 56));
         top += NAME;
-        let bars = group.ratios.iter().zip(classes);
-        for (bar, class) in bars.filter_map(|(bar, (class, _))| Some((bar.as_ref()?, class))) {
+        for (bar, class) in group.ratios.iter().zip(classes) {
+            let name = clipped(class.name, LABEL_CHARACTERS_MAX);
+            canvas.text(LABEL, top + BAR - 2.0, "end", &name);
+            let Some(bar) = bar else {
+                canvas.text(FIGURE, top + BAR - 2.0, "soft", missing);
+                top += ROW;
+                continue;
+            };
             let at = axis.at(bar.ratio);
-            canvas.rect(class, (at.min(one), top), ((at - one).abs().max(1.0), BAR));
+            canvas.rect(class.class, (at.min(one), top), ((at - one).abs().max(1.0), BAR));
             if let Some((low, high)) = bar.interval {
                 whisker(&mut canvas, (axis.at(low), axis.at(high)), top + BAR / 2.0);
             }
@@ -116,7 +137,7 @@ pub fn ratios(
 /// The ticks of the axis, which are those of small differences if it has no room for large ones.
 fn ticks(axis: &Axis) -> Vec<f64> {
     const LARGE_MIN: usize = 3;
-    const SMALL: [f64; 8] = [0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0];
+    const SMALL: [f64; 7] = [0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0];
     let large = axis.ticks();
     match large.len() < LARGE_MIN {
         true => SMALL.into_iter().filter(|tick| (axis.low..=axis.high).contains(tick)).collect(),
@@ -131,14 +152,14 @@ fn two_digits(ratio: f64) -> String {
 }
 
 fn height(group: &RatioGroup) -> f64 {
-    NAME + group.ratios.iter().flatten().count() as f64 * ROW + GAP
+    NAME + group.ratios.len() as f64 * ROW + GAP
 }
 
-fn description(groups: &[RatioGroup], classes: &[(&'static str, &str)]) -> String {
+fn description(groups: &[RatioGroup], classes: &[RatioClass<'_>]) -> String {
     let groups = groups.iter().map(|group| {
         let bars = group.ratios.iter().zip(classes);
-        let figures = bars.filter_map(|(bar, (_, words))| {
-            Some(format!("{words}: {} times as fast", bar.as_ref()?.words()))
+        let figures = bars.filter_map(|(bar, class)| {
+            Some(format!("{}: {} times as fast", class.name, bar.as_ref()?.words()))
         });
         format!("{}, {}", group.name, figures.collect::<Vec<_>>().join(", "))
     });

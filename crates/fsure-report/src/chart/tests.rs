@@ -145,7 +145,7 @@ fn story_charts(name: &str, value: f64) -> [Chart; 8] {
     let run = |cuts| CutRun {
         label: text(),
         rate: (value, text()),
-        oldest_lost_ms: value,
+        oldest_lost: (value, text()),
         cuts,
         outcome: text(),
         drive: text(),
@@ -163,7 +163,8 @@ fn story_charts(name: &str, value: f64) -> [Chart; 8] {
     let panel = WayPanel { head: ["t", "t"], bars: vec![Some(measure)], full: None };
     let ratio = RatioBar { ratio: value, interval: Some((0.5, value)) };
     let group = RatioGroup { name: text(), ratios: vec![Some(ratio), None, Some(ratio)] };
-    let classes = [("first", name), ("second", name), ("third", name)];
+    let class = |class| RatioClass { class, name, meaning: name };
+    let classes = ["first", "second", "third"].map(class);
     [
         cuts(name, &[run(few), run(many)]),
         cuts(name, &[]),
@@ -171,8 +172,8 @@ fn story_charts(name: &str, value: f64) -> [Chart; 8] {
         folders(name, &[], name, name),
         ways(name, &[row], &[panel.clone(), panel], (name, name)),
         ways(name, &[], &[], (name, name)),
-        ratios(name, &[group.clone(), group], &classes, (name, name)),
-        ratios(name, &[], &classes, (name, name)),
+        ratios(name, &[group.clone(), group], &classes, (name, name, name)),
+        ratios(name, &[], &classes, (name, name, name)),
     ]
 }
 
@@ -574,7 +575,7 @@ fn deferred_cuts(count: usize) -> CutRun {
     CutRun {
         label: "deferred by the drive".to_owned(),
         rate: (2_461.0, "2,461 commits/s".to_owned()),
-        oldest_lost_ms: 2_900.0,
+        oldest_lost: (2_900.0, "2.9 s".to_owned()),
         cuts: cuts.iter().cycle().take(count).cloned().collect(),
         outcome: "5 of 6 cuts lost something, 1 damaged, 1 did not mount".to_owned(),
         drive: "ext4 (data=journal) on a simulated drive that defers flushes by up to 1s, 21.7 ms \
@@ -602,7 +603,7 @@ fn each_cut_is_a_cell_that_says_what_it_took() {
     let slow = CutRun { rate: (615.25, "615 commits/s".to_owned()), ..deferred_cuts(6) };
     let rates = lengths(&cuts("t", &[slow, deferred_cuts(6)]).body, "bar");
     assert!((rates[1] / rates[0] - 4.0).abs() < 0.05, "{rates:?}");
-    let short = CutRun { oldest_lost_ms: 290.0, ..deferred_cuts(6) };
+    let short = CutRun { oldest_lost: (290.0, "290 ms".to_owned()), ..deferred_cuts(6) };
     let losses = cuts("t", &[short, deferred_cuts(6)]).body;
     let lengths_of_losses = lengths(&losses, "second");
     assert!((lengths_of_losses[1] / lengths_of_losses[0] - 10.0).abs() < 0.2, "{losses}");

@@ -22,6 +22,9 @@ const GAP: f64 = 8.0;
 /// A range that is shorter is left out: its ends would hide the bar.
 const RANGE_MIN: f64 = 5.0;
 
+/// Said if no range is wide enough.
+const ALIKE: &str = "The runs of each bar are alike: no range is wide enough to be drawn.";
+
 /// A command that was run in one way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WayRow {
@@ -91,6 +94,8 @@ pub fn ways(
     if panels.iter().zip(ends(panels.len())).any(|(panel, ends)| panel.has_ranges(ends)) {
         let words = format!("{range}, if wide enough to be seen");
         top = legend(&mut canvas, top, &[(Glyph::Whisker, &words)]);
+    } else if panels.iter().flat_map(WayPanel::measures).any(|measure| measure.range.is_some()) {
+        top = note(&mut canvas, top, ALIKE);
     }
     let height = note(&mut canvas, top, conditions) + 6.0;
     let description = description(rows, panels);

@@ -4,7 +4,7 @@ use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::Draft;
 use crate::chart::{
-    Measure, RatioBar, RatioGroup, WayPanel, WayRow, figure, ratios, ways, whole_size,
+    Measure, RatioBar, RatioClass, RatioGroup, WayPanel, WayRow, figure, ratios, ways, whole_size,
 };
 use crate::interval_words;
 use crate::outputs::{CacheTrial, CacheTrialRun, KeptShare};
@@ -48,14 +48,25 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
         };
         let own = |trial: &CacheTrial| row(trial.program.clone(), trial);
         let rows: Vec<_> = run.trials.iter().map(own).collect();
-        let title = "How much of another program's file stays in memory?";
+        let version = cgroup_version(&run.trials);
+        let title = format!("How much of another program's file stays in memory{version}?");
         let words = conditions(first, &run.trials);
-        let stays = ways(title, &rows, &effects(&run.trials), (RANGE, &words));
+        let stays = ways(&title, &rows, &effects(&run.trials), (RANGE, &words));
         draft.part("What stays in memory", [charts.add(&stays, "")]);
         draft.part("Cost", cost(first, &run.trials, charts));
     }
     draft.part("Trials", table(&run.trials).unless_empty());
     draft.done()
+}
+
+/// Names the version of the control groups, which the name of the limit tells.
+fn cgroup_version(trials: &[CacheTrial]) -> &'static str {
+    let has = |name: &str| trials.iter().any(|trial| trial.way.starts_with(name));
+    match () {
+        () if has("MemoryHigh") => " (control groups of version 2)",
+        () if has("limit of") => " (control groups of version 1)",
+        () => "",
+    }
 }
 
 /// The colour of a way.
@@ -108,7 +119,8 @@ fn cost(first: &CacheTrial, trials: &[CacheTrial], charts: &mut Charts) -> Optio
             ways.push(&trial.way);
         }
     }
-    let classes: Vec<_> = ways.iter().map(|way| (class(way), *way)).collect();
+    let classes = ways.iter().map(|way| RatioClass { class: class(way), name: way, meaning: "" });
+    let classes: Vec<_> = classes.collect();
     let plains = trials.iter().filter(|trial| trial.way == PLAIN);
     let groups = plains.map(|plain| {
         let own = |way: &&str| {
@@ -121,7 +133,7 @@ fn cost(first: &CacheTrial, trials: &[CacheTrial], charts: &mut Charts) -> Optio
     let groups: Vec<_> = groups.collect();
     let interval = interval_words::meaning(std::iter::once(first.runs as usize));
     let title = "How fast is the program itself in each way, beside plain?";
-    let chart = || ratios(title, &groups, &classes, (&interval, &cost_conditions(first, trials)));
+    let chart = || ratios(title, &groups, &classes, (&interval, "killed", &cost_conditions(first)));
     (!classes.is_empty()).then(|| charts.add(&chart(), ""))
 }
 
@@ -147,16 +159,12 @@ fn conditions(first: &CacheTrial, trials: &[CacheTrial]) -> String {
     )
 }
 
-fn cost_conditions(first: &CacheTrial, trials: &[CacheTrial]) -> String {
-    let killed = trials.iter().filter(|trial| trial.killed_runs > 0);
-    let killed = killed.map(|trial| format!(" {} is killed at the {}.", trial.program, trial.way));
+fn cost_conditions(first: &CacheTrial) -> String {
     format!(
         "{}Equal steps of the axis are equal factors. The time is that until all was on storage, \
-         beside plain in the same round: medians of {} \
-         rounds.{}",
+         beside plain in the same round: medians of {} rounds.",
         note(first),
-        first.runs,
-        killed.collect::<String>()
+        first.runs
     )
 }
 

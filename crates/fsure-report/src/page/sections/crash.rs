@@ -104,8 +104,7 @@ fn runs(run: &CrashRun, name: &str) -> Vec<CutRun> {
                 name => name.to_owned(),
             },
             rate,
-            oldest_lost_ms: own.clone().filter_map(|cut| cut.oldest_lost_ms).max().unwrap_or(0)
-                as f64,
+            oldest_lost: oldest_lost(own.clone()),
             outcome: outcome(drive, own.clone()),
             cuts: own.map(cell).collect(),
             drive: simulated(drive),
@@ -113,6 +112,14 @@ fn runs(run: &CrashRun, name: &str) -> Vec<CutRun> {
         }
     };
     run.drives.iter().map(of_drive).filter(|run| !run.cuts.is_empty()).collect()
+}
+
+/// Age of the oldest write that a cut took, in milliseconds, and the same in words.
+fn oldest_lost<'a>(cuts: impl Iterator<Item = &'a CutRow>) -> (f64, String) {
+    match cuts.filter_map(|cut| cut.oldest_lost_ms).max() {
+        Some(ms) => (ms as f64, milliseconds(ms as f64)),
+        None => (0.0, "no loss".to_owned()),
+    }
 }
 
 /// The result of all cuts of a drive. The age is that of losses behind which the rest is sound.

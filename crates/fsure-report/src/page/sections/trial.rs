@@ -5,7 +5,9 @@ use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::{milliseconds, number};
 use super::Draft;
-use crate::chart::{Measure, RatioBar, RatioGroup, WayPanel, WayRow, figure, ratios, ways};
+use crate::chart::{
+    Measure, RatioBar, RatioClass, RatioGroup, WayPanel, WayRow, figure, ratios, ways,
+};
 use crate::interval_words;
 use crate::outputs::{ResultContent, TrialRun, TrialWay};
 use fsure_core::count;
@@ -17,9 +19,13 @@ const RAM: &str = "ram";
 const SHORTER: &str = "less is better";
 
 /// The bars of a command in [`side_by_side`].
-const RATIOS: [(&str, &str); 2] = [
-    ("first", "in memory, without copies"),
-    ("second", "with the copies in and out, checked and flushed ('ram run')"),
+const RATIOS: [RatioClass<'static>; 2] = [
+    RatioClass { class: "first", name: "in memory", meaning: "in memory, without copies" },
+    RatioClass {
+        class: "second",
+        name: "with copies",
+        meaning: "with the copies in and out, checked and flushed ('ram run')",
+    },
 ];
 
 /// Several commands beside each other, if there are several: how many times as fast each is in
@@ -52,7 +58,7 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
     );
     let interval = interval_words::meaning(runs);
     let asked = "How many times as fast is each command in memory?";
-    let chart = ratios(asked, &groups, &RATIOS, (&interval, &words));
+    let chart = ratios(asked, &groups, &RATIOS, (&interval, "–", &words));
     let title = format!("Side by side: {} commands in memory", groups.len());
     let pieces = vec![charts.add(&chart, "")];
     Some(Section { title, grade: Grade::Plain, pieces, ..Section::default() })
