@@ -258,7 +258,8 @@ fn pictures(stored: &StoredResult) -> Vec<(String, Vec<&Rung>)> {
 fn ladders(draft: &mut Draft, stored: &StoredResult, charts: &mut Charts) {
     for (title, rungs) in pictures(stored) {
         let unit = &rungs[0].unit;
-        let asked = format!("{} {unit}, longer is better ({})", question(&rungs), places(&rungs));
+        let asked =
+            format!("{} {unit}, longer is better{}", question(&rungs), folder(stored, &rungs));
         let chart = charts.add(&ladder(&asked, &rungs), "");
         let sorted = sorted(&rungs);
         let (ranks, factors) = (ranks(&sorted), factors(&sorted));
@@ -308,11 +309,13 @@ fn is_of_either_disk(rung: &Rung) -> bool {
     ["ram disk ", "disk "].iter().any(|words| rung.name.starts_with(words))
 }
 
-/// The places that the rungs of a picture measure.
-fn places(rungs: &[&Rung]) -> String {
-    let mut places: Vec<_> = rungs.iter().map(|rung| rung.target.as_str()).collect();
-    places.dedup();
-    places.join(" and ")
+/// The folder that the rungs of a picture measure, in brackets, if the result has several.
+fn folder(stored: &StoredResult, rungs: &[&Rung]) -> String {
+    let own = rungs.iter().map(|rung| &rung.target).find(|target| *target != MEMORY);
+    match own {
+        Some(folder) if stored.header.targets.len() > 1 => format!(" ({folder})"),
+        _ => String::new(),
+    }
 }
 
 fn rung_row(rung: &Rung, rank: &str) -> Vec<Cell> {
