@@ -76,7 +76,12 @@ impl CutState {
     fn words(self) -> (&'static str, &'static str, &'static str, &'static str) {
         match self {
             Self::Kept => ("no loss", "tile good", "", "all that was acknowledged is there"),
-            Self::Lost => ("lost", "tile warn", "-", "the last of it is lost, the rest is sound"),
+            Self::Lost => (
+                "lost",
+                "tile warn",
+                "-",
+                "the last that was acknowledged is lost, the rest is sound",
+            ),
             Self::Damaged => ("damaged", "tile bad", "x", "damaged: the check fails"),
             Self::Unmountable => {
                 ("no mount", "tile gone", "!", "no mount: the file system does not mount")
@@ -147,7 +152,8 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     let measure = if are_equally_fast(runs) { Measured::Losses } else { Measured::Rates };
     let most = runs.iter().map(|run| measure.of(run).0).filter(|value| value.is_finite());
     let most = most.fold(0.0, f64::max);
-    // The key comes first: the last cells of several runs are far from its end.
+    // The colours come first, since the last cells of several runs are far from the end. What is
+    // read but once stands there.
     let mut top = key(&mut canvas, runs, measure);
     if runs.iter().any(|run| !run.rate.1.is_empty()) {
         canvas.text(RIGHT, top + 14.0, "soft end", measure.heading());
@@ -160,6 +166,7 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
         top += shown.height();
         drive_above = &run.drive;
     }
+    let top = notes(&mut canvas, runs, top);
     let rows = runs.iter().map(|run| format!("{}, {}: {}", run.label, run.rate.1, run.outcome));
     let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));
     let (title, height) = (title.to_owned(), top + 6.0);
@@ -223,7 +230,13 @@ fn key(canvas: &mut Canvas, runs: &[CutRun], measure: Measured) -> f64 {
     let bar = has_rates.then_some((Glyph::Bar(measure.class()), measure.meaning()));
     let cells = entries.iter().map(|(style, words)| (Glyph::Bar(style), words.as_str()));
     let entries: Vec<_> = bar.into_iter().chain(cells).collect();
-    let mut height = legend(canvas, 0.0, &entries);
+    legend(canvas, 0.0, &entries) + GAP
+}
+
+/// Explains the words in the cells, and returns the height below.
+fn notes(canvas: &mut Canvas, runs: &[CutRun], top: f64) -> f64 {
+    let cuts = || runs.iter().flat_map(|run| &run.cuts);
+    let mut height = top;
     if runs.iter().any(|run| run.is_worded() && !run.cuts.is_empty()) {
         let seen = |name: &str| cuts().any(|cut| cut.variant.as_str() == name);
         let meanings = VARIANTS.iter().filter(|(name, _)| seen(name));
@@ -243,7 +256,7 @@ fn key(canvas: &mut Canvas, runs: &[CutRun], measure: Measured) -> f64 {
             height = note(canvas, height, SUPERBLOCK);
         }
     }
-    height + GAP
+    height
 }
 
 /// A run in the chart.

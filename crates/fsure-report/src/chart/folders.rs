@@ -36,15 +36,6 @@ pub struct FolderBars {
     pub moved: (f64, f64, String),
 }
 
-impl FolderBars {
-    fn advised(&self) -> String {
-        match self.memory.as_str() {
-            "" => self.advice.clone(),
-            memory => format!("{}, needs {memory}", self.advice),
-        }
-    }
-}
-
 /// Width of a bold character, of a plain one.
 const BOLD: f64 = 1.12;
 
@@ -52,8 +43,13 @@ const BOLD: f64 = 1.12;
 const READ: &str = "bar";
 const WRITTEN: &str = "fourth";
 
-/// Meaning of the memory beside an advice.
-const MEMORY: &str = "needs: the memory for all files of the folder, used or not.";
+/// Returns a sentence on the memory that the advice takes; `None` if it takes none.
+fn memory_words(folders: &[FolderBars]) -> Option<String> {
+    let with_memory = folders.iter().filter(|one| !one.memory.is_empty());
+    let words = with_memory.map(|one| format!("{} takes {}", one.path, one.memory));
+    let words = words.collect::<Vec<_>>().join(", ");
+    (!words.is_empty()).then(|| format!("Memory: {words}, for all its files, used or not."))
+}
 
 /// Meaning of each advice.
 const ADVICE: [(&str, &str); 4] = [
@@ -71,13 +67,13 @@ pub fn folders(title: &str, folders: &[FolderBars], time: &str, rest: &str) -> C
     let bottom = HEAD + folders.len() as f64 * (LINE + BAR + GAP);
     for (place, folder) in folders.iter().enumerate() {
         let top = HEAD + place as f64 * (LINE + BAR + GAP);
-        let advice = folder.advised();
+        let advice = &folder.advice;
         let room = (RIGHT - LEFT - 3.0) / COLUMN_CHARACTER - advice.chars().count() as f64 - 2.0;
         let path = end_of(&folder.path, (room / BOLD) as usize);
         canvas.text(LEFT + 3.0, top + 15.0, "strong", &path);
         let after = path.chars().count() as f64 * BOLD * COLUMN_CHARACTER + 14.0;
         if !advice.is_empty() {
-            canvas.text(LEFT + 3.0 + after, top + 15.0, "", &advice);
+            canvas.text(LEFT + 3.0 + after, top + 15.0, "", advice);
         }
         for left in [LEFT, SECOND] {
             canvas.line("axis", (left, top + LINE - 2.0), (left, top + LINE + BAR + 2.0));
@@ -104,13 +100,13 @@ pub fn folders(title: &str, folders: &[FolderBars], time: &str, rest: &str) -> C
     for (name, meaning) in ADVICE.iter().filter(|(name, _)| given(name)) {
         height = note(&mut canvas, height, &format!("{name}: {meaning}"));
     }
-    if folders.iter().any(|one| !one.memory.is_empty()) {
-        height = note(&mut canvas, height, MEMORY);
+    if let Some(words) = memory_words(folders) {
+        height = note(&mut canvas, height, &words);
     }
     let height = height + 6.0;
     let rows = folders.iter().map(|one| {
         let advice =
-            if one.advice.is_empty() { String::new() } else { format!(", {}", one.advised()) };
+            if one.advice.is_empty() { String::new() } else { format!(", {}", one.advice) };
         format!("{}{advice}: waited {}, moved {}", one.path, one.waited.1, one.moved.2)
     });
     let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));
