@@ -28,8 +28,8 @@ const TICKS: f64 = 20.0;
 pub struct RatioGroup {
     /// The name of the thing.
     pub name: String,
-    /// Its bars, in the order of the classes; `None` if the thing did not come to its end.
-    pub ratios: Vec<Option<RatioBar>>,
+    /// Its bars, in the order of the classes, or the word that stands in place of one.
+    pub ratios: Vec<Result<RatioBar, &'static str>>,
 }
 
 /// The bars of all groups that are of one kind.
@@ -74,13 +74,12 @@ impl RatioBar {
 }
 
 /// A group of bars for each thing. `classes` are the bars of a group, `interval` is the meaning of
-/// the intervals, `missing` stands in place of a bar, and `conditions` are sentences on what was
-/// measured.
+/// the intervals, and `conditions` are sentences on what was measured.
 pub fn ratios(
     title: &str,
     groups: &[RatioGroup],
     classes: &[RatioClass<'_>],
-    (interval, missing, conditions): (&str, &str, &str),
+    (interval, conditions): (&str, &str),
 ) -> Chart {
     let bars = groups.iter().flat_map(|group| group.ratios.iter().flatten());
     let has_intervals = bars.clone().any(|bar| bar.interval.is_some());
@@ -113,10 +112,13 @@ pub fn ratios(
         for (bar, class) in group.ratios.iter().zip(classes) {
             let name = clipped(class.name, LABEL_CHARACTERS_MAX);
             canvas.text(LABEL, top + BAR - 2.0, "end", &name);
-            let Some(bar) = bar else {
-                canvas.text(FIGURE, top + BAR - 2.0, "soft", missing);
-                top += ROW;
-                continue;
+            let bar = match bar {
+                Ok(bar) => bar,
+                Err(missing) => {
+                    canvas.text(FIGURE, top + BAR - 2.0, "soft", missing);
+                    top += ROW;
+                    continue;
+                }
             };
             let at = axis.at(bar.ratio);
             canvas.rect(class.class, (at.min(one), top), ((at - one).abs().max(1.0), BAR));
@@ -159,7 +161,7 @@ fn description(groups: &[RatioGroup], classes: &[RatioClass<'_>]) -> String {
     let groups = groups.iter().map(|group| {
         let bars = group.ratios.iter().zip(classes);
         let figures = bars.filter_map(|(bar, class)| {
-            Some(format!("{}: {} times as fast", class.name, bar.as_ref()?.words()))
+            Some(format!("{}: {} times as fast", class.name, bar.as_ref().ok()?.words()))
         });
         format!("{}, {}", group.name, figures.collect::<Vec<_>>().join(", "))
     });

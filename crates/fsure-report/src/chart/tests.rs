@@ -162,7 +162,7 @@ fn story_charts(name: &str, value: f64) -> [Chart; 8] {
     let measure = Measure { median: value, range: Some((value, value)), words: text() };
     let panel = WayPanel { head: ["t", "t"], bars: vec![Some(measure)], full: None };
     let ratio = RatioBar { ratio: value, interval: Some((0.5, value)) };
-    let group = RatioGroup { name: text(), ratios: vec![Some(ratio), None, Some(ratio)] };
+    let group = RatioGroup { name: text(), ratios: vec![Ok(ratio), Err("killed"), Ok(ratio)] };
     let class = |class| RatioClass { class, name, meaning: name };
     let classes = ["first", "second", "third"].map(class);
     [
@@ -172,8 +172,8 @@ fn story_charts(name: &str, value: f64) -> [Chart; 8] {
         folders(name, &[], name, name),
         ways(name, &[row], &[panel.clone(), panel], (name, name)),
         ways(name, &[], &[], (name, name)),
-        ratios(name, &[group.clone(), group], &classes, (name, name, name)),
-        ratios(name, &[], &classes, (name, name, name)),
+        ratios(name, &[group.clone(), group], &classes, (name, name)),
+        ratios(name, &[], &classes, (name, name)),
     ]
 }
 

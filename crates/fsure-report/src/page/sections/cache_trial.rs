@@ -14,6 +14,9 @@ use fsure_core::units;
 const PLAIN: &str = "plain";
 const UNCACHED: &str = "fsure uncached";
 
+/// Said of a figure that was not recorded.
+const NO_FIGURE: &str = "–";
+
 /// The meaning of the ranges of what is kept.
 const RANGE: &str = "least to most of the runs";
 
@@ -125,7 +128,7 @@ fn cost(first: &CacheTrial, trials: &[CacheTrial], charts: &mut Charts) -> Optio
     let groups = plains.map(|plain| {
         let own = |way: &&str| {
             let mut own = trials.iter().filter(|trial| trial.program == plain.program);
-            own.find(|trial| trial.way == *way).and_then(times_as_fast)
+            own.find(|trial| trial.way == *way).ok_or(NO_FIGURE).and_then(times_as_fast)
         };
         let name = format!("{} (plain: {:.1} s)", plain.program, plain.seconds);
         RatioGroup { name, ratios: ways.iter().map(own).collect() }
@@ -133,17 +136,20 @@ fn cost(first: &CacheTrial, trials: &[CacheTrial], charts: &mut Charts) -> Optio
     let groups: Vec<_> = groups.collect();
     let interval = interval_words::meaning(std::iter::once(first.runs as usize));
     let title = "How fast is the program itself in each way, beside plain?";
-    let chart = || ratios(title, &groups, &classes, (&interval, "killed", &cost_conditions(first)));
+    let chart = || ratios(title, &groups, &classes, (&interval, &cost_conditions(first)));
     (!classes.is_empty()).then(|| charts.add(&chart(), ""))
 }
 
-/// The speed of a program beside the plain way; `None` if it was killed.
-fn times_as_fast(trial: &CacheTrial) -> Option<RatioBar> {
+/// The speed of a program beside the plain way, or the reason why there is none.
+fn times_as_fast(trial: &CacheTrial) -> Result<RatioBar, &'static str> {
+    if trial.killed_runs > 0 {
+        return Err("killed");
+    }
     let inverse = |ratio: f64| (ratio > 0.0).then(|| 1.0 / ratio);
-    let ratio = trial.beside_plain.filter(|_| trial.killed_runs == 0).and_then(inverse)?;
+    let ratio = trial.beside_plain.and_then(inverse).ok_or(NO_FIGURE)?;
     let low = trial.beside_plain_high.and_then(inverse);
     let interval = low.zip(trial.beside_plain_low.and_then(inverse));
-    Some(RatioBar { ratio, interval })
+    Ok(RatioBar { ratio, interval })
 }
 
 /// The conditions of the trials, as sentences.
@@ -191,7 +197,7 @@ fn of_all(trials: &[CacheTrial]) -> String {
 
 /// A time beside the plain one, with its interval.
 fn beside_plain(trial: &CacheTrial) -> String {
-    let Some(ratio) = trial.beside_plain else { return "–".to_owned() };
+    let Some(ratio) = trial.beside_plain else { return NO_FIGURE.to_owned() };
     let ends = trial.beside_plain_low.zip(trial.beside_plain_high);
     let ends = ends.map_or(String::new(), |(low, high)| format!(" ({low:.2} – {high:.2})"));
     format!("{ratio:.2}{ends}")

@@ -43,7 +43,10 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
         return None;
     }
     let group = |(name, way): &(String, &TrialWay)| {
-        let bar = |ratio: Option<f64>, interval| Some(RatioBar { ratio: ratio?, interval });
+        let bar = |ratio: Option<f64>, interval| match ratio {
+            Some(ratio) => Ok(RatioBar { ratio, interval }),
+            None => Err("–"),
+        };
         let own = bar(way.ratio, way.ratio_low.zip(way.ratio_high));
         let whole = bar(way.whole_ratio, way.whole_ratio_low.zip(way.whole_ratio_high));
         RatioGroup { name: name.clone(), ratios: vec![own, whole] }
@@ -58,7 +61,7 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
     );
     let interval = interval_words::meaning(runs);
     let asked = "How many times as fast is each command in memory?";
-    let chart = ratios(asked, &groups, &RATIOS, (&interval, "–", &words));
+    let chart = ratios(asked, &groups, &RATIOS, (&interval, &words));
     let title = format!("Side by side: {} commands in memory", groups.len());
     let pieces = vec![charts.add(&chart, "")];
     Some(Section { title, grade: Grade::Plain, pieces, ..Section::default() })
