@@ -88,9 +88,10 @@ pub enum Scope {
 impl Scope {
     /// Returns the seconds per hour from which on waiting is worth an advice.
     ///
-    /// Of a machine it is 10 s, 0.3 % of the time, which a user does not notice. Of a command it
-    /// is a tenth of its time: of the commands that were tried in memory, one that waited for
-    /// just less was not faster, and one that waited for 28 % was (`docs/experiments.md`).
+    /// The limit for a machine is 10 s, 0.3 % of the time, which a user does not notice. The limit
+    /// for a command is a tenth of its time: of the commands that were tried in memory, one that
+    /// waited for just less was not faster, and one that waited for 28 % was
+    /// (`docs/experiments.md`).
     pub fn worth_s_per_hour(self) -> f64 {
         match self {
             Self::Machine => 10.0,
@@ -142,7 +143,6 @@ const FOLDER_SHARE_DIVISOR: u64 = 2;
 /// Returns the advice on a folder, with the reason.
 pub fn advise(seen: &FolderUse) -> Recommendation {
     let gain = seen.durable + seen.missed;
-    let worth = seen.scope.worth_s_per_hour();
     let recommend = |advice, why: String| Recommendation { advice, why };
     if seen.is_in_memory {
         return recommend(Advice::Leave, "it is already in memory".to_owned());
@@ -151,7 +151,7 @@ pub fn advise(seen: &FolderUse) -> Recommendation {
         let why = "the flushes are fsure's own: it is the disk side of a folder that is in RAM";
         return recommend(Advice::Leave, why.to_owned());
     }
-    if gain < worth {
+    if gain < seen.scope.worth_s_per_hour() {
         return recommend(Advice::Leave, little_to_gain(gain));
     }
     if seen.access == FolderAccess::Gone {

@@ -159,16 +159,21 @@ enum Among {
     Between,
 }
 
+/// The points of all lines at one value, each with the number of its line.
+fn points_at<'a>(x: f64, lines: &[CurveLine<'a>]) -> impl Iterator<Item = (usize, &'a Point)> {
+    let points = lines.iter().map(CurveLine::points).enumerate();
+    points.filter_map(move |(place, points)| {
+        Some((place, points.into_iter().find(|point| point.x.total_cmp(&x).is_eq())?))
+    })
+}
+
 /// Finds the place of a point of one of the lines, which is given by its number.
 fn among(point: &Point, (own, lines): (usize, &[CurveLine<'_>])) -> Among {
-    let others = lines.iter().enumerate().filter(|(place, _)| *place != own);
-    let beside = others.filter_map(|(place, line)| {
-        let same = line.points().into_iter().find(|other| other.x.total_cmp(&point.x).is_eq());
-        Some((place, same?.y))
-    });
+    let others = points_at(point.x, lines).filter(|(place, _)| *place != own);
     // Of equal ones, the first line counts as the higher.
-    let is_higher: Vec<_> =
-        beside.map(|(place, other)| point.y > other || (point.y >= other && own < place)).collect();
+    let is_higher: Vec<_> = others
+        .map(|(place, other)| point.y > other.y || (point.y >= other.y && own < place))
+        .collect();
     match () {
         () if is_higher.iter().all(|is| *is) => Among::Highest,
         () if is_higher.iter().all(|is| !*is) => Among::Lowest,
@@ -176,12 +181,13 @@ fn among(point: &Point, (own, lines): (usize, &[CurveLine<'_>])) -> Among {
     }
 }
 
-/// Returns true if the highest of all lines is more than this factor above a point.
-fn differs(point: &Point, (_, lines): (usize, &[CurveLine<'_>])) -> bool {
-    const SAME: f64 = 1.05;
-    let same =
-        lines.iter().flat_map(CurveLine::points).filter(|one| one.x.total_cmp(&point.x).is_eq());
-    same.map(|one| one.y).fold(0.0, f64::max) > point.y * SAME
+/// Factor up to which points at one value count as equal.
+const ALIKE_MAX: f64 = 1.05;
+
+/// Returns true if the highest of all lines is well above a point.
+fn is_well_below(point: &Point, lines: &[CurveLine<'_>]) -> bool {
+    let highest = points_at(point.x, lines).map(|(_, one)| one.y).fold(0.0, f64::max);
+    highest > point.y * ALIKE_MAX
 }
 
 /// Writes the figure of each point on the side that the line leaves free: above the highest and
@@ -194,26 +200,26 @@ fn figures(
     among_lines: (usize, &[CurveLine<'_>]),
     words: Label<'_>,
 ) {
-    let differs = points.first().is_some_and(|first| differs(first.point, among_lines));
-    let is_end = |place: usize| place + 1 == points.len() || (place == 0 && differs);
+    let begins_apart = points.len() > 1 && is_well_below(points[0].point, among_lines.1);
     // The right end and the base line of the last figure on each side.
     let (mut last_above, mut last_below) = ((0.0, 0.0), (0.0, 0.0));
     for (place, one) in points.iter().enumerate() {
+        let (is_begin, is_end) = (place == 0 && begins_apart, place + 1 == points.len());
         let is_above = match among(one.point, among_lines) {
             Among::Highest => true,
             // Below several lines, the figures of one would be read as those of another.
-            Among::Lowest if among_lines.1.len() > 2 && !is_end(place) => continue,
+            Among::Lowest if among_lines.1.len() > 2 && !is_begin && !is_end => continue,
             Among::Lowest => false,
-            Among::Between if place == 0 && is_end(place) => {
-                let (x, y) = (one.at.0 - POINT - 6.0, one.at.1 + 5.0);
-                let style = format!("strong rim end {style}");
-                canvas.text(x, y, style.trim_end(), &words(one.point.y));
-                continue;
-            }
-            Among::Between if place + 1 < points.len() => continue,
             Among::Between => {
-                let (x, y) = (one.at.0 + POINT + 6.0, one.at.1 + 5.0);
-                canvas.text(x, y, format!("strong rim {style}").trim_end(), &words(one.point.y));
+                let (x, y) = (POINT + 6.0, one.at.1 + 5.0);
+                let words = words(one.point.y);
+                if is_begin {
+                    let style = format!("strong rim end {style}");
+                    canvas.text(one.at.0 - x, y, style.trim_end(), &words);
+                } else if is_end {
+                    let style = format!("strong rim {style}");
+                    canvas.text(one.at.0 + x, y, style.trim_end(), &words);
+                }
                 continue;
             }
         };

@@ -42,6 +42,7 @@ pub use requests::requests;
 pub use timeline::{Moment, timeline};
 pub use treemap::{TreemapClass, TreemapItem, treemap};
 pub use waits::Waits;
+pub(crate) use ways::distinct;
 pub use ways::{Measure, WayPanel, WayRow, ways};
 
 use svg::{COLUMN, Canvas, character, escaped, wrapped};

@@ -92,13 +92,10 @@ pub fn ratios(
     let mut entries: Vec<_> = explained.map(|one| (Glyph::Bar(one.class), one.meaning)).collect();
     entries.extend(has_intervals.then_some((Glyph::Whisker, interval)));
     let head = legend(&mut canvas, 0.0, &entries) + GAP;
-    let heads =
-        [(one - 8.0, "soft end", "slower \u{2190}"), (one + 8.0, "soft", "\u{2192} faster")];
-    for (x, class, words) in
-        heads.into_iter().chain([(FIGURE, "soft", "times"), (INTERVAL, "soft", "interval")])
-    {
-        canvas.text(x, head + 14.0, class, words);
-    }
+    canvas.text(one - 8.0, head + 14.0, "soft end", "slower \u{2190}");
+    canvas.text(one + 8.0, head + 14.0, "soft", "\u{2192} faster");
+    canvas.text(FIGURE, head + 14.0, "soft", "times");
+    canvas.text(INTERVAL, head + 14.0, "soft", "interval");
     let mut top = head + HEAD;
     let bottom = top + groups.iter().map(height).sum::<f64>();
     for tick in ticks(&axis) {

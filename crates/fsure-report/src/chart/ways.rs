@@ -102,12 +102,12 @@ pub fn ways(
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
-/// Each name once, in the order in which they come.
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+/// Returns each value once, in the order in which they come.
+pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut distinct = Vec::new();
-    for name in names {
-        if !distinct.contains(&name) {
-            distinct.push(name);
+    for value in values {
+        if !distinct.contains(&value) {
+            distinct.push(value);
         }
     }
     distinct

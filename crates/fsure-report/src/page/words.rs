@@ -5,6 +5,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use fsure_core::{count, escape};
 
+/// Said in place of a figure that there is none of.
+pub(super) const NO_FIGURE: &str = "–";
+
 /// `1 file`, `1,204 files`.
 pub(super) fn number(amount: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(amount), if amount == 1 { one } else { many })

@@ -2,9 +2,11 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
+use super::super::words::NO_FIGURE;
 use super::Draft;
 use crate::chart::{
-    Measure, RatioBar, RatioClass, RatioGroup, WayPanel, WayRow, figure, ratios, ways, whole_size,
+    Measure, RatioBar, RatioClass, RatioGroup, WayPanel, WayRow, distinct, figure, ratios, ways,
+    whole_size,
 };
 use crate::interval_words;
 use crate::outputs::{CacheTrial, CacheTrialRun, KeptShare};
@@ -13,9 +15,6 @@ use fsure_core::units;
 /// The way of fsure, and that of a program as it is.
 const PLAIN: &str = "plain";
 const UNCACHED: &str = "fsure uncached";
-
-/// Said of a figure that was not recorded.
-const NO_FIGURE: &str = "–";
 
 /// The meaning of the ranges of what is kept.
 const RANGE: &str = "least to most of the runs";
@@ -116,12 +115,8 @@ fn killed(trial: &CacheTrial) -> Measure {
 
 /// The speed of each program beside the plain way.
 fn cost(first: &CacheTrial, trials: &[CacheTrial], charts: &mut Charts) -> Option<Piece> {
-    let mut ways: Vec<&str> = Vec::new();
-    for trial in trials.iter().filter(|trial| trial.way != PLAIN) {
-        if !ways.contains(&trial.way.as_str()) {
-            ways.push(&trial.way);
-        }
-    }
+    let ways = trials.iter().map(|trial| trial.way.as_str()).filter(|way| *way != PLAIN);
+    let ways = distinct(ways);
     let classes = ways.iter().map(|way| RatioClass { class: class(way), name: way, meaning: "" });
     let classes: Vec<_> = classes.collect();
     let plains = trials.iter().filter(|trial| trial.way == PLAIN);

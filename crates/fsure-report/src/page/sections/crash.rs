@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::super::Named;
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::{milliseconds, number};
+use super::super::words::{NO_FIGURE, milliseconds, number};
 use super::Draft;
-use crate::chart::{CutCell, CutRun, CutState, are_equally_fast, cuts, figure};
+use crate::chart::{CutCell, CutRun, CutState, are_equally_fast, cuts, distinct, figure};
 use crate::outputs::{CrashRun, CutRow, DriveResult, ResultContent};
 use fsure_core::count;
 
@@ -177,12 +177,7 @@ fn cell(cut: &CutRow) -> CutCell {
 /// Programs down, file systems across; a colour and a word in each cell.
 fn matrix(cells: &[DriveResult]) -> Option<Piece> {
     let column = |cell: &DriveResult| format!("{} on {}", cell.drive, cell.fs);
-    let mut columns: Vec<String> = Vec::new();
-    for cell in cells {
-        if !columns.contains(&column(cell)) {
-            columns.push(column(cell));
-        }
-    }
+    let columns = distinct(cells.iter().map(column));
     let workloads: BTreeSet<_> = cells.iter().map(|cell| cell.workload.as_str()).collect();
     let names: Vec<_> =
         std::iter::once("Program").chain(columns.iter().map(String::as_str)).collect();
@@ -191,7 +186,7 @@ fn matrix(cells: &[DriveResult]) -> Option<Piece> {
         let mut row = vec![Cell::head(workload)];
         row.extend(columns.iter().map(|name| {
             let found = |cell: &&DriveResult| cell.workload == workload && column(cell) == *name;
-            cells.iter().find(found).map_or_else(|| Cell::text("–"), matrix_cell)
+            cells.iter().find(found).map_or_else(|| Cell::text(NO_FIGURE), matrix_cell)
         }));
         table.push(row);
     }
@@ -253,7 +248,9 @@ fn drives(drives: &[DriveResult]) -> Option<Piece> {
             .map(|number| Cell::number(count(number)).with_key(number)),
         );
         let rate = drive.acked_per_second.map(figure);
-        row.extend([oldest, rate].map(|cell| Cell::number(cell.unwrap_or_else(|| "–".to_owned()))));
+        row.extend(
+            [oldest, rate].map(|cell| Cell::number(cell.unwrap_or_else(|| NO_FIGURE.to_owned()))),
+        );
         table.push(row);
     }
     table.unless_empty()
@@ -270,7 +267,7 @@ fn losses(run: &CrashRun) -> Option<Piece> {
             Cell::graded(&cut.state, grade),
             Cell::text(format!("{workload}{} on {}", cut.drive, cut.fs)),
             Cell::text(format!("{}, {}", cut.n, cut.variant)),
-            Cell::number(cut.lost.map_or_else(|| "–".to_owned(), count)),
+            Cell::number(cut.lost.map_or_else(|| NO_FIGURE.to_owned(), count)),
             Cell::text(syncs.collect::<Vec<_>>().join(", ")),
             Cell::sentences(cut.detail.clone().unwrap_or_default()),
         ]);

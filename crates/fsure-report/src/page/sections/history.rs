@@ -2,7 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::{date, files_are, number, path, percent};
+use super::super::words::{NO_FIGURE, date, files_are, number, path, percent};
 use super::ages::PERIODS_DAYS;
 use super::{Draft, checked::signature};
 use crate::chart::{Moment, timeline};
@@ -101,7 +101,9 @@ fn coverage(history: &History, common: &CommonLines) -> Coverage {
             Cell::number(count(own.len() as u64)),
             Cell::number(count(files)),
             Cell::number(units::size(bytes)),
-            Cell::number(share.map_or_else(|| "–".to_owned(), |share| format!("at most {share}"))),
+            Cell::number(
+                share.map_or_else(|| NO_FIGURE.to_owned(), |share| format!("at most {share}")),
+            ),
         ]);
     }
     let as_of = match of_start {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::{date, milliseconds, number, path};
+use super::super::words::{NO_FIGURE, date, milliseconds, number, path};
 use super::Draft;
 use crate::chart::{
     FolderBars, TimeLine, TreemapClass, TreemapItem, figure, folders as folder_bars, over_time,
@@ -23,7 +23,10 @@ const SHARE_MIN: f64 = 0.001;
 const ROWS_MAX: usize = 200;
 
 /// Seconds from which on a time axis is in hours.
-const HOURS_FROM_S: f64 = 3.0 * 3600.0;
+const HOURS_FROM_S: f64 = 3.0 * HOUR_S;
+
+/// Seconds of an hour.
+const HOUR_S: f64 = 3600.0;
 
 /// The section of a run.
 pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
@@ -116,12 +119,13 @@ fn advice(run: &HotRun) -> Option<Piece> {
         ["Advice", "Folder", "#Saves, s an hour", "#% of the time", "#Memory", "Risk", "Why"];
     let mut table = Table::new("Advice", &columns);
     for line in &run.advice {
-        let memory = line.memory_bytes.map_or_else(|| "–".to_owned(), units::size);
+        let memory = line.memory_bytes.map_or_else(|| NO_FIGURE.to_owned(), units::size);
         table.push(vec![
             Cell::text(&line.advice),
             Cell::path(path(&line.path, line.path_bytes.as_ref())),
             Cell::number(figure(line.saves_s_per_hour)).with_key(line.saves_s_per_hour),
-            Cell::number(figure(line.saves_s_per_hour / 36.0)).with_key(line.saves_s_per_hour),
+            Cell::number(figure(line.saves_s_per_hour / HOUR_S * 100.0))
+                .with_key(line.saves_s_per_hour),
             Cell::number(memory),
             Cell::text(&line.risk),
             Cell::sentences(&line.why),
@@ -147,7 +151,7 @@ fn beside(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
         "Sorted by waiting. All bars begin at zero, each kind on its own scale; one that is too \
          short to be seen is left out."
             .to_owned();
-    if bars.iter().any(|one| one.waited.1.ends_with("%)")) {
+    if bars.iter().any(|one| shown_share(one.waited.0, seconds(run)).is_some()) {
         words += " Shares are of the whole time: a program that pauses waits for more of its own.";
     }
     if left_out > 0 {
@@ -198,6 +202,12 @@ fn by_advice(run: &HotRun) -> Vec<FolderBars> {
     shown.iter().map(row).collect()
 }
 
+/// The share of the watched time, as far as it is shown.
+fn shown_share(waited_ms: f64, seconds: Option<f64>) -> Option<f64> {
+    let share = waited_ms / 1e3 / seconds?;
+    (SHARE_MIN..1.0).contains(&share).then_some(share)
+}
+
 /// The time that was watched; `None` if the run was cut off, or if it was none.
 fn seconds(run: &HotRun) -> Option<f64> {
     run.summary.as_ref().map(|totals| totals.seconds).filter(|seconds| *seconds > 0.0)
@@ -214,8 +224,7 @@ fn bars(
     (waited_ms, seconds): (f64, Option<f64>),
     [read, written]: [u64; 2],
 ) -> FolderBars {
-    let share = seconds.map(|seconds| waited_ms / 1e3 / seconds);
-    let waited = match share.filter(|share| (SHARE_MIN..1.0).contains(share)) {
+    let waited = match shown_share(waited_ms, seconds) {
         Some(share) => format!("{} ({} %)", milliseconds(waited_ms), figure(share * 100.0)),
         None if waited_ms > 0.0 => milliseconds(waited_ms),
         None => "no wait".to_owned(),
@@ -259,7 +268,7 @@ fn picture(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
 fn waiting(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
     const LINES_MAX: usize = 4;
     let all: f64 = run.intervals.iter().map(|interval| interval.seconds).sum();
-    let (unit, seconds) = if all >= HOURS_FROM_S { ("hours", 3600.0) } else { ("seconds", 1.0) };
+    let (unit, seconds) = if all >= HOURS_FROM_S { ("hours", HOUR_S) } else { ("seconds", 1.0) };
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     for program in run.intervals.iter().flat_map(|interval| &interval.programs) {
         *sums.entry(&program.program).or_default() += program.waited_ms.unwrap_or_default();
@@ -290,7 +299,7 @@ fn waiting(run: &HotRun, charts: &mut Charts) -> Option<Piece> {
 fn folders(run: &HotRun) -> Vec<Piece> {
     let columns = ["Folder", "#Waited", "#Flushes", "#Flushing", "#Written", "#Read", "Programs"];
     let mut table = Table::new("Folders", &columns);
-    let none = || "–".to_owned();
+    let none = || NO_FIGURE.to_owned();
     for folder in run.folders.iter().take(ROWS_MAX) {
         let own = &folder.own;
         let waited = own.waited_ms.map_or_else(none, milliseconds);

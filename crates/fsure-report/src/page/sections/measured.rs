@@ -2,6 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
+use super::super::words::NO_FIGURE;
 use super::stored_lines::{by, conclude, lines};
 use super::{Draft, measured_tree, requests};
 use crate::anonymous::LEFT_OUT;
@@ -23,9 +24,6 @@ const MEMORY: &str = "memory";
 
 /// End of the names of the curves of throughput by the size of a request.
 const BY_SIZE: &str = " by request size";
-
-/// Stands for a figure that there is none of.
-const NO_FIGURE: &str = "–";
 
 /// The grade of a flush of which nothing shows that it reaches a drive.
 const NOT_MEASURED: &str = "not measured";

@@ -2,7 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Table};
-use super::super::words::number;
+use super::super::words::{NO_FIGURE, number};
 use super::Draft;
 use crate::cache_words::{
     PAST, THROUGH, answer, bystander, costs, decisive, load_words, loss_or_none, loss_percent,
@@ -20,8 +20,6 @@ use fsure_measure::results::{
 };
 use fsure_measure::stats::Spread;
 
-/// Stands for a figure that there is none of.
-const NO_FIGURE: &str = "–";
 /// Said of files of less than a block.
 const BATCHED: &str = "Past the cache, such small files are read many with one call, and through it \
                        one by one: a part of the loss, or all of it, is that.";

@@ -2,7 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::{milliseconds, number};
+use super::super::words::{NO_FIGURE, milliseconds, number};
 use super::Draft;
 use crate::anonymous::LEFT_OUT;
 use crate::chart::{Amount, amounts};
@@ -98,7 +98,7 @@ fn table(run: &PowerCut) -> Option<Piece> {
             ]
             .map(number),
         );
-        row.push(Cell::number(oldest.unwrap_or_else(|| "–".to_owned())));
+        row.push(Cell::number(oldest.unwrap_or_else(|| NO_FIGURE.to_owned())));
         row.push(number(method.extra));
         table.push(row);
     }

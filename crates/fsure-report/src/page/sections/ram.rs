@@ -2,7 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::{date, milliseconds, number, path};
+use super::super::words::{NO_FIGURE, date, milliseconds, number, path};
 use super::Draft;
 use crate::chart::{Bar, Mark, comparison};
 use crate::outputs::{RamFolder, RamRun};
@@ -100,7 +100,7 @@ fn table(run: &RamRun) -> Option<Piece> {
         "State",
     ];
     let mut table = Table::new("Folders", &columns);
-    let none = || "–".to_owned();
+    let none = || NO_FIGURE.to_owned();
     for folder in &run.folders {
         let memory = match (folder.used, folder.bytes) {
             (Some(used), Some(bytes)) => format!("{} of {}", units::size(used), units::size(bytes)),

@@ -4,6 +4,7 @@
 use super::super::Named;
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
+use super::super::words::NO_FIGURE;
 use super::marks::{etcd, sqlite};
 use super::measured_tree::is_tree;
 use crate::chart::{Bar, comparison, figure as digits, microseconds};
@@ -151,7 +152,7 @@ fn purposes(compared: &Comparison) -> Vec<Piece> {
     let mut table = Table::new("Which of these for what", &["Purpose", "Suits", "Why"]);
     for purpose in &compared.purposes {
         let suits = match purpose.suits.len() {
-            0 => "–".to_owned(),
+            0 => NO_FIGURE.to_owned(),
             _ => purpose.suits.join(" or "),
         };
         let row = [Cell::head(purpose.name), Cell::text(suits), Cell::sentences(&purpose.words)];

@@ -3,7 +3,7 @@
 use super::super::Named;
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::{milliseconds, number};
+use super::super::words::{NO_FIGURE, milliseconds, number};
 use super::Draft;
 use crate::chart::{
     Measure, RatioBar, RatioClass, RatioGroup, WayPanel, WayRow, figure, ratios, ways,
@@ -45,7 +45,7 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
     let group = |(name, way): &(String, &TrialWay)| {
         let bar = |ratio: Option<f64>, interval| match ratio {
             Some(ratio) => Ok(RatioBar { ratio, interval }),
-            None => Err("–"),
+            None => Err(NO_FIGURE),
         };
         let own = bar(way.ratio, way.ratio_low.zip(way.ratio_high));
         let whole = bar(way.whole_ratio, way.whole_ratio_low.zip(way.whole_ratio_high));
