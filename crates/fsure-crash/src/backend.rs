@@ -4,6 +4,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use fsure_os::loop_device::{LoopError, Reliance};
 use fsure_os::loop_mount::{self, FileSystem, LoopMount, MountArea, MountError};
@@ -74,6 +75,17 @@ pub(super) enum OfflineDrive {
     Files(Box<FileDrive>),
 }
 
+/// A cut of a drive that goes on.
+#[derive(Debug)]
+pub(super) struct DriveCut {
+    /// What is left.
+    pub(super) left: OfflineDrive,
+    /// State before the cut; `None` if it cannot show what was not synced.
+    pub(super) before_cut: Option<PreCutState>,
+    /// Moment of the cut: requests that ended before it are in what is left, and no others.
+    pub(super) at: Instant,
+}
+
 /// Properties of a drive when it is switched on.
 #[derive(Clone, Copy)]
 pub(super) struct DriveConfig {
@@ -138,19 +150,23 @@ impl BackendDrive {
         }
     }
 
-    /// Does the same as `cut`, and also returns the state before the cut if it can show what
-    /// was not synced, which is so for a folder.
-    pub(super) fn cut_with_state(
-        &self,
-        cut: CutVariant,
-        random: &mut Random,
-    ) -> (OfflineDrive, Option<PreCutState>) {
+    /// Does the same as `cut`, and also returns the moment of the cut, and the state before it if
+    /// that can show what was not synced, which is so for a folder.
+    pub(super) fn cut_with_state(&self, cut: CutVariant, random: &mut Random) -> DriveCut {
+        // The moment is taken first: a copy of a large drive takes a while, in which no request
+        // ends, and by which what is lost would look older than it was.
         match self {
-            Self::Blocks(_) => (self.cut(cut, random), None),
-            Self::Files(folder) => {
-                let (left, before_cut) = folder.cut_with_state(cut, random);
-                (OfflineDrive::Files(Box::new(left)), Some(before_cut))
-            }
+            Self::Blocks(drive) => drive.with(|drive, now| {
+                let at = Instant::now();
+                let left = OfflineDrive::Blocks(drive.cut(now, cut, random));
+                DriveCut { left, before_cut: None, at }
+            }),
+            Self::Files(folder) => folder.with(|drive, now| {
+                let at = Instant::now();
+                let (left, before_cut) = drive.cut_with_state(now, cut, random);
+                let left = OfflineDrive::Files(Box::new(left));
+                DriveCut { left, before_cut: Some(before_cut), at }
+            }),
         }
     }
 

@@ -9,7 +9,9 @@ use fsure_os::loop_device::Reliance;
 use fsure_os::process_tree::Ended;
 
 use super::acks::Acknowledged;
-use super::backend::{AccessMode, BackendDrive, DriveConfig, MountedMedium, OfflineDrive};
+use super::backend::{
+    AccessMode, BackendDrive, DriveConfig, DriveCut, MountedMedium, OfflineDrive,
+};
 use super::causes::{MissingSyncSets, missing_syncs};
 use super::check_image::{examine, twin_found_no_loss};
 use super::context::CrashRun;
@@ -258,9 +260,7 @@ impl CrashRun<'_> {
         self.report_progress(plan, number);
         // In this order: what is owed was acknowledged before the image is taken.
         let acked = going.acknowledged.highest();
-        let (left, before_cut) = going.drive.cut_with_state(variant, random);
-        // And not before: what is lost must not look younger than it was.
-        let at = Instant::now();
+        let DriveCut { left, before_cut, at } = going.drive.cut_with_state(variant, random);
         let per_second = going.acknowledged.per_second(at);
         // Every flush up to this image has reached the drive, or nothing is shown.
         going.check()?;

@@ -14,7 +14,7 @@ use fsure_os::loop_mount::MountArea;
 use fsure_os::process_tree::{Lines, ProcessTree, Task};
 use fsure_os::user;
 
-use crate::files::{FileCounts, FileDrive, FileTraits, Mode, PreCutState};
+use crate::files::{FileCounts, FileDrive, FileTraits, Mode};
 use crate::{Behavior, CutVariant, Latency};
 use fsure_core::Random;
 
@@ -56,11 +56,6 @@ impl LiveFolder {
     /// Returns the drive that is left if the power is cut now. This drive goes on.
     pub fn cut(&self, cut: CutVariant, random: &mut Random) -> FileDrive {
         self.with(|drive, now| drive.cut(now, cut, random))
-    }
-
-    /// Does the same as `cut`, and also returns the state before the cut.
-    pub fn cut_with_state(&self, cut: CutVariant, random: &mut Random) -> (FileDrive, PreCutState) {
-        self.with(|drive, now| drive.cut_with_state(now, cut, random))
     }
 
     /// Notes that everything up to a number was acknowledged as safe.
