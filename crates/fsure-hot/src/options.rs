@@ -31,6 +31,12 @@ pub struct HotOptions {
 }
 
 impl HotOptions {
+    /// Returns the time after which the watch ends by itself; `None` beside a command, whose
+    /// end ends it.
+    pub(super) fn time_limit(&self) -> Option<Duration> {
+        self.span.filter(|_| self.command.is_empty())
+    }
+
     /// Returns the option that needs eBPF, as the user types it.
     pub(super) fn needs_ebpf(&self) -> Option<&'static str> {
         let log = self.log.is_some().then_some("--log");

@@ -44,8 +44,8 @@ pub(super) fn watch(
             watch.command = tracer.watch_command(slice)?;
         }
         reports.take(tracer)?;
-        if let Some(span) = options.span {
-            let share = began.elapsed().as_secs_f64() / span.as_secs_f64();
+        if let Some(limit) = options.time_limit() {
+            let share = began.elapsed().as_secs_f64() / limit.as_secs_f64();
             listener.under_way(&Step { what: "watching what programs read and write", share });
         }
     }
@@ -60,18 +60,14 @@ pub(super) fn watch(
 }
 
 fn is_over(watch: &Watch, options: &HotOptions, began: &ElapsedTimer) -> bool {
-    let is_late = options.span.is_some_and(|span| began.elapsed() >= span);
-    let has_end = watch.command.is_some() || watch.ended_by.is_some();
-    has_end || (is_late && options.command.is_empty())
+    let is_late = options.time_limit().is_some_and(|limit| began.elapsed() >= limit);
+    is_late || watch.command.is_some() || watch.ended_by.is_some()
 }
 
 fn slice(options: &HotOptions, began: &ElapsedTimer) -> Duration {
     let longest = if options.log.is_some() { LOG_SLICE } else { SLICE };
-    let left = options.span.map(|span| span.saturating_sub(began.elapsed()));
-    match left {
-        Some(left) if options.command.is_empty() => left.min(longest),
-        _ => longest,
-    }
+    let left = options.time_limit().map(|limit| limit.saturating_sub(began.elapsed()));
+    left.map_or(longest, |left| left.min(longest))
 }
 
 /// Reports to the listener while it is watched.
