@@ -78,7 +78,7 @@ pub(super) enum OfflineDrive {
 /// A cut of a drive that goes on.
 #[derive(Debug)]
 pub(super) struct DriveCut {
-    /// What is left.
+    /// Content of the drive that is left.
     pub(super) left: OfflineDrive,
     /// State before the cut; `None` if it cannot show what was not synced.
     pub(super) before_cut: Option<PreCutState>,

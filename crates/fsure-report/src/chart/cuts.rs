@@ -126,6 +126,18 @@ impl CutRun {
         self.cuts.len() <= WORDED * WORDED_ROWS
     }
 
+    /// Returns the result of all cuts in words, and how many of those that can do damage did.
+    fn result(&self) -> String {
+        let framed = || self.cuts.iter().filter(|cut| breaks_order(cut));
+        let is_damaged =
+            |cut: &&CutCell| matches!(cut.state, CutState::Damaged | CutState::Unmountable);
+        let (all, damaged) = (framed().count(), framed().filter(is_damaged).count());
+        match all {
+            0 => self.outcome.clone(),
+            _ => format!("{}; {damaged} of {all} framed cuts did damage", self.outcome),
+        }
+    }
+
     /// Cells in a row, and their height.
     fn cells(&self) -> (usize, f64) {
         match self.is_worded() {
@@ -167,7 +179,7 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
         drive_above = &run.drive;
     }
     let top = notes(&mut canvas, runs, top);
-    let rows = runs.iter().map(|run| format!("{}, {}: {}", run.label, run.rate.1, run.outcome));
+    let rows = runs.iter().map(|run| format!("{}, {}: {}", run.label, run.rate.1, run.result()));
     let description = format!("{}.", rows.collect::<Vec<_>>().join("; "));
     let (title, height) = (title.to_owned(), top + 6.0);
     Chart { title, description, width: COLUMN, height, body: canvas.body }
@@ -233,28 +245,29 @@ fn key(canvas: &mut Canvas, runs: &[CutRun], measure: Measured) -> f64 {
     legend(canvas, 0.0, &entries) + GAP
 }
 
-/// Explains the words in the cells, and returns the height below.
+/// Explains the words and the frames of the cells, and returns the height below.
 fn notes(canvas: &mut Canvas, runs: &[CutRun], top: f64) -> f64 {
     let cuts = || runs.iter().flat_map(|run| &run.cuts);
+    let framed = if cuts().any(breaks_order) { FRAMED } else { "" };
     let mut height = top;
     if runs.iter().any(|run| run.is_worded() && !run.cuts.is_empty()) {
         let seen = |name: &str| cuts().any(|cut| cut.variant.as_str() == name);
         let meanings = VARIANTS.iter().filter(|(name, _)| seen(name));
         let meanings: String =
             meanings.map(|(name, meaning)| format!("; {name}: {meaning}")).collect();
-        let framed = if cuts().any(breaks_order) { FRAMED } else { "" };
         let words = format!(
             "A cell is a cut of the power: what it took, how long ago the oldest lost write had been \
              acknowledged, and in brackets which of the writes in the drive's cache survived: none \
              or all{meanings}.{framed}"
         );
         height = note(canvas, height, &words);
-        let is_torn = |cut: &CutCell| cut.state == CutState::Unmountable && cut.variant == TORN;
-        let may_be_superblock =
-            |run: &CutRun| run.has_long_superblock && run.cuts.iter().any(is_torn);
-        if runs.iter().any(may_be_superblock) {
-            height = note(canvas, height, SUPERBLOCK);
-        }
+    } else if !framed.is_empty() {
+        height = note(canvas, height, &format!("A square is a cut of the power.{framed}"));
+    }
+    let is_torn = |cut: &CutCell| cut.state == CutState::Unmountable && cut.variant == TORN;
+    let may_be_superblock = |run: &CutRun| run.has_long_superblock && run.cuts.iter().any(is_torn);
+    if runs.iter().any(may_be_superblock) {
+        height = note(canvas, height, SUPERBLOCK);
     }
     height
 }
@@ -276,7 +289,7 @@ impl Shown<'_> {
             Measured::Losses => format!("{drive}; acknowledged: {}", self.run.rate.1),
             Measured::Rates => drive.to_owned(),
         };
-        [&drive, &self.run.outcome].into_iter().flat_map(|words| wrapped(words, room)).collect()
+        [&drive, &self.run.result()].into_iter().flat_map(|words| wrapped(words, room)).collect()
     }
 
     /// Height of the lines above the cells.

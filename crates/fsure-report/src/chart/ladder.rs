@@ -45,11 +45,12 @@ const READS_AND_HASHES: &str = "reading, hashing: another scale (beside 'disk re
 const MEMORY: &str = "memory";
 
 /// Meaning of the rungs whose names do not say what they read or write.
-const MEANINGS: [(&str, &str); 16] = [
+const MEANINGS: [(&str, &str); 17] = [
     ("disk read cached", "in the page cache"),
     ("disk read direct", "from the device"),
     ("disk write cached", "into the page cache"),
     ("disk write durable", "with a flush"),
+    ("disk write written", "to the device, not flushed"),
     ("void", "writes to nowhere"),
     ("ram disk first write", "takes new memory"),
     ("ram disk rewrite", "in memory it has"),

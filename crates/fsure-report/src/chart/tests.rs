@@ -600,6 +600,7 @@ fn each_cut_is_a_cell_that_says_what_it_took() {
     torn.cuts[5].state = CutState::Unmountable;
     let chart_of_torn = cuts("t", &[torn.clone()]);
     assert!(chart_of_torn.body.contains("superblock of ext4"), "{}", chart_of_torn.body);
+    assert!(chart_of_torn.description.contains("; 1 of 2 framed cuts did damage"));
     let slow = CutRun { rate: (615.25, "615 commits/s".to_owned()), ..deferred_cuts(6) };
     let rates = lengths(&cuts("t", &[slow, deferred_cuts(6)]).body, "bar");
     assert!((rates[1] / rates[0] - 4.0).abs() < 0.05, "{rates:?}");
@@ -616,6 +617,7 @@ fn each_cut_is_a_cell_that_says_what_it_took() {
     let counts = signs.map(|sign| many.body.matches(sign).count());
     assert_eq!(counts, [20, 10, 10, 10], "told apart without colours");
     assert!(many.body.contains("the check fails (x)"), "{}", many.body);
+    assert!(many.body.contains(">A square is a cut of the power. Framed: "), "{}", many.body);
 }
 
 #[test]
