@@ -29,7 +29,7 @@ const SQUARE: f64 = 20.0;
 /// Rules by which some of the writes survive a cut, and their meaning.
 const VARIANTS: [(&str, &str); 5] = [
     ("prefix", "those before a moment"),
-    ("epoch", "all before a flush, some behind it"),
+    ("epoch", "all before a flush, some up to the next, so that flushes keep their order"),
     ("random", "some, in no order"),
     (TORN, "parts of 512 bytes of some"),
     (TORN_4K, "parts of 4 KiB of some"),
@@ -38,7 +38,7 @@ const TORN: &str = "torn";
 const TORN_4K: &str = "torn-4k";
 
 /// Danger of a torn write to the file system itself.
-const SUPERBLOCK: &str = "A torn write may cut through the superblock of ext4 or btrfs, which is \
+const SUPERBLOCK: &str = "A torn write may cut through the superblock of this file system, which is \
                           longer than 512 bytes: then nothing mounts, whatever the program did.";
 
 /// Said of a drive that is described above.
