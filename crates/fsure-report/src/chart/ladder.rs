@@ -50,7 +50,7 @@ const MEANINGS: [(&str, &str); 17] = [
     ("disk read direct", "from the device"),
     ("disk write cached", "into the page cache"),
     ("disk write durable", "with a flush"),
-    ("disk write written", "to the device, not flushed"),
+    ("disk write written", "to the device, no flush"),
     ("void", "writes to nowhere"),
     ("ram disk first write", "takes new memory"),
     ("ram disk rewrite", "in memory it has"),
