@@ -38,7 +38,7 @@ const TORN: &str = "torn";
 const TORN_4K: &str = "torn-4k";
 
 /// Danger of a torn write to the file system itself.
-const SUPERBLOCK: &str = "A torn write may cut through the superblock of this file system, which is \
+const SUPERBLOCK: &str = "A torn write may cut through the superblock of a file system, which is \
                           longer than 512 bytes: then nothing mounts, whatever the program did.";
 
 /// Said of a drive that is described above.
@@ -136,6 +136,16 @@ impl CutRun {
             0 => self.outcome.clone(),
             _ => format!("{}; {damaged} of {all} framed cuts did damage", self.outcome),
         }
+    }
+
+    /// Returns true if the superblock alone may be what a cut took: only writes that were torn
+    /// within 4 KiB left nothing to mount.
+    fn may_lose_superblock(&self) -> bool {
+        let mut unmountable =
+            self.cuts.iter().filter(|cut| cut.state == CutState::Unmountable).peekable();
+        self.has_long_superblock
+            && unmountable.peek().is_some()
+            && unmountable.all(|cut| cut.variant == TORN)
     }
 
     /// Cells in a row, and their height.
@@ -264,9 +274,7 @@ fn notes(canvas: &mut Canvas, runs: &[CutRun], top: f64) -> f64 {
     } else if !framed.is_empty() {
         height = note(canvas, height, &format!("A square is a cut of the power.{framed}"));
     }
-    let is_torn = |cut: &CutCell| cut.state == CutState::Unmountable && cut.variant == TORN;
-    let may_be_superblock = |run: &CutRun| run.has_long_superblock && run.cuts.iter().any(is_torn);
-    if runs.iter().any(may_be_superblock) {
+    if runs.iter().any(CutRun::may_lose_superblock) {
         height = note(canvas, height, SUPERBLOCK);
     }
     height
