@@ -90,7 +90,7 @@ impl Scope {
     ///
     /// The limit for a machine is 10 s, 0.3 % of the time, which a user does not notice. The limit
     /// for a command is a tenth of its time: of the commands that were tried in memory, one that
-    /// waited for just less was not faster, and one that waited for 28 % was
+    /// waited for just less was not faster, and one that waited for 15 % was
     /// (`docs/experiments.md`).
     pub fn worth_s_per_hour(self) -> f64 {
         match self {

@@ -40,17 +40,10 @@ impl Image {
     pub fn resize(&mut self, size: u64) {
         let groups = group_count(size);
         if size < self.size {
-            let pages = size.div_ceil(PAGE as u64) as usize;
-            // Those of the last group; the groups behind it go as a whole.
-            for page in pages..groups * GROUP_PAGES {
-                if self.page(page).is_some() {
-                    *self.entry(page) = None;
-                }
-            }
-            let kept = size as usize % PAGE;
-            if kept > 0 && self.page(pages - 1).is_some() {
-                let last = self.entry(pages - 1).as_mut().expect("looked at above");
-                Arc::make_mut(last)[kept..].fill(0);
+            // The rest of the last group; the groups behind it go as a whole.
+            let rest = groups * GROUP_PAGES * PAGE - size as usize;
+            for (page, from, count) in pieces(size, rest) {
+                self.clear(page, from, count);
             }
         }
         self.groups.resize(groups, None);
@@ -93,14 +86,7 @@ impl Image {
         let length = usize::try_from(length).ok()?;
         self.is_within(offset, length)?;
         for (page, from, count) in pieces(offset, length) {
-            if self.page(page).is_none() {
-                continue;
-            }
-            match self.entry(page) {
-                whole if count == PAGE => *whole = None,
-                Some(page) => Arc::make_mut(page)[from..from + count].fill(0),
-                None => {}
-            }
+            self.clear(page, from, count);
         }
         Some(())
     }
@@ -122,6 +108,17 @@ impl Image {
 
     fn page(&self, number: usize) -> Option<&SharedPage> {
         self.groups[number / GROUP_PAGES].as_ref()?[number % GROUP_PAGES].as_ref()
+    }
+
+    /// Makes a part of a page zero, and lets go of it if that is all of it.
+    fn clear(&mut self, number: usize, from: usize, count: usize) {
+        if self.page(number).is_none() {
+            return;
+        }
+        match self.entry(number) {
+            Some(page) if count < PAGE => Arc::make_mut(page)[from..from + count].fill(0),
+            whole => *whole = None,
+        }
     }
 
     fn entry(&mut self, number: usize) -> &mut Option<SharedPage> {

@@ -138,14 +138,13 @@ impl CutRun {
         }
     }
 
-    /// Returns true if the superblock alone may be what a cut took: only writes that were torn
-    /// within 4 KiB left nothing to mount.
+    /// Returns true if the superblock alone may be what a cut took: only cuts that
+    /// tear writes into sectors of 512 bytes left nothing to mount.
     fn may_lose_superblock(&self) -> bool {
-        let mut unmountable =
-            self.cuts.iter().filter(|cut| cut.state == CutState::Unmountable).peekable();
+        let unmountable = || self.cuts.iter().filter(|cut| cut.state == CutState::Unmountable);
         self.has_long_superblock
-            && unmountable.peek().is_some()
-            && unmountable.all(|cut| cut.variant == TORN)
+            && unmountable().count() > 0
+            && unmountable().all(|cut| cut.variant == TORN)
     }
 
     /// Cells in a row, and their height.

@@ -79,10 +79,12 @@ fn sentence(disk: &WayResult, way: &WayResult) -> String {
     }
     let ratio = way.speed_up_over(disk).filter(|_| is_sure(disk));
     let Some(ratio) = ratio else { return String::new() };
-    let (own, has_1) = (figure(ratio.median), ratio.low <= 1.0 && ratio.high >= 1.0);
+    let own = figure(ratio.median);
     let whole = way.whole_speed_up_over(disk).map_or(0.0, |whole| whole.median);
     match () {
-        () if has_1 => format!("No difference is shown {name}: the interval contains 1.\n"),
+        () if ratio.low <= 1.0 && ratio.high >= 1.0 => {
+            format!("No difference is shown {name}: the interval contains 1.\n")
+        }
         // A difference that is sure, and too small to be printed.
         () if own == figure(1.0) => format!("The command is as fast {name}, to 0.5 %.\n"),
         () if ratio.low > 1.0 => {
