@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures `fsure uncached` beside nocache and a plain memory group: time until all is on
 storage, page cache that is left behind, and the share that stays in memory of a file of another
-program, which that has read once, and three times.
+program, which that has read once, and three times, with the time in which it reads that again.
 
 Needs root, control groups of version 1 or 2, `fincore`, about 4 GB on a real disk, and what of
 the programs is installed. The memory is made small by a control group around all of it, since a
@@ -21,6 +21,7 @@ import math
 import os
 import pathlib
 import platform
+import re
 import shutil
 import signal
 import statistics
@@ -213,15 +214,26 @@ def inside(group, words):
 
 
 def read_hot(group):
-    """Reads the file of another program in a group."""
-    call = inside(group, "dd if=hot of=/dev/null bs=1M status=none")
-    subprocess.run(call, shell=True, check=True)
+    """Reads the file of another program in a group, and returns the seconds that it took."""
+    call = inside(group, "dd if=hot of=/dev/null bs=1M")
+    environment = {**os.environ, "LC_ALL": "C"}
+    said = subprocess.run(call, shell=True, check=True, env=environment, capture_output=True,
+                          text=True).stderr
+    return float(re.search(r"copied, ([0-9.e-]+) s", said)[1])
+
+
+def kernel():
+    """The kernel, and its way to choose what leaves the page cache if that is not the old one."""
+    name = "Linux " + ".".join(platform.release().split(".")[:2])
+    switch = pathlib.Path("/sys/kernel/mm/lru_gen/enabled")
+    is_on = switch.exists() and int(switch.read_text(encoding="ascii"), 16) & 1
+    return f"{name}, multi-generational LRU" if is_on else name
 
 
 def run(method, words, reads, groups, fsure):
     """Runs a program once, after another program has read its file so many times. Returns the
-    program's seconds, the cache left behind and the share of the other file that stayed; `None`
-    if the program was killed."""
+    program's seconds, the cache left behind, the share of the other file that stayed and the
+    seconds in which its program reads it again; `None` if the program was killed."""
     shutil.rmtree("out", ignore_errors=True)
     os.mkdir("out")
     environment = {**os.environ, "RESTIC_PASSWORD": "x", "LC_ALL": "C"}
@@ -252,7 +264,7 @@ def run(method, words, reads, groups, fsure):
         ended.check_returncode()
         kept = resident(pathlib.Path("hot")) / before
         grown = sum(resident(pathlib.Path(name)) for name in OWN if pathlib.Path(name).exists())
-    return took, max(grown - other, 0), kept
+    return took, max(grown - other, 0), kept, read_hot(groups.home)
 
 
 class Results:
@@ -278,7 +290,8 @@ class Results:
     def trial(self, program, way, trial):
         """Writes the medians of the runs of a program in a way, and their intervals."""
         self.trials += 1
-        fields = {"runs": len(trial.runs), "memory_bytes": MEMORY, "others_bytes": HOT}
+        fields = {"runs": len(trial.runs), "kernel": kernel(), "memory_bytes": MEMORY,
+                  "others_bytes": HOT}
         if self.note:
             fields["note"] = self.note
         if trial.killed:
@@ -293,6 +306,11 @@ class Results:
                 fields |= {f"{name}_bytes": int(statistics.median(shares) * HOT),
                            f"{name}_low_bytes": int(min(shares) * HOT),
                            f"{name}_high_bytes": int(max(shares) * HOT)}
+            for reads, name in zip(READS, ("others_again", "others_thrice_again")):
+                seconds = trial.again[reads]
+                fields |= {f"{name}_seconds": statistics.median(seconds),
+                           f"{name}_low_seconds": min(seconds),
+                           f"{name}_high_seconds": max(seconds)}
         self.line(type="cache-trial", program=program, way=way, **fields)
 
     def end(self, exit_code):
@@ -312,8 +330,10 @@ class Trial:
         self.left = [result[1] for result in done]
         self.beside = [one[0] / other[0] for one, other in zip(runs, plain) if one and other]
         # The runs of a round are in the order of READS.
-        self.kept = {reads: [result[2] for result in runs[at :: len(READS)] if result]
-                     for at, reads in enumerate(READS)}
+        by_reads = {reads: [result for result in runs[at :: len(READS)] if result]
+                    for at, reads in enumerate(READS)}
+        self.kept = {reads: [result[2] for result in own] for reads, own in by_reads.items()}
+        self.again = {reads: [result[3] for result in own] for reads, own in by_reads.items()}
 
 
 def interval(values):

@@ -1,10 +1,13 @@
-//! Cuts of the power: a row of cells for each drive, a cell for each cut, with what it took. The
-//! price of a commit stands above: what is fast and loses the last moments can be told from what
-//! is fast and damages.
+//! Cuts of the power: for each drive a cell for each cut, with what it took, or bars of counts if
+//! there are many. The price of a commit stands above: what is fast and loses the last moments can
+//! be told from what is fast and damages.
 
 use super::Chart;
 use super::axis::on_paper;
+use super::cut_run::{CutCell, CutRun, CutState, TORN, TORN_4K, WORDED};
+use super::cut_tally::{self, Scale};
 use super::legend::{Glyph, legend, note};
+use super::number_format::microseconds;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped, wrapped};
 
 const LEFT: f64 = 8.0;
@@ -18,13 +21,9 @@ const BELOW_RATE: f64 = 4.0;
 /// A narrower bar is left out: one that can be seen would show more than there is.
 const WIDTH_MIN: f64 = 0.5;
 const GAP: f64 = 14.0;
-/// Cells with words: in a row, their height, and between two of them.
-const WORDED: usize = 6;
+/// Height of a cell, and room between two of them.
 const CELL: f64 = 58.0;
 const BETWEEN: f64 = 4.0;
-/// Rows of cells with words; more cuts than these hold are small squares.
-const WORDED_ROWS: usize = 2;
-const SQUARE: f64 = 20.0;
 
 /// Rules by which some of the writes survive a cut, and their meaning.
 const VARIANTS: [(&str, &str); 5] = [
@@ -34,8 +33,6 @@ const VARIANTS: [(&str, &str); 5] = [
     (TORN, "parts of 512 bytes of some"),
     (TORN_4K, "parts of 4 KiB of some"),
 ];
-const TORN: &str = "torn";
-const TORN_4K: &str = "torn-4k";
 
 /// Danger of a torn write to the file system itself.
 const SUPERBLOCK: &str = "A torn write may cut through the superblock of a file system, which is \
@@ -47,114 +44,6 @@ const SAME_DRIVE: &str = "the same drive and file system as above";
 /// Meaning of a frame.
 const FRAMED: &str = " Framed: the cut breaks the order of the writes, and only such a cut can show \
                       damage.";
-
-/// Returns true if a later write may survive a cut, and an earlier one not.
-fn breaks_order(cut: &CutCell) -> bool {
-    ["random", TORN, TORN_4K].contains(&&*cut.variant)
-}
-
-/// State of what was acknowledged, after a cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CutState {
-    /// All of it is there.
-    Kept,
-    /// Some of it is gone, and what is there is sound.
-    Lost,
-    /// The data is damaged.
-    Damaged,
-    /// The file system cannot be mounted.
-    Unmountable,
-    /// Nothing is known of it.
-    Unknown,
-}
-
-impl CutState {
-    const ALL: [Self; 5] =
-        [Self::Kept, Self::Lost, Self::Damaged, Self::Unmountable, Self::Unknown];
-
-    /// The state in a word, its style, a sign for small squares, and its meaning.
-    fn words(self) -> (&'static str, &'static str, &'static str, &'static str) {
-        match self {
-            Self::Kept => ("no loss", "tile good", "", "all that was acknowledged is there"),
-            Self::Lost => (
-                "lost",
-                "tile warn",
-                "-",
-                "the last that was acknowledged is lost, the rest is sound",
-            ),
-            Self::Damaged => ("damaged", "tile bad", "x", "damaged: the check fails"),
-            Self::Unmountable => {
-                ("no mount", "tile gone", "!", "no mount: the file system does not mount")
-            }
-            Self::Unknown => ("unknown", "tile plain", "?", "nothing is known"),
-        }
-    }
-}
-
-/// One cut.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CutCell {
-    /// State after it.
-    pub state: CutState,
-    /// Age of the oldest acknowledgement that was lost, in words; empty for none.
-    pub oldest_lost: String,
-    /// Rule by which writes survived it.
-    pub variant: String,
-}
-
-/// The cuts of one drive.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CutRun {
-    /// Name of the drive, or of the result.
-    pub label: String,
-    /// Acknowledgements a second, and the same in words; empty if not measured.
-    pub rate: (f64, String),
-    /// Age of the oldest write that a cut took, in milliseconds, and the same in words.
-    pub oldest_lost: (f64, String),
-    /// The cuts, in their order.
-    pub cuts: Vec<CutCell>,
-    /// Result of all cuts, in words.
-    pub outcome: String,
-    /// The simulated drive and its file system, in words.
-    pub drive: String,
-    /// True if the superblock of its file system is longer than 512 bytes.
-    pub has_long_superblock: bool,
-}
-
-impl CutRun {
-    fn is_worded(&self) -> bool {
-        self.cuts.len() <= WORDED * WORDED_ROWS
-    }
-
-    /// Returns the result of all cuts in words, and how many of those that can do damage did.
-    fn result(&self) -> String {
-        let framed = || self.cuts.iter().filter(|cut| breaks_order(cut));
-        let is_damaged =
-            |cut: &&CutCell| matches!(cut.state, CutState::Damaged | CutState::Unmountable);
-        let (all, damaged) = (framed().count(), framed().filter(is_damaged).count());
-        match all {
-            0 => self.outcome.clone(),
-            _ => format!("{}; {damaged} of {all} framed cuts did damage", self.outcome),
-        }
-    }
-
-    /// Returns true if the superblock alone may be what a cut took: only cuts that
-    /// tear writes into sectors of 512 bytes left nothing to mount.
-    fn may_lose_superblock(&self) -> bool {
-        let unmountable = || self.cuts.iter().filter(|cut| cut.state == CutState::Unmountable);
-        self.has_long_superblock
-            && unmountable().count() > 0
-            && unmountable().all(|cut| cut.variant == TORN)
-    }
-
-    /// Cells in a row, and their height.
-    fn cells(&self) -> (usize, f64) {
-        match self.is_worded() {
-            true => (WORDED, CELL),
-            false => (((RIGHT - LEFT) / (SQUARE + BETWEEN)) as usize, SQUARE),
-        }
-    }
-}
 
 /// Rates of which the largest is less than so many times the least are those of a program with a
 /// pace of its own: its losses are drawn instead.
@@ -173,6 +62,8 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     let measure = if are_equally_fast(runs) { Measured::Losses } else { Measured::Rates };
     let most = runs.iter().map(|run| measure.of(run).0).filter(|value| value.is_finite());
     let most = most.fold(0.0, f64::max);
+    let counted: Vec<_> = runs.iter().filter(|run| !run.is_worded()).collect();
+    let scale = cut_tally::scale(&counted);
     // The colours come first, since the last cells of several runs are far from the end. What is
     // read but once stands there.
     let mut top = key(&mut canvas, runs, measure);
@@ -182,7 +73,8 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     }
     let mut drive_above = "";
     for run in runs {
-        let shown = Shown { run, measure, repeats_drive: run.drive == drive_above };
+        let repeats_drive = run.drive == drive_above;
+        let shown = Shown { run, measure, repeats_drive, scale: &scale };
         shown.draw(&mut canvas, most, top);
         top += shown.height();
         drive_above = &run.drive;
@@ -237,29 +129,33 @@ impl Measured {
 /// Explains the marks, and returns the height below.
 fn key(canvas: &mut Canvas, runs: &[CutRun], measure: Measured) -> f64 {
     let cuts = || runs.iter().flat_map(|run| &run.cuts);
-    let is_worded = runs.iter().all(CutRun::is_worded);
+    let counted: Vec<_> = runs.iter().filter(|run| !run.is_worded()).collect();
     let states = CutState::ALL.into_iter().filter(|state| cuts().any(|cut| cut.state == *state));
-    let entries = states.map(|state| {
-        let (_, style, sign, meaning) = state.words();
-        match sign {
-            sign if is_worded || sign.is_empty() => (style, meaning.to_owned()),
-            sign => (style, format!("{meaning} ({sign})")),
+    let entries = states.map(|state| match state.sign() {
+        sign if counted.is_empty() || sign.is_empty() => {
+            (state.style(), state.meaning().to_owned())
         }
+        sign => (state.style(), format!("{} ({sign})", state.meaning())),
     });
     let entries: Vec<_> = entries.collect();
     let has_rates = runs.iter().any(|run| !run.rate.1.is_empty());
     let bar = has_rates.then_some((Glyph::Bar(measure.class()), measure.meaning()));
     let cells = entries.iter().map(|(style, words)| (Glyph::Bar(style), words.as_str()));
     let entries: Vec<_> = bar.into_iter().chain(cells).collect();
-    legend(canvas, 0.0, &entries) + GAP
+    let bottom = legend(canvas, 0.0, &entries);
+    let bottom = match counted.is_empty() {
+        true => bottom,
+        false => cut_tally::key(canvas, bottom, &counted),
+    };
+    bottom + GAP
 }
 
 /// Explains the words and the frames of the cells, and returns the height below.
 fn notes(canvas: &mut Canvas, runs: &[CutRun], top: f64) -> f64 {
-    let cuts = || runs.iter().flat_map(|run| &run.cuts);
-    let framed = if cuts().any(breaks_order) { FRAMED } else { "" };
+    let cuts = || runs.iter().filter(|run| run.is_worded()).flat_map(|run| &run.cuts);
     let mut height = top;
-    if runs.iter().any(|run| run.is_worded() && !run.cuts.is_empty()) {
+    if cuts().next().is_some() {
+        let framed = if cuts().any(CutCell::breaks_order) { FRAMED } else { "" };
         let seen = |name: &str| cuts().any(|cut| cut.variant.as_str() == name);
         let meanings = VARIANTS.iter().filter(|(name, _)| seen(name));
         let meanings: String =
@@ -270,8 +166,6 @@ fn notes(canvas: &mut Canvas, runs: &[CutRun], top: f64) -> f64 {
              or all{meanings}.{framed}"
         );
         height = note(canvas, height, &words);
-    } else if !framed.is_empty() {
-        height = note(canvas, height, &format!("A square is a cut of the power.{framed}"));
     }
     if runs.iter().any(CutRun::may_lose_superblock) {
         height = note(canvas, height, SUPERBLOCK);
@@ -285,10 +179,11 @@ struct Shown<'a> {
     measure: Measured,
     /// True if the run above it has the same drive, which is not described again.
     repeats_drive: bool,
+    scale: &'a Scale,
 }
 
 impl Shown<'_> {
-    /// The lines below the label: the drive, and the result of the cuts.
+    /// The lines below the label: the drive, and the result of the cuts unless bars show that.
     fn lines(&self) -> Vec<String> {
         let room = ((RIGHT - LEFT) / COLUMN_CHARACTER) as usize;
         let drive = if self.repeats_drive { SAME_DRIVE } else { &self.run.drive };
@@ -296,7 +191,9 @@ impl Shown<'_> {
             Measured::Losses => format!("{drive}; acknowledged: {}", self.run.rate.1),
             Measured::Rates => drive.to_owned(),
         };
-        [&drive, &self.run.result()].into_iter().flat_map(|words| wrapped(words, room)).collect()
+        let result = self.run.is_worded().then(|| self.run.result());
+        let lines = std::iter::once(drive).chain(result);
+        lines.flat_map(|words| wrapped(&words, room)).collect()
     }
 
     /// Height of the lines above the cells.
@@ -306,8 +203,11 @@ impl Shown<'_> {
     }
 
     fn height(&self) -> f64 {
-        let (columns, cell) = self.run.cells();
-        self.head() + self.run.cuts.len().div_ceil(columns) as f64 * (cell + BETWEEN) + GAP
+        let cuts = match self.run.is_worded() {
+            true => self.run.cuts.len().div_ceil(WORDED) as f64 * (CELL + BETWEEN),
+            false => cut_tally::height(self.run),
+        };
+        self.head() + cuts + GAP
     }
 
     fn draw(&self, canvas: &mut Canvas, most: f64, top: f64) {
@@ -329,31 +229,25 @@ impl Shown<'_> {
         for (place, line) in self.lines().iter().enumerate() {
             canvas.text(LEFT, below + 14.0 + place as f64 * LINE, "soft", line);
         }
-        self.draw_cells(canvas, top + self.head());
+        match run.is_worded() {
+            true => self.draw_cells(canvas, top + self.head()),
+            false => cut_tally::draw(canvas, top + self.head(), run, self.scale),
+        }
     }
 
     fn draw_cells(&self, canvas: &mut Canvas, top: f64) {
-        let run = self.run;
-        let (columns, height) = run.cells();
-        let width = match run.is_worded() {
-            true => (RIGHT - LEFT + BETWEEN) / columns as f64 - BETWEEN,
-            false => SQUARE,
-        };
-        for (place, cut) in run.cuts.iter().enumerate() {
-            let x = LEFT + (place % columns) as f64 * (width + BETWEEN);
-            let y = top + (place / columns) as f64 * (height + BETWEEN);
-            let (word, style, sign, _) = cut.state.words();
-            canvas.rect(style, (x, y), (width, height));
-            if breaks_order(cut) {
-                canvas.rect("frame", (x + 1.0, y + 1.0), (width - 2.0, height - 2.0));
+        let width = (RIGHT - LEFT + BETWEEN) / WORDED as f64 - BETWEEN;
+        for (place, cut) in self.run.cuts.iter().enumerate() {
+            let x = LEFT + (place % WORDED) as f64 * (width + BETWEEN);
+            let y = top + (place / WORDED) as f64 * (CELL + BETWEEN);
+            canvas.rect(cut.state.style(), (x, y), (width, CELL));
+            if cut.breaks_order() {
+                canvas.rect("frame", (x + 1.0, y + 1.0), (width - 2.0, CELL - 2.0));
             }
             let middle = x + width / 2.0;
-            if !run.is_worded() {
-                canvas.text(middle, y + 15.0, "mid", sign);
-                continue;
-            }
-            canvas.text(middle, y + 17.0, "strong mid cell", word);
-            canvas.text(middle, y + 34.0, "mid", &cut.oldest_lost);
+            let oldest = cut.oldest_lost_ms.map_or_else(String::new, |ms| microseconds(ms * 1e3));
+            canvas.text(middle, y + 17.0, "strong mid cell", cut.state.word());
+            canvas.text(middle, y + 34.0, "mid", &oldest);
             canvas.text(middle, y + 51.0, "soft mid", &clipped(&format!("({})", cut.variant), 10));
         }
     }

@@ -34,6 +34,8 @@ pub(crate) struct CacheTrial {
     pub(crate) killed_runs: u64,
     /// A sentence on the machine.
     pub(crate) note: Option<String>,
+    /// The kernel; empty in older results.
+    pub(crate) kernel: String,
     /// Time until all was on storage.
     pub(crate) seconds: f64,
     /// This time beside that of the plain way in the same round, with its 95 % interval.
@@ -54,6 +56,10 @@ pub(crate) struct CacheTrial {
     pub(crate) others_thrice_kept_bytes: u64,
     pub(crate) others_thrice_kept_low_bytes: u64,
     pub(crate) others_thrice_kept_high_bytes: u64,
+    /// Time in which the other program read its file again, if it had read it once, or three times;
+    /// `None` in older results.
+    pub(crate) others_again_seconds: Option<f64>,
+    pub(crate) others_thrice_again_seconds: Option<f64>,
 }
 
 /// The share of a file that was kept in memory, from 0 to 1: the median of some runs, and the least

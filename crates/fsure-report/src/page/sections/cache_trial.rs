@@ -5,8 +5,8 @@ use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::NO_FIGURE;
 use super::Draft;
 use crate::chart::{
-    Measure, RatioBar, RatioClass, RatioGroup, WayPanel, WayRow, distinct, figure, ratios, ways,
-    whole_size,
+    Measure, RatioBar, RatioClass, RatioGroup, WayPanel, WayRow, distinct, figure, microseconds,
+    ratios, ways, whole_size,
 };
 use crate::interval_words;
 use crate::outputs::{CacheTrial, CacheTrialRun, KeptShare};
@@ -50,8 +50,8 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
         };
         let own = |trial: &CacheTrial| row(trial.program.clone(), trial);
         let rows: Vec<_> = run.trials.iter().map(own).collect();
-        let version = cgroup_version(&run.trials);
-        let title = format!("How much of another program's file stays in memory{version}?");
+        let system = system(first, &run.trials);
+        let title = format!("How much of another program's file stays in memory{system}?");
         let words = conditions(first, &run.trials);
         let stays = ways(&title, &rows, &effects(&run.trials), (RANGE, &words));
         draft.part("What stays in memory", [charts.add(&stays, "")]);
@@ -61,14 +61,17 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
     draft.done()
 }
 
-/// Names the version of the control groups, which the name of the limit tells.
-fn cgroup_version(trials: &[CacheTrial]) -> &'static str {
+/// Names the kernel and the version of the control groups, which the name of the limit tells.
+fn system(first: &CacheTrial, trials: &[CacheTrial]) -> String {
     let has = |name: &str| trials.iter().any(|trial| trial.way.starts_with(name));
-    match () {
-        () if has("MemoryHigh") => " (control groups of version 2)",
-        () if has("limit of") => " (control groups of version 1)",
+    let version = match () {
+        () if has("MemoryHigh") => "control groups of version 2",
+        () if has("limit of") => "control groups of version 1",
         () => "",
-    }
+    };
+    let parts: Vec<_> =
+        [&*first.kernel, version].into_iter().filter(|one| !one.is_empty()).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
 /// The colour of a way.
@@ -205,12 +208,19 @@ fn kept(trial: &CacheTrial, share: Option<KeptShare>) -> String {
     format!("{median:.0} % ({low:.0} – {high:.0} %)")
 }
 
+/// The time in which the other program read its file again.
+fn again(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| NO_FIGURE.to_owned(), |seconds| microseconds(seconds * 1e6))
+}
+
 fn table(trials: &[CacheTrial]) -> Table {
     let columns = [
         "Program",
         "Way",
         "#Kept, read once",
         "#Kept, read three times",
+        "#Read again",
+        "#Read again, read three times",
         "#Own files left",
         "#Time",
         "#Beside plain",
@@ -223,6 +233,8 @@ fn table(trials: &[CacheTrial]) -> Table {
             Cell::text(&trial.way),
             Cell::number(kept(trial, trial.kept())),
             Cell::number(kept(trial, trial.thrice_kept())),
+            Cell::number(again(trial.others_again_seconds)),
+            Cell::number(again(trial.others_thrice_again_seconds)),
             Cell::number(units::size(trial.left_bytes)).with_key(trial.left_bytes),
             Cell::number(format!("{} s", figure(trial.seconds))),
             Cell::number(beside_plain(trial)),

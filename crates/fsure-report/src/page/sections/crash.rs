@@ -170,8 +170,7 @@ fn cell(cut: &CutRow) -> CutCell {
         _ => CutState::Unknown,
     };
     let oldest = cut.oldest_lost_ms.filter(|_| matches!(state, CutState::Lost | CutState::Damaged));
-    let oldest_lost = oldest.map_or(String::new(), |ms| milliseconds(ms as f64));
-    CutCell { state, oldest_lost, variant: cut.variant.clone() }
+    CutCell { state, oldest_lost_ms: oldest.map(|ms| ms as f64), variant: cut.variant.clone() }
 }
 
 /// Programs down, file systems across; a colour and a word in each cell.

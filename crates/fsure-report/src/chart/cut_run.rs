@@ -1,0 +1,137 @@
+//! Cuts of the power of one simulated drive, and what each of them took.
+
+/// Rules by which a later write may survive a cut, and an earlier one not, beside `random`.
+pub(super) const TORN: &str = "torn";
+pub(super) const TORN_4K: &str = "torn-4k";
+/// Cells with words in a row, and rows of them; more cuts than these hold are counted.
+pub(super) const WORDED: usize = 6;
+const WORDED_ROWS: usize = 2;
+
+/// State of what was acknowledged, after a cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutState {
+    /// All of it is there.
+    Kept,
+    /// Some of it is gone, and what is there is sound.
+    Lost,
+    /// The data is damaged.
+    Damaged,
+    /// The file system cannot be mounted.
+    Unmountable,
+    /// Nothing is known of it.
+    Unknown,
+}
+
+impl CutState {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Kept, Self::Lost, Self::Damaged, Self::Unmountable, Self::Unknown];
+
+    /// The state in a word.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Kept => "no loss",
+            Self::Lost => "lost",
+            Self::Damaged => "damaged",
+            Self::Unmountable => "no mount",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// A sign in place of the word, where that has no room; empty for no loss.
+    pub(super) fn sign(self) -> &'static str {
+        match self {
+            Self::Kept => "",
+            Self::Lost => "-",
+            Self::Damaged => "x",
+            Self::Unmountable => "!",
+            Self::Unknown => "?",
+        }
+    }
+
+    /// The class of its colour.
+    pub(super) fn style(self) -> &'static str {
+        match self {
+            Self::Kept => "tile good",
+            Self::Lost => "tile warn",
+            Self::Damaged => "tile bad",
+            Self::Unmountable => "tile gone",
+            Self::Unknown => "tile plain",
+        }
+    }
+
+    pub(super) fn meaning(self) -> &'static str {
+        match self {
+            Self::Kept => "no loss: all that was acknowledged is there",
+            Self::Lost => "lost: the last writes are gone, the rest is sound",
+            Self::Damaged => "damaged: the check fails",
+            Self::Unmountable => "no mount: the file system does not mount",
+            Self::Unknown => "nothing is known",
+        }
+    }
+}
+
+/// One cut.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CutCell {
+    /// State after it.
+    pub state: CutState,
+    /// Age of the oldest acknowledged write that was lost, in milliseconds; `None` for none.
+    pub oldest_lost_ms: Option<f64>,
+    /// Rule by which writes survived it.
+    pub variant: String,
+}
+
+impl CutCell {
+    /// Returns true if a later write may survive the cut, and an earlier one not.
+    pub(super) fn breaks_order(&self) -> bool {
+        ["random", TORN, TORN_4K].contains(&&*self.variant)
+    }
+}
+
+/// The cuts of one drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CutRun {
+    /// Name of the drive, or of the result.
+    pub label: String,
+    /// Acknowledgements a second, and the same in words; empty if not measured.
+    pub rate: (f64, String),
+    /// Age of the oldest write that a cut took, in milliseconds, and the same in words.
+    pub oldest_lost: (f64, String),
+    /// The cuts, in their order.
+    pub cuts: Vec<CutCell>,
+    /// Result of all cuts, in words.
+    pub outcome: String,
+    /// The simulated drive and its file system, in words.
+    pub drive: String,
+    /// True if the superblock of its file system is longer than 512 bytes.
+    pub has_long_superblock: bool,
+}
+
+impl CutRun {
+    pub(super) fn is_worded(&self) -> bool {
+        self.cuts.len() <= WORDED * WORDED_ROWS
+    }
+
+    /// Returns the result of all cuts in words, and how many of those that can do damage did.
+    pub(super) fn result(&self) -> String {
+        let breaking = || self.cuts.iter().filter(|cut| cut.breaks_order());
+        let is_damaged =
+            |cut: &&CutCell| matches!(cut.state, CutState::Damaged | CutState::Unmountable);
+        let (all, damaged) = (breaking().count(), breaking().filter(is_damaged).count());
+        match all {
+            0 => self.outcome.clone(),
+            _ => {
+                format!("{}; {damaged} of {all} cuts that break the order did damage", self.outcome)
+            }
+        }
+    }
+
+    /// Returns true if the superblock alone may be what a cut took: only cuts that
+    /// tear writes into sectors of 512 bytes left nothing to mount.
+    pub(super) fn may_lose_superblock(&self) -> bool {
+        let unmountable = || self.cuts.iter().filter(|cut| cut.state == CutState::Unmountable);
+        self.has_long_superblock
+            && unmountable().count() > 0
+            && unmountable().all(|cut| cut.variant == TORN)
+    }
+}
