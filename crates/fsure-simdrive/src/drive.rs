@@ -150,7 +150,7 @@ impl Drive {
         offset: u64,
         data: &[u8],
     ) -> Result<Duration, DriveError> {
-        self.take(now, DriveChange { offset, what: WriteEffect::Data(data.into()) }, false)?;
+        self.take(now, DriveChange { offset, what: WriteEffect::Data(data.into()) }, None)?;
         self.count_write(data);
         Ok(self.traits.latency.write)
     }
@@ -164,12 +164,14 @@ impl Drive {
         offset: u64,
         data: &[u8],
     ) -> Result<Duration, DriveError> {
-        let is_honest = self.traits.behavior == Behavior::Honest;
-        self.take(now, DriveChange { offset, what: WriteEffect::Data(data.into()) }, is_honest)?;
-        self.count_write(data);
         let write = self.traits.latency.write;
+        let honest = write + self.traits.latency.of_flush(data.len() as u64);
+        let is_honest = self.traits.behavior == Behavior::Honest;
+        let durable_at = is_honest.then(|| now + honest);
+        self.take(now, DriveChange { offset, what: WriteEffect::Data(data.into()) }, durable_at)?;
+        self.count_write(data);
         Ok(match self.traits.behavior {
-            Behavior::Honest => write + self.traits.latency.of_flush(data.len() as u64),
+            Behavior::Honest => honest,
             // As a driver does it for a drive that has no such write.
             Behavior::Defer { .. } => write + self.persist_for_flush(now),
             Behavior::Protected | Behavior::Lying { .. } => write,
@@ -184,13 +186,14 @@ impl Drive {
         offset: u64,
         length: u64,
     ) -> Result<Duration, DriveError> {
-        self.take(now, DriveChange { offset, what: WriteEffect::Zeroes(length) }, false)?;
+        self.take(now, DriveChange { offset, what: WriteEffect::Zeroes(length) }, None)?;
         self.counts.trims += 1;
         Ok(self.traits.latency.write)
     }
 
     /// Takes a flush; returns the time until it is acknowledged. The behavior decides
-    /// what it makes durable.
+    /// what it makes durable. That is durable when the time has passed, and not before: a cut
+    /// during a flush leaves as much as one before it.
     pub fn flush(&mut self, now: Duration) -> Result<Duration, DriveError> {
         self.persist_due(now);
         self.epoch += 1;
@@ -208,7 +211,7 @@ impl Drive {
     pub fn cut(&mut self, now: Duration, cut: CutVariant, random: &mut Random) -> Image {
         self.persist_due(now);
         let mut image = self.medium.clone();
-        cut.leave(&self.pending, &mut image, random);
+        cut.leave(now, &self.pending, &mut image, random);
         image
     }
 
@@ -235,13 +238,13 @@ impl Drive {
         &mut self,
         now: Duration,
         change: DriveChange,
-        is_durable: bool,
+        durable_at: Option<Duration>,
     ) -> Result<(), DriveError> {
         self.persist_due(now);
         self.may_fail()?;
         change.make(&mut self.seen).ok_or(DriveError::OutOfRange)?;
         self.note(|recorder| recorder.changed(&change));
-        self.pending.push(PendingWrite { at: now, epoch: self.epoch, is_durable, change });
+        self.pending.push(PendingWrite { at: now, epoch: self.epoch, durable_at, change });
         self.pending.apply_beyond(CACHE, &mut self.medium);
         self.persist_due(now);
         Ok(())
@@ -258,8 +261,8 @@ impl Drive {
         }
     }
 
-    /// Makes durable what the behavior makes durable for a flush, and returns the time
-    /// that this takes.
+    /// Begins to make durable what the behavior makes durable for a flush, and returns the time
+    /// after which it is.
     fn persist_for_flush(&mut self, now: Duration) -> Duration {
         let waiting = self.pending.volatile_bytes();
         let is_done = match self.traits.behavior {
@@ -276,15 +279,18 @@ impl Drive {
         if !is_done {
             return Duration::ZERO;
         }
-        self.pending.apply_all(&mut self.medium);
+        let took = self.traits.latency.of_flush(waiting);
+        self.pending.cover(now + took);
         (self.flushed_at, self.flush_due) = (Some(now), None);
-        self.traits.latency.of_flush(waiting)
+        self.persist_due(now);
+        took
     }
 
     /// Makes durable what the drive brings to the medium by itself.
     fn persist_due(&mut self, now: Duration) {
+        self.pending.apply_durable(now, &mut self.medium);
         match self.traits.behavior {
-            Behavior::Honest => self.pending.apply_durable(&mut self.medium),
+            Behavior::Honest => {}
             Behavior::Protected => self.pending.apply_all(&mut self.medium),
             Behavior::Lying { lag } => {
                 if let Some(until) = lag.and_then(|lag| now.checked_sub(lag)) {

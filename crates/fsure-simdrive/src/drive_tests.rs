@@ -245,6 +245,36 @@ fn an_apple_drive_flushes_46_times_a_second() {
     assert!((45.0..47.0).contains(&per_second), "{per_second}");
 }
 
+/// What a flush covers is on the medium when the flush ends: a cut in the middle of it may still
+/// take it, or tear it, as one before the flush.
+#[test]
+fn a_cut_during_a_flush_may_take_and_tear_what_it_covers() {
+    let traits = || Traits { latency: Latency::APPLE, ..Traits::new(Behavior::Honest) };
+    let flushed = |drive: &mut Drive| {
+        drive.write(Duration::ZERO, 0, &[1; PAGE]).unwrap();
+        drive.flush(Duration::ZERO).unwrap()
+    };
+    let past_the_cache =
+        |drive: &mut Drive| drive.write_fua(Duration::ZERO, 0, &[1; PAGE]).unwrap();
+    let ways: [&dyn Fn(&mut Drive) -> Duration; 2] = [&flushed, &past_the_cache];
+    for make_durable in ways {
+        let mut drive = Drive::new(traits(), Image::new(SIZE));
+        let took = make_durable(&mut drive);
+        let before = took - Duration::from_nanos(1);
+        let image = drive.cut(before, CutVariant::None, &mut Random::new(1));
+        assert_eq!(image.written().count(), 0, "the flush has not ended");
+        let mut is_torn = |seed| {
+            let image = content(&drive.cut(before, CutVariant::Torn, &mut Random::new(seed)));
+            image[..PAGE].contains(&0) && image[..PAGE].contains(&1)
+        };
+        assert!((0..20).any(&mut is_torn), "it can be torn until then");
+        for variant in CutVariant::ALL {
+            let image = content(&drive.cut(took, variant, &mut Random::new(1)));
+            assert_eq!(image[..PAGE], [1; PAGE], "{}", variant.name());
+        }
+    }
+}
+
 /// The cache is limited: otherwise a host that never flushes, or whose flushes do
 /// nothing, would use all memory.
 #[test]

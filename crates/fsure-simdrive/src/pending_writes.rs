@@ -63,13 +63,19 @@ pub(super) struct PendingWrite {
     pub(super) at: Duration,
     /// Number of flushes before it.
     pub(super) epoch: u64,
-    /// True if it was promised to survive: it waits only for its turn, since older
-    /// changes of the same place must not come after it.
-    pub(super) is_durable: bool,
+    /// Time from which it survives every cut, since the flush that covers it has ended by then;
+    /// `None` if no flush covers it. From then on it waits only for its turn, since older changes
+    /// of the same place must not come after it.
+    pub(super) durable_at: Option<Duration>,
     pub(super) change: DriveChange,
 }
 
 impl PendingWrite {
+    /// Returns true if it survives a cut at this time.
+    pub(super) fn is_durable(&self, now: Duration) -> bool {
+        self.durable_at.is_some_and(|at| at <= now)
+    }
+
     fn held(&self) -> usize {
         let data = match &self.change.what {
             WriteEffect::Data(data) => data.len(),
@@ -83,6 +89,7 @@ impl PendingWrite {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PendingWrites {
     changes: VecDeque<PendingWrite>,
+    /// Bytes that no flush covers.
     volatile_bytes: u64,
     /// Bytes of memory that they take.
     held: usize,
@@ -90,7 +97,7 @@ pub(super) struct PendingWrites {
 
 impl PendingWrites {
     pub(super) fn push(&mut self, waiting: PendingWrite) {
-        if !waiting.is_durable {
+        if waiting.durable_at.is_none() {
             self.volatile_bytes += waiting.change.length();
         }
         self.held += waiting.held();
@@ -103,7 +110,14 @@ impl PendingWrites {
         while self.held > most && self.apply_first(medium) {}
     }
 
-    /// Returns the bytes that a cut may lose.
+    /// Lets all that no flush covers survive from a time on: that at which a flush ends.
+    pub(super) fn cover(&mut self, durable_at: Duration) {
+        let uncovered = self.changes.iter_mut().filter(|waiting| waiting.durable_at.is_none());
+        uncovered.for_each(|waiting| waiting.durable_at = Some(durable_at));
+        self.volatile_bytes = 0;
+    }
+
+    /// Returns the bytes that no flush covers.
     pub(super) fn volatile_bytes(&self) -> u64 {
         self.volatile_bytes
     }
@@ -114,22 +128,21 @@ impl PendingWrites {
 
     /// Brings all to the medium.
     pub(super) fn apply_all(&mut self, medium: &mut Image) {
-        self.apply_while(|_| true, medium);
+        while self.apply_first(medium) {}
     }
 
     /// Brings what was acknowledged until then to the medium.
     pub(super) fn apply_until(&mut self, until: Duration, medium: &mut Image) {
-        self.apply_while(|waiting| waiting.at <= until, medium);
+        self.apply_while(|waiting| waiting.at <= until || waiting.is_durable(until), medium);
     }
 
-    /// Brings what is durable and has nothing before it to the medium.
-    pub(super) fn apply_durable(&mut self, medium: &mut Image) {
-        self.apply_while(|_| false, medium);
+    /// Brings what is durable by now and has nothing before it to the medium.
+    pub(super) fn apply_durable(&mut self, now: Duration, medium: &mut Image) {
+        self.apply_while(|waiting| waiting.is_durable(now), medium);
     }
 
     fn apply_while(&mut self, is_due: impl Fn(&PendingWrite) -> bool, medium: &mut Image) {
-        let is_due = |waiting: &PendingWrite| waiting.is_durable || is_due(waiting);
-        while self.changes.front().is_some_and(is_due) {
+        while self.changes.front().is_some_and(&is_due) {
             self.apply_first(medium);
         }
     }
@@ -137,7 +150,7 @@ impl PendingWrites {
     /// Brings the oldest change to the medium; false if there was none.
     fn apply_first(&mut self, medium: &mut Image) -> bool {
         let Some(waiting) = self.changes.pop_front() else { return false };
-        if !waiting.is_durable {
+        if waiting.durable_at.is_none() {
             self.volatile_bytes -= waiting.change.length();
         }
         self.held -= waiting.held();

@@ -2,6 +2,7 @@
 //! durable survive.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use super::Image;
 use super::pending_writes::{DriveChange, PendingWrites};
@@ -65,7 +66,13 @@ impl CutVariant {
 
     /// Puts what survives onto the medium. A later write of the same place
     /// stays the later one: a cache holds one version of a sector.
-    pub(super) fn leave(self, pending: &PendingWrites, medium: &mut Image, random: &mut Random) {
+    pub(super) fn leave(
+        self,
+        now: Duration,
+        pending: &PendingWrites,
+        medium: &mut Image,
+        random: &mut Random,
+    ) {
         let count = pending.iter().count() as u64;
         // One of the moments before, between and after all writes.
         let moment = random.below(count + 1);
@@ -79,10 +86,10 @@ impl CutVariant {
                 Self::Random => random.coin(),
             };
             match self.torn_sector_bytes() {
-                Some(sector) if !waiting.is_durable => {
+                Some(sector) if !waiting.is_durable(now) => {
                     tear(&waiting.change, sector, medium, random);
                 }
-                _ if survives || waiting.is_durable => {
+                _ if survives || waiting.is_durable(now) => {
                     waiting.change.make(medium).expect("the drive has taken it");
                 }
                 _ => {}

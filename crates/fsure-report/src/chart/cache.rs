@@ -43,7 +43,7 @@ pub struct RatePair {
     pub reference: RateBar,
     /// The rate that was reached; `None` for the reference itself.
     pub actual: Option<RateBar>,
-    /// The loss in words, such as `8 % lost`; empty for none.
+    /// The loss in words, such as `median loss 8 %`; empty for none.
     pub loss: String,
     /// The waits of another program meanwhile; `None` if none ran.
     pub waits: Option<Waits>,

@@ -18,13 +18,19 @@ const TICKS: f64 = 20.0;
 /// Room between the words of a part and its ends.
 const MARGIN: f64 = 1.0;
 
-/// Meaning of the two bars.
-const ORDER: &str = "A cut leaves a part of the writes in the drive's cache. Order kept: none, all, \
-                     or those before a moment or a flush. Order broken: later ones, too, without \
-                     some before them; only such a cut can show damage.";
+/// Rules by which a cut keeps the order of the writes, and the writes that it leaves.
+const KEPT: [(&str, &str); 4] = [
+    ("none", "none"),
+    ("all", "all"),
+    ("prefix", "those before a moment"),
+    ("epoch", "those before a flush and some up to the next"),
+];
+/// Meaning of the other bar.
+const BROKEN: &str = "Order broken: later ones, too, without some before them; only such a cut can \
+                      show damage.";
 /// Class of the mark of a loss, and its meaning.
 const MARK: &str = "mark";
-const MEANING: &str = "a loss, at the age of its oldest write";
+const MEANING: &str = "a loss, at the age of its oldest write; damage has none";
 
 /// Scales that all runs of a chart share.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +54,14 @@ pub(super) fn key(canvas: &mut Canvas, top: f64, runs: &[&CutRun]) -> f64 {
         true => legend(canvas, top, &[(Glyph::Upright(MARK, ""), MEANING)]),
         false => top,
     };
-    note(canvas, top, ORDER)
+    note(canvas, top, &meaning_of_bars(runs))
+}
+
+fn meaning_of_bars(runs: &[&CutRun]) -> String {
+    let seen = |rule: &str| runs.iter().any(|run| run.cuts.iter().any(|cut| cut.variant == rule));
+    let kept = KEPT.iter().filter(|(rule, _)| seen(rule)).map(|(_, writes)| *writes);
+    let kept = kept.collect::<Vec<_>>().join(" or ");
+    format!("A cut leaves a part of the writes in the drive's cache. Order kept: {kept}. {BROKEN}")
 }
 
 /// Returns the height of a run.
@@ -147,6 +160,8 @@ mod tests {
             let paths = body.split("<path class=\"mark\"").skip(2);
             paths.map(|path| path.split("/>").next().unwrap().matches('M').count()).collect()
         };
+        let words = chart.body.replace("</text>", " ");
+        assert!(words.contains("none or all or"), "{words}");
         let marks: Vec<_> = marks(&chart.body);
         assert_eq!(marks, [20, 8], "a mark for each loss, and none for what is damaged");
     }

@@ -213,8 +213,7 @@ fn loss_words(loss_percent: &Spread, way: &TreeWay, past: &TreeWay) -> String {
     // Plus zero, since a rounded loss of less than nothing would be "-0".
     let [low, high] = [loss_percent.low, loss_percent.high].map(|end| end.round() + 0.0);
     match loss_percent.median {
-        loss if loss >= 0.0 => format!("{loss:.0} % lost ({low:.0} to {high:.0})"),
-        loss if loss > -100.0 => format!("{:.0} % faster", -loss),
+        loss if loss >= 0.0 => format!("median loss {loss:.0} % ({low:.0} to {high:.0})"),
         _ => format!("{} times as fast", figure(way.median / past.median)),
     }
 }
