@@ -245,8 +245,8 @@ fn an_apple_drive_flushes_46_times_a_second() {
     assert!((45.0..47.0).contains(&per_second), "{per_second}");
 }
 
-/// What a flush covers is on the medium when the flush ends: a cut in the middle of it may still
-/// take it, or tear it, as one before the flush.
+/// A cut in the middle of a flush may still take what the flush covers, or tear it, as one before
+/// the flush.
 #[test]
 fn a_cut_during_a_flush_may_take_and_tear_what_it_covers() {
     let traits = || Traits { latency: Latency::APPLE, ..Traits::new(Behavior::Honest) };

@@ -74,6 +74,14 @@ pub struct FileCounts {
     pub errors: u64,
 }
 
+/// A sync, which makes durable at its end what was there when it began.
+#[derive(Clone, Copy, Debug)]
+struct RunningSync {
+    inode: u64,
+    begun: Duration,
+    ends: Duration,
+}
+
 /// A simulated drive of files. It answers the requests of
 /// [`VirtualFs`](fsure_os::fuse_files::VirtualFs).
 #[derive(Clone, Debug)]
@@ -93,6 +101,8 @@ pub struct FileDrive {
     deferred: BTreeSet<u64>,
     sync_due: Option<Duration>,
     synced_at: Option<Duration>,
+    /// Syncs that have not ended, in the order in which they began.
+    syncs: Vec<RunningSync>,
     /// Writes that succeed before one fails, and the number of writes that fail then.
     failing: Option<(u64, u64)>,
     /// Highest number up to which everything was acknowledged as safe.
@@ -133,6 +143,7 @@ impl FileDrive {
             seen: view,
             deferred: BTreeSet::new(),
             sync_due: None,
+            syncs: Vec::new(),
             synced_at: None,
             failing: None,
             marked: 0,
@@ -302,7 +313,7 @@ impl FileDrive {
 
     /// Makes everything durable that a sync of a file or a folder covers; returns its
     /// bytes.
-    fn persist_for_sync(&mut self, inode: u64, until: Duration) -> u64 {
+    fn persist_for_sync(&mut self, inode: u64, until: Duration) {
         let mut taken = self.pending.content(inode, until);
         match self.traits.mode {
             Mode::Journal => taken.extend(self.pending.names(None, until)),
@@ -311,9 +322,7 @@ impl FileDrive {
             }
             Mode::Strict => {}
         }
-        let bytes = taken.iter().map(PendingChange::bytes).sum();
         self.make_durable(taken);
-        bytes
     }
 
     fn is_folder(&self, inode: u64) -> bool {
@@ -330,6 +339,11 @@ impl FileDrive {
 
     /// Makes durable what the drive brings to the medium by itself.
     fn persist_due(&mut self, now: Duration) {
+        let has_ended = |sync: &mut RunningSync| sync.ends <= now;
+        let ended: Vec<_> = self.syncs.extract_if(.., has_ended).collect();
+        for sync in ended {
+            self.persist_for_sync(sync.inode, sync.begun);
+        }
         match self.traits.behavior {
             Behavior::Honest => {}
             Behavior::Protected => self.persist_until(now),

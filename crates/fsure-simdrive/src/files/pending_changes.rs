@@ -215,6 +215,11 @@ impl ChangeLog {
         taken
     }
 
+    /// Returns the bytes of the content of an inode that wait.
+    pub(super) fn content_bytes(&self, inode: u64) -> u64 {
+        self.contents.get(&inode).into_iter().flatten().map(PendingChange::bytes).sum()
+    }
+
     /// Takes out the changes of names up to `until`: all of them, or those of one folder
     /// and the ones that they follow from.
     pub(super) fn names(&mut self, folder: Option<u64>, until: Duration) -> Vec<PendingChange> {

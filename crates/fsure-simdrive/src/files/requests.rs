@@ -10,7 +10,7 @@ use fsure_os::fuse_files::{
 
 use super::pending_changes::{FileChange, InodeInfo};
 use super::view::Inode;
-use super::{Behavior, FileDrive};
+use super::{Behavior, FileDrive, RunningSync};
 
 /// Maximum bytes of a name, as on every file system that programs expect.
 const NAME_MAX: usize = 255;
@@ -266,9 +266,11 @@ impl VirtualFs for FileDrive {
             self.sync_due.get_or_insert(due);
             return Ok(Duration::ZERO);
         }
-        let bytes = self.persist_for_sync(inode, now);
+        let took = self.traits.latency.of_flush(self.pending.content_bytes(inode));
         self.synced_at = Some(now);
-        Ok(self.traits.latency.of_flush(bytes))
+        self.syncs.push(RunningSync { inode, begun: now, ends: now + took });
+        self.persist_due(now);
+        Ok(took)
     }
 
     fn forget(&mut self, inode: u64) {

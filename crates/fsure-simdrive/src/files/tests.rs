@@ -104,6 +104,23 @@ fn a_name_without_content_is_an_empty_file_with_its_mode() {
 }
 
 #[test]
+fn a_cut_during_a_sync_may_take_what_it_covers() {
+    for mode in [Mode::Strict, Mode::Journal] {
+        let mut drive = drive(Behavior::Honest, mode);
+        drive.traits.latency = Latency::APPLE;
+        let file = make(&mut drive, ROOT, "file", Sort::File);
+        drive.write(NOW, file, 0, &[1]).unwrap();
+        let [name, content] = [ROOT, file].map(|inode| drive.sync(NOW, inode).unwrap());
+        assert!(name < content, "the file has bytes to write");
+        let mut left = |now| all(&drive.cut(now, CutVariant::None, &mut Random::new(1)), "file");
+        let moment = Duration::from_nanos(1);
+        assert_eq!(left(name - moment), None, "{}", mode.name());
+        assert_eq!(left(content - moment), Some(vec![]), "{}", mode.name());
+        assert_eq!(left(content), Some(vec![1]), "{}", mode.name());
+    }
+}
+
+#[test]
 fn a_deferred_sync_is_done_when_it_is_due() {
     let longest = Duration::from_secs(1);
     let mut drive = drive(Behavior::Defer { longest }, Mode::Strict);
