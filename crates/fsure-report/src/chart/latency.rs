@@ -266,7 +266,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
 fn key(canvas: &mut Canvas, axis: &Axis, (groups, mark): (&[Group<'_>], &Mark), top: f64) -> f64 {
     let rows = || groups.iter().flat_map(|group| &group.rows);
     let beyond = format!("beyond the mark of {}", mark.label);
-    let flash = format!("{FLASH_MIN_US:.0} µs: a flush to the left did not wait for flash");
+    let flash = format!("{FLASH_MIN_US:.0} µs: a flush to the left did not wait for common flash");
     let entries = [
         (true, Glyph::Circle("outlier"), "median"),
         (true, Glyph::Bar("bar"), "10th to 90th percentile"),
