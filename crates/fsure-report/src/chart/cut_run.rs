@@ -37,10 +37,10 @@ impl CutState {
         }
     }
 
-    /// A sign in place of the word, where that has no room; empty for no loss.
+    /// A sign in place of the word, where that has no room.
     pub(super) fn sign(self) -> &'static str {
         match self {
-            Self::Kept => "",
+            Self::Kept => "+",
             Self::Lost => "-",
             Self::Damaged => "x",
             Self::Unmountable => "!",

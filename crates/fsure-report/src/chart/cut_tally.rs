@@ -84,23 +84,51 @@ pub(super) fn draw(canvas: &mut Canvas, mut top: f64, run: &CutRun, scale: &Scal
 
 /// A bar in parts by what the cuts took.
 fn draw_bar(canvas: &mut Canvas, top: f64, cuts: &[&CutCell], cuts_max: usize) {
-    let step = (ENDS.1 - ENDS.0) / cuts_max as f64;
     let mut left = ENDS.0;
-    for state in CutState::ALL {
-        let count = cuts.iter().filter(|cut| cut.state == state).count();
-        if count == 0 {
-            continue;
-        }
-        let width = count as f64 * step;
+    for (state, count) in parts(cuts) {
+        let width = part_width(count, cuts_max);
         canvas.rect(state.style(), (left, top), (width, BAR));
-        let fits = |words: &String| {
-            words.chars().count() as f64 * COLUMN_CHARACTER + 2.0 * MARGIN <= width
-        };
-        let words = [format!("{count} {}", state.word()), format!("{count} {}", state.sign())];
-        let words = words.into_iter().map(|words| words.trim_end().to_owned()).find(fits);
-        canvas.text(left + width / 2.0, top + 15.0, "mid", &words.unwrap_or_default());
+        canvas.text(left + width / 2.0, top + 15.0, "mid", &part_words(state, count, width).0);
         left += width;
     }
+}
+
+/// The states of some cuts, with the number of cuts in each.
+fn parts(cuts: &[&CutCell]) -> impl Iterator<Item = (CutState, usize)> {
+    let count = |state| cuts.iter().filter(|cut| cut.state == state).count();
+    CutState::ALL
+        .into_iter()
+        .map(move |state| (state, count(state)))
+        .filter(|(_, count)| *count > 0)
+}
+
+fn part_width(count: usize, cuts_max: usize) -> f64 {
+    count as f64 * (ENDS.1 - ENDS.0) / cuts_max as f64
+}
+
+/// The longest words that have room in a part: the state, its sign or neither behind the number,
+/// or nothing. True if it is the sign.
+fn part_words(state: CutState, count: usize, width: f64) -> (String, bool) {
+    let words = [
+        (format!("{count} {}", state.word()), false),
+        (format!("{count} {}", state.sign()), true),
+        (count.to_string(), false),
+    ];
+    let fits =
+        |words: &str| words.chars().count() as f64 * COLUMN_CHARACTER + 2.0 * MARGIN <= width;
+    words.into_iter().find(|(words, _)| fits(words)).unwrap_or_default()
+}
+
+/// Returns the states that stand as their sign in a part, which the key then explains.
+pub(super) fn signed(runs: &[&CutRun], scale: &Scale) -> Vec<CutState> {
+    let is_signed = |state: CutState, count: usize| {
+        part_words(state, count, part_width(count, scale.cuts_max)).1
+    };
+    let groups = runs.iter().flat_map(|run| groups(run));
+    let signed = groups.flat_map(|(_, cuts)| {
+        parts(&cuts).filter(|(state, count)| is_signed(*state, *count)).collect::<Vec<_>>()
+    });
+    signed.map(|(state, _)| state).collect()
 }
 
 /// The losses of a run on a line of ages.
@@ -150,7 +178,7 @@ mod tests {
         for words in ["10 lost", "10 no loss", "10 damaged", "10 no mount", "up to 426 ms"] {
             assert!(chart.body.contains(&format!(">{words}</text>")), "{words}: {}", chart.body);
         }
-        for words in ["4", "4 -", "4 x", "4 !"] {
+        for words in ["4 +", "4 -", "4 x", "4 !"] {
             assert!(chart.body.contains(&format!(">{words}</text>")), "{words}: {}", chart.body);
         }
         let kept = lengths(&chart.body, "tile good");

@@ -66,7 +66,7 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     let scale = cut_tally::scale(&counted);
     // The colours come first, since the last cells of several runs are far from the end. What is
     // read but once stands there.
-    let mut top = key(&mut canvas, runs, measure);
+    let mut top = key(&mut canvas, runs, measure, &scale);
     if runs.iter().any(|run| !run.rate.1.is_empty()) {
         canvas.text(RIGHT, top + 14.0, "soft end", measure.heading());
         top += LINE;
@@ -127,15 +127,14 @@ impl Measured {
 }
 
 /// Explains the marks, and returns the height below.
-fn key(canvas: &mut Canvas, runs: &[CutRun], measure: Measured) -> f64 {
+fn key(canvas: &mut Canvas, runs: &[CutRun], measure: Measured, scale: &Scale) -> f64 {
     let cuts = || runs.iter().flat_map(|run| &run.cuts);
     let counted: Vec<_> = runs.iter().filter(|run| !run.is_worded()).collect();
     let states = CutState::ALL.into_iter().filter(|state| cuts().any(|cut| cut.state == *state));
-    let entries = states.map(|state| match state.sign() {
-        sign if counted.is_empty() || sign.is_empty() => {
-            (state.style(), state.meaning().to_owned())
-        }
-        sign => (state.style(), format!("{} ({sign})", state.meaning())),
+    let signed = cut_tally::signed(&counted, scale);
+    let entries = states.map(|state| match signed.contains(&state) {
+        true => (state.style(), format!("{} ({})", state.meaning(), state.sign())),
+        false => (state.style(), state.meaning().to_owned()),
     });
     let entries: Vec<_> = entries.collect();
     let has_rates = runs.iter().any(|run| !run.rate.1.is_empty());
