@@ -279,7 +279,10 @@ impl Drive {
         if !is_done {
             return Duration::ZERO;
         }
-        let took = self.traits.latency.of_flush(waiting);
+        // It ends after those that it overlaps: what they cover is before it, too.
+        let others_end = self.pending.iter().filter_map(|waiting| waiting.durable_at).max();
+        let others = others_end.map_or(Duration::ZERO, |end| end.saturating_sub(now));
+        let took = self.traits.latency.of_flush(waiting).max(others);
         self.pending.cover(now + took);
         (self.flushed_at, self.flush_due) = (Some(now), None);
         self.persist_due(now);

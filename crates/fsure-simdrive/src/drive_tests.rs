@@ -245,6 +245,18 @@ fn an_apple_drive_flushes_46_times_a_second() {
     assert!((45.0..47.0).contains(&per_second), "{per_second}");
 }
 
+/// A flush that begins during another one does not end before it: what that covers was written
+/// before both.
+#[test]
+fn an_overlapping_flush_ends_no_earlier_than_the_first() {
+    let traits = Traits { latency: Latency::DISK_7200, ..Traits::new(Behavior::Honest) };
+    let mut drive = Drive::new(traits, Image::new(SIZE));
+    drive.write(Duration::ZERO, 0, &[1; 10 * PAGE]).unwrap();
+    let first = drive.flush(Duration::ZERO).unwrap();
+    let later = Duration::from_nanos(1);
+    assert_eq!(later + drive.flush(later).unwrap(), first.max(later + Latency::DISK_7200.flush));
+}
+
 /// A cut in the middle of a flush may still take what the flush covers, or tear it, as one before
 /// the flush.
 #[test]

@@ -78,6 +78,7 @@ pub struct FileCounts {
 #[derive(Clone, Copy, Debug)]
 struct RunningSync {
     inode: u64,
+    is_folder: bool,
     begun: Duration,
     ends: Duration,
 }
@@ -293,6 +294,7 @@ impl FileDrive {
 
     /// Takes a change that was checked against the view.
     fn take(&mut self, now: Duration, change: FileChange) {
+        self.persist_due(now);
         let at = self.begun + now;
         change.make(&mut self.seen, at);
         if self.traits.behavior == Behavior::Protected {
@@ -313,11 +315,11 @@ impl FileDrive {
 
     /// Makes everything durable that a sync of a file or a folder covers; returns its
     /// bytes.
-    fn persist_for_sync(&mut self, inode: u64, until: Duration) {
+    fn persist_for_sync(&mut self, inode: u64, is_folder: bool, until: Duration) {
         let mut taken = self.pending.content(inode, until);
         match self.traits.mode {
             Mode::Journal => taken.extend(self.pending.names(None, until)),
-            Mode::Strict if self.is_folder(inode) => {
+            Mode::Strict if is_folder => {
                 taken.extend(self.pending.names(Some(inode), until));
             }
             Mode::Strict => {}
@@ -342,7 +344,7 @@ impl FileDrive {
         let has_ended = |sync: &mut RunningSync| sync.ends <= now;
         let ended: Vec<_> = self.syncs.extract_if(.., has_ended).collect();
         for sync in ended {
-            self.persist_for_sync(sync.inode, sync.begun);
+            self.persist_for_sync(sync.inode, sync.is_folder, sync.begun);
         }
         match self.traits.behavior {
             Behavior::Honest => {}
@@ -355,7 +357,7 @@ impl FileDrive {
             Behavior::Defer { .. } => {
                 if let Some(due) = self.sync_due.filter(|due| *due <= now) {
                     for inode in std::mem::take(&mut self.deferred) {
-                        self.persist_for_sync(inode, due);
+                        self.persist_for_sync(inode, self.is_folder(inode), due);
                     }
                     (self.synced_at, self.sync_due) = (Some(due), None);
                 }

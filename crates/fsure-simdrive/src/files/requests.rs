@@ -268,7 +268,12 @@ impl VirtualFs for FileDrive {
         }
         let took = self.traits.latency.of_flush(self.pending.content_bytes(inode));
         self.synced_at = Some(now);
-        self.syncs.push(RunningSync { inode, begun: now, ends: now + took });
+        self.syncs.push(RunningSync {
+            inode,
+            is_folder: self.is_folder(inode),
+            begun: now,
+            ends: now + took,
+        });
         self.persist_due(now);
         Ok(took)
     }
