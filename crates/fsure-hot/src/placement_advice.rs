@@ -89,9 +89,9 @@ impl Scope {
     /// Returns the seconds per hour from which on waiting is worth an advice.
     ///
     /// The limit for a machine is 10 s, 0.3 % of the time, which a user does not notice. The limit
-    /// for a command is a tenth of its time: of the commands that were tried in memory, one that
-    /// waited for just less was not faster, and one that waited for 15 % was
-    /// (`docs/experiments.md`).
+    /// for a command is a tenth of its time: of the commands that were tried in memory, each
+    /// that waited for 15 % or more was faster, and of those that waited for less only what writes
+    /// much or makes many names (`docs/experiments.md`).
     pub fn worth_s_per_hour(self) -> f64 {
         match self {
             Self::Machine => 10.0,

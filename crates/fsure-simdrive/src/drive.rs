@@ -215,9 +215,10 @@ impl Drive {
         image
     }
 
-    /// Returns the bytes that are acknowledged and not durable.
-    pub fn volatile_bytes(&self) -> u64 {
-        self.pending.volatile_bytes()
+    /// Returns the bytes that are acknowledged and not durable, those of a flush that has not
+    /// ended among them.
+    pub fn volatile_bytes(&self, now: Duration) -> u64 {
+        self.pending.volatile_bytes(now)
     }
 
     /// Changes the kind of the drive from now on. What the former kind has made durable
@@ -264,7 +265,7 @@ impl Drive {
     /// Begins to make durable what the behavior makes durable for a flush, and returns the time
     /// after which it is.
     fn persist_for_flush(&mut self, now: Duration) -> Duration {
-        let waiting = self.pending.volatile_bytes();
+        let waiting = self.pending.uncovered_bytes();
         let is_done = match self.traits.behavior {
             Behavior::Honest => true,
             Behavior::Protected | Behavior::Lying { .. } => false,

@@ -275,6 +275,7 @@ fn a_cut_during_a_flush_may_take_and_tear_what_it_covers() {
         let before = took - Duration::from_nanos(1);
         let image = drive.cut(before, CutVariant::None, &mut Random::new(1));
         assert_eq!(image.written().count(), 0, "the flush has not ended");
+        assert_eq!([before, took].map(|now| drive.volatile_bytes(now)), [PAGE as u64, 0]);
         let mut is_torn = |seed| {
             let image = content(&drive.cut(before, CutVariant::Torn, &mut Random::new(seed)));
             image[..PAGE].contains(&0) && image[..PAGE].contains(&1)
@@ -297,7 +298,7 @@ fn a_cache_is_finite_and_its_oldest_leaves_it_first() {
         for value in 0..=40 {
             let offset = if value == 0 { 0 } else { PIECE as u64 };
             drive.write(Duration::ZERO, offset, &vec![value + 1; PIECE]).unwrap();
-            assert!(drive.volatile_bytes() <= CACHE as u64);
+            assert!(drive.volatile_bytes(Duration::ZERO) <= CACHE as u64);
         }
         let image = drive.cut(Duration::ZERO, CutVariant::None, &mut Random::new(1));
         let at = |offset| {

@@ -90,7 +90,7 @@ impl PendingWrite {
 pub(super) struct PendingWrites {
     changes: VecDeque<PendingWrite>,
     /// Bytes that no flush covers.
-    volatile_bytes: u64,
+    uncovered_bytes: u64,
     /// Bytes of memory that they take.
     held: usize,
 }
@@ -98,7 +98,7 @@ pub(super) struct PendingWrites {
 impl PendingWrites {
     pub(super) fn push(&mut self, waiting: PendingWrite) {
         if waiting.durable_at.is_none() {
-            self.volatile_bytes += waiting.change.length();
+            self.uncovered_bytes += waiting.change.length();
         }
         self.held += waiting.held();
         self.changes.push_back(waiting);
@@ -114,12 +114,18 @@ impl PendingWrites {
     pub(super) fn cover(&mut self, durable_at: Duration) {
         let uncovered = self.changes.iter_mut().filter(|waiting| waiting.durable_at.is_none());
         uncovered.for_each(|waiting| waiting.durable_at = Some(durable_at));
-        self.volatile_bytes = 0;
+        self.uncovered_bytes = 0;
     }
 
     /// Returns the bytes that no flush covers.
-    pub(super) fn volatile_bytes(&self) -> u64 {
-        self.volatile_bytes
+    pub(super) fn uncovered_bytes(&self) -> u64 {
+        self.uncovered_bytes
+    }
+
+    /// Returns the bytes that a cut at this time may lose.
+    pub(super) fn volatile_bytes(&self, now: Duration) -> u64 {
+        let volatile = self.changes.iter().filter(|waiting| !waiting.is_durable(now));
+        volatile.map(|waiting| waiting.change.length()).sum()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &PendingWrite> {
@@ -133,7 +139,7 @@ impl PendingWrites {
 
     /// Brings what was acknowledged until then to the medium.
     pub(super) fn apply_until(&mut self, until: Duration, medium: &mut Image) {
-        self.apply_while(|waiting| waiting.at <= until || waiting.is_durable(until), medium);
+        self.apply_while(|waiting| waiting.at <= until, medium);
     }
 
     /// Brings what is durable by now and has nothing before it to the medium.
@@ -151,7 +157,7 @@ impl PendingWrites {
     fn apply_first(&mut self, medium: &mut Image) -> bool {
         let Some(waiting) = self.changes.pop_front() else { return false };
         if waiting.durable_at.is_none() {
-            self.volatile_bytes -= waiting.change.length();
+            self.uncovered_bytes -= waiting.change.length();
         }
         self.held -= waiting.held();
         waiting.change.make(medium).expect("the drive has taken it");

@@ -222,7 +222,7 @@ fn a_write_past_the_cache_is_durable_and_stays_the_later_one() {
     let mut drive = Drive::new(Traits::new(Behavior::Honest), Image::new(SIZE as u64));
     drive.write(now, 0, &[1; 8192]).unwrap();
     drive.write_fua(now, 0, &[2; 4096]).unwrap();
-    assert_eq!(drive.volatile_bytes(), 8192);
+    assert_eq!(drive.volatile_bytes(now), 8192);
     for (cut, behind) in [(CutVariant::None, 0), (CutVariant::All, 1)] {
         let left = content(&drive.cut(now, cut, &mut Random::new(1)));
         assert_eq!((left[0], left[4096]), (2, behind), "{}", cut.name());
@@ -273,7 +273,7 @@ fn a_drive_changes_while_it_runs() {
     drive.flush(now).unwrap();
     assert_eq!(&content(&drive.cut(now, CutVariant::None, &mut Random::new(1)))[..4], b"kept");
     drive.set_behavior(now, Behavior::Protected);
-    assert_eq!(drive.volatile_bytes(), 0);
+    assert_eq!(drive.volatile_bytes(now), 0);
     assert_eq!(&content(&drive.cut(now, CutVariant::None, &mut Random::new(1)))[..4], b"lost");
     drive.fail_after(1, 1);
     assert!(drive.write(now, 0, b"well").is_ok());

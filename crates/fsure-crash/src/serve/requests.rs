@@ -65,7 +65,7 @@ fn of_blocks(live: &LiveDrive, place: Option<&Path>, ask: ControlRequest) -> Ser
         Err(error) => Err(error.to_string()),
     };
     match ask {
-        ControlRequest::Status {} => Ok(Some(live.with(|drive, _| {
+        ControlRequest::Status {} => Ok(Some(live.with(|drive, now| {
             let counts = drive.counts();
             ResponseData::Blocks {
                 drive: drive.behavior().to_string(),
@@ -75,7 +75,7 @@ fn of_blocks(live: &LiveDrive, place: Option<&Path>, ask: ControlRequest) -> Ser
                 trims: counts.trims,
                 flushes: counts.flushes,
                 errors: counts.errors,
-                volatile_bytes: drive.volatile_bytes(),
+                volatile_bytes: drive.volatile_bytes(now),
             }
         }))),
         ControlRequest::Cut { variant, seed, to } => {
@@ -136,9 +136,9 @@ pub(super) fn forgotten(error: &std::io::Error) -> String {
 
 fn of_files(folder: &LiveFolder, place: Option<&Path>, ask: ControlRequest) -> ServeResult {
     match ask {
-        ControlRequest::Status {} => Ok(Some(folder.with(|drive, _| {
+        ControlRequest::Status {} => Ok(Some(folder.with(|drive, now| {
+            let (volatile_bytes, volatile_names) = drive.volatile(now);
             let (counts, traits) = (drive.counts(), drive.traits());
-            let (volatile_bytes, volatile_names) = drive.volatile();
             ResponseData::Files {
                 drive: traits.behavior.to_string(),
                 mode: traits.mode.name(),

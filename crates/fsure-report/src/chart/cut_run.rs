@@ -1,8 +1,16 @@
 //! Cuts of the power of one simulated drive, and what each of them took.
 
-/// Rules by which a later write may survive a cut, and an earlier one not, beside `random`.
-pub(super) const TORN: &str = "torn";
-pub(super) const TORN_4K: &str = "torn-4k";
+/// Rules by which some of the writes survive a cut, and their meaning.
+pub(super) const VARIANTS: [(&str, &str); 5] = [
+    ("prefix", "those before a moment"),
+    ("epoch", "all before a flush, some up to the next, so that flushes keep their order"),
+    ("random", "some, in no order"),
+    (TORN, "parts of 512 bytes of some"),
+    ("torn-4k", "parts of 4 KiB of some"),
+];
+const TORN: &str = "torn";
+/// Those of them by which a later write may survive a cut, and an earlier one not.
+const BREAK_ORDER: [&str; 3] = ["random", TORN, "torn-4k"];
 /// Cells with words in a row, and rows of them; more cuts than these hold are counted.
 pub(super) const WORDED: usize = 6;
 const WORDED_ROWS: usize = 2;
@@ -84,7 +92,7 @@ pub struct CutCell {
 impl CutCell {
     /// Returns true if a later write may survive the cut, and an earlier one not.
     pub(super) fn breaks_order(&self) -> bool {
-        ["random", TORN, TORN_4K].contains(&&*self.variant)
+        BREAK_ORDER.contains(&&*self.variant)
     }
 }
 

@@ -2,7 +2,7 @@
 //! that break it, in parts by what they took, and a line on which each loss stands at its age.
 
 use super::axis::Axis;
-use super::cut_run::{CutCell, CutRun, CutState};
+use super::cut_run::{CutCell, CutRun, CutState, VARIANTS};
 use super::legend::{Glyph, legend, note};
 use super::number_format::microseconds;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas};
@@ -18,13 +18,6 @@ const TICKS: f64 = 20.0;
 /// Room between the words of a part and its ends.
 const MARGIN: f64 = 1.0;
 
-/// Rules by which a cut keeps the order of the writes, and the writes that it leaves.
-const KEPT: [(&str, &str); 4] = [
-    ("none", "none"),
-    ("all", "all"),
-    ("prefix", "those before a moment"),
-    ("epoch", "those before a flush and some up to the next"),
-];
 /// Meaning of the other bar.
 const BROKEN: &str = "Order broken: later ones, too, without some before them; only such a cut can \
                       show damage.";
@@ -32,36 +25,89 @@ const BROKEN: &str = "Order broken: later ones, too, without some before them; o
 const MARK: &str = "mark";
 const MEANING: &str = "a loss, at the age of its oldest write; damage has none";
 
-/// Scales that all runs of a chart share.
+/// The runs of a chart that are counted, and the scales that they share.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Scale {
+pub(super) struct Tally<'a> {
+    runs: Vec<&'a CutRun>,
     /// Cuts of the longest bar.
     cuts_max: usize,
     losses: Axis,
 }
 
-/// Returns the scales for these runs.
-pub(super) fn scale(runs: &[&CutRun]) -> Scale {
-    let cuts_max = runs.iter().flat_map(|run| groups(run)).map(|(_, cuts)| cuts.len()).max();
-    let losses = runs.iter().flat_map(|run| losses(run));
-    Scale { cuts_max: cuts_max.unwrap_or(0).max(1), losses: Axis::straight(losses, ENDS) }
-}
+impl<'a> Tally<'a> {
+    /// Takes those of the runs that have too many cuts for a cell each.
+    pub(super) fn of(runs: &'a [CutRun]) -> Self {
+        let runs: Vec<_> = runs.iter().filter(|run| !run.is_worded()).collect();
+        let bars = runs.iter().flat_map(|run| groups(run));
+        let cuts_max = bars.map(|(_, cuts)| cuts.len()).max().unwrap_or(1);
+        let losses = Axis::straight(runs.iter().flat_map(|run| losses(run)), ENDS);
+        Self { runs, cuts_max, losses }
+    }
 
-/// Explains the bars and the marks, and returns the height below.
-pub(super) fn key(canvas: &mut Canvas, top: f64, runs: &[&CutRun]) -> f64 {
-    let has_losses = runs.iter().any(|run| losses(run).next().is_some());
-    let top = match has_losses {
-        true => legend(canvas, top, &[(Glyph::Upright(MARK, ""), MEANING)]),
-        false => top,
-    };
-    note(canvas, top, &meaning_of_bars(runs))
-}
+    /// Explains the bars and the marks, and returns the height below.
+    pub(super) fn key(&self, canvas: &mut Canvas, top: f64) -> f64 {
+        if self.runs.is_empty() {
+            return top;
+        }
+        let has_losses = self.runs.iter().any(|run| losses(run).next().is_some());
+        let mark = has_losses.then_some((Glyph::Upright(MARK, ""), MEANING));
+        let top = legend(canvas, top, mark.as_slice());
+        note(canvas, top, &self.meaning_of_bars())
+    }
 
-fn meaning_of_bars(runs: &[&CutRun]) -> String {
-    let seen = |rule: &str| runs.iter().any(|run| run.cuts.iter().any(|cut| cut.variant == rule));
-    let kept = KEPT.iter().filter(|(rule, _)| seen(rule)).map(|(_, writes)| *writes);
-    let kept = kept.collect::<Vec<_>>().join(" or ");
-    format!("A cut leaves a part of the writes in the drive's cache. Order kept: {kept}. {BROKEN}")
+    fn meaning_of_bars(&self) -> String {
+        let cuts = || self.runs.iter().flat_map(|run| &run.cuts);
+        let in_order = |rule: &str| cuts().any(|cut| cut.variant == rule && !cut.breaks_order());
+        let whole = ["none", "all"].map(|rule| (rule, rule));
+        let seen = whole.into_iter().chain(VARIANTS).filter(|(rule, _)| in_order(rule));
+        let kept = seen.map(|(_, writes)| writes).collect::<Vec<_>>().join(" or ");
+        format!(
+            "A cut leaves a part of the writes in the drive's cache. Order kept: {kept}. {BROKEN}"
+        )
+    }
+
+    /// Returns the states that stand as their sign in a part, which the key then explains.
+    pub(super) fn signed(&self) -> Vec<CutState> {
+        let bars = self.runs.iter().flat_map(|run| groups(run));
+        let parts = bars.flat_map(|(_, cuts)| parts(&cuts));
+        let signed = parts.filter(|(state, count)| self.part(*state, *count).is_signed);
+        signed.map(|(state, _)| state).collect()
+    }
+
+    /// Draws the bars of a run and its losses.
+    pub(super) fn draw(&self, canvas: &mut Canvas, mut top: f64, run: &CutRun) {
+        for (name, cuts) in groups(run) {
+            canvas.text(NAME, top + 15.0, "end soft", name);
+            self.draw_bar(canvas, top, &cuts);
+            top += ROW;
+        }
+        if losses(run).next().is_some() {
+            draw_losses(canvas, top, run, &self.losses);
+        }
+    }
+
+    /// Draws a bar in parts by what the cuts took.
+    fn draw_bar(&self, canvas: &mut Canvas, top: f64, cuts: &[&CutCell]) {
+        let mut left = ENDS.0;
+        for (state, count) in parts(cuts) {
+            let Part { width, words, .. } = self.part(state, count);
+            canvas.rect(state.style(), (left, top), (width, BAR));
+            canvas.text(left + width / 2.0, top + 15.0, "mid", &words);
+            left += width;
+        }
+    }
+
+    /// Returns the part of a bar for cuts of one state, with the longest words that have room in
+    /// it: the state behind the number, or its sign, or neither, or nothing at all.
+    fn part(&self, state: CutState, count: usize) -> Part {
+        let width = count as f64 * (ENDS.1 - ENDS.0) / self.cuts_max as f64;
+        let signed = format!("{count} {}", state.sign());
+        let words = [format!("{count} {}", state.word()), signed.clone(), count.to_string()];
+        let length = |words: &str| words.chars().count() as f64 * COLUMN_CHARACTER;
+        let mut fitting = words.into_iter().filter(|words| length(words) + 2.0 * MARGIN <= width);
+        let words = fitting.next().unwrap_or_default();
+        Part { width, is_signed: words == signed, words }
+    }
 }
 
 /// Returns the height of a run.
@@ -70,65 +116,19 @@ pub(super) fn height(run: &CutRun) -> f64 {
     groups(run).len() as f64 * ROW + losses
 }
 
-/// Draws the bars of a run and its losses.
-pub(super) fn draw(canvas: &mut Canvas, mut top: f64, run: &CutRun, scale: &Scale) {
-    for (name, cuts) in groups(run) {
-        canvas.text(NAME, top + 15.0, "end soft", name);
-        draw_bar(canvas, top, &cuts, scale.cuts_max);
-        top += ROW;
-    }
-    if losses(run).next().is_some() {
-        draw_losses(canvas, top, run, &scale.losses);
-    }
+/// A part of a bar.
+struct Part {
+    width: f64,
+    words: String,
+    /// True if the words have the sign of the state in place of its word.
+    is_signed: bool,
 }
 
-/// A bar in parts by what the cuts took.
-fn draw_bar(canvas: &mut Canvas, top: f64, cuts: &[&CutCell], cuts_max: usize) {
-    let mut left = ENDS.0;
-    for (state, count) in parts(cuts) {
-        let width = part_width(count, cuts_max);
-        canvas.rect(state.style(), (left, top), (width, BAR));
-        canvas.text(left + width / 2.0, top + 15.0, "mid", &part_words(state, count, width).0);
-        left += width;
-    }
-}
-
-/// The states of some cuts, with the number of cuts in each.
-fn parts(cuts: &[&CutCell]) -> impl Iterator<Item = (CutState, usize)> {
+/// Returns the states of some cuts, with the number of cuts in each.
+fn parts(cuts: &[&CutCell]) -> Vec<(CutState, usize)> {
     let count = |state| cuts.iter().filter(|cut| cut.state == state).count();
-    CutState::ALL
-        .into_iter()
-        .map(move |state| (state, count(state)))
-        .filter(|(_, count)| *count > 0)
-}
-
-fn part_width(count: usize, cuts_max: usize) -> f64 {
-    count as f64 * (ENDS.1 - ENDS.0) / cuts_max as f64
-}
-
-/// The longest words that have room in a part: the state, its sign or neither behind the number,
-/// or nothing. True if it is the sign.
-fn part_words(state: CutState, count: usize, width: f64) -> (String, bool) {
-    let words = [
-        (format!("{count} {}", state.word()), false),
-        (format!("{count} {}", state.sign()), true),
-        (count.to_string(), false),
-    ];
-    let fits =
-        |words: &str| words.chars().count() as f64 * COLUMN_CHARACTER + 2.0 * MARGIN <= width;
-    words.into_iter().find(|(words, _)| fits(words)).unwrap_or_default()
-}
-
-/// Returns the states that stand as their sign in a part, which the key then explains.
-pub(super) fn signed(runs: &[&CutRun], scale: &Scale) -> Vec<CutState> {
-    let is_signed = |state: CutState, count: usize| {
-        part_words(state, count, part_width(count, scale.cuts_max)).1
-    };
-    let groups = runs.iter().flat_map(|run| groups(run));
-    let signed = groups.flat_map(|(_, cuts)| {
-        parts(&cuts).filter(|(state, count)| is_signed(*state, *count)).collect::<Vec<_>>()
-    });
-    signed.map(|(state, _)| state).collect()
+    let parts = CutState::ALL.map(|state| (state, count(state)));
+    parts.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
 /// The losses of a run on a line of ages.

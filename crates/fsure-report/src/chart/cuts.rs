@@ -4,8 +4,8 @@
 
 use super::Chart;
 use super::axis::on_paper;
-use super::cut_run::{CutCell, CutRun, CutState, TORN, TORN_4K, WORDED};
-use super::cut_tally::{self, Scale};
+use super::cut_run::{CutCell, CutRun, CutState, VARIANTS, WORDED};
+use super::cut_tally::{self, Tally};
 use super::legend::{Glyph, legend, note};
 use super::number_format::microseconds;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped, wrapped};
@@ -24,15 +24,6 @@ const GAP: f64 = 14.0;
 /// Height of a cell, and room between two of them.
 const CELL: f64 = 58.0;
 const BETWEEN: f64 = 4.0;
-
-/// Rules by which some of the writes survive a cut, and their meaning.
-const VARIANTS: [(&str, &str); 5] = [
-    ("prefix", "those before a moment"),
-    ("epoch", "all before a flush, some up to the next, so that flushes keep their order"),
-    ("random", "some, in no order"),
-    (TORN, "parts of 512 bytes of some"),
-    (TORN_4K, "parts of 4 KiB of some"),
-];
 
 /// Danger of a torn write to the file system itself.
 const SUPERBLOCK: &str = "A torn write may cut through the superblock of a file system, which is \
@@ -62,11 +53,10 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     let measure = if are_equally_fast(runs) { Measured::Losses } else { Measured::Rates };
     let most = runs.iter().map(|run| measure.of(run).0).filter(|value| value.is_finite());
     let most = most.fold(0.0, f64::max);
-    let counted: Vec<_> = runs.iter().filter(|run| !run.is_worded()).collect();
-    let scale = cut_tally::scale(&counted);
+    let tally = Tally::of(runs);
     // The colours come first, since the last cells of several runs are far from the end. What is
     // read but once stands there.
-    let mut top = key(&mut canvas, runs, measure, &scale);
+    let mut top = key(&mut canvas, runs, measure, &tally);
     if runs.iter().any(|run| !run.rate.1.is_empty()) {
         canvas.text(RIGHT, top + 14.0, "soft end", measure.heading());
         top += LINE;
@@ -74,7 +64,7 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     let mut drive_above = "";
     for run in runs {
         let repeats_drive = run.drive == drive_above;
-        let shown = Shown { run, measure, repeats_drive, scale: &scale };
+        let shown = Shown { run, measure, repeats_drive, tally: &tally };
         shown.draw(&mut canvas, most, top);
         top += shown.height();
         drive_above = &run.drive;
@@ -127,11 +117,10 @@ impl Measured {
 }
 
 /// Explains the marks, and returns the height below.
-fn key(canvas: &mut Canvas, runs: &[CutRun], measure: Measured, scale: &Scale) -> f64 {
+fn key(canvas: &mut Canvas, runs: &[CutRun], measure: Measured, tally: &Tally<'_>) -> f64 {
     let cuts = || runs.iter().flat_map(|run| &run.cuts);
-    let counted: Vec<_> = runs.iter().filter(|run| !run.is_worded()).collect();
     let states = CutState::ALL.into_iter().filter(|state| cuts().any(|cut| cut.state == *state));
-    let signed = cut_tally::signed(&counted, scale);
+    let signed = tally.signed();
     let entries = states.map(|state| match signed.contains(&state) {
         true => (state.style(), format!("{} ({})", state.meaning(), state.sign())),
         false => (state.style(), state.meaning().to_owned()),
@@ -142,11 +131,7 @@ fn key(canvas: &mut Canvas, runs: &[CutRun], measure: Measured, scale: &Scale) -
     let cells = entries.iter().map(|(style, words)| (Glyph::Bar(style), words.as_str()));
     let entries: Vec<_> = bar.into_iter().chain(cells).collect();
     let bottom = legend(canvas, 0.0, &entries);
-    let bottom = match counted.is_empty() {
-        true => bottom,
-        false => cut_tally::key(canvas, bottom, &counted),
-    };
-    bottom + GAP
+    tally.key(canvas, bottom) + GAP
 }
 
 /// Explains the words and the frames of the cells, and returns the height below.
@@ -178,7 +163,7 @@ struct Shown<'a> {
     measure: Measured,
     /// True if the run above it has the same drive, which is not described again.
     repeats_drive: bool,
-    scale: &'a Scale,
+    tally: &'a Tally<'a>,
 }
 
 impl Shown<'_> {
@@ -230,7 +215,7 @@ impl Shown<'_> {
         }
         match run.is_worded() {
             true => self.draw_cells(canvas, top + self.head()),
-            false => cut_tally::draw(canvas, top + self.head(), run, self.scale),
+            false => self.tally.draw(canvas, top + self.head(), run),
         }
     }
 

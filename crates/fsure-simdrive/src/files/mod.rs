@@ -170,8 +170,9 @@ impl FileDrive {
     }
 
     /// Returns the bytes of content and the number of name changes that are acknowledged
-    /// and not durable.
-    pub fn volatile(&self) -> (u64, u64) {
+    /// and not durable, those of a sync that has not ended among them.
+    pub fn volatile(&mut self, now: Duration) -> (u64, u64) {
+        self.persist_due(now);
         self.pending.volatile()
     }
 
@@ -313,8 +314,7 @@ impl FileDrive {
         }
     }
 
-    /// Makes everything durable that a sync of a file or a folder covers; returns its
-    /// bytes.
+    /// Makes everything durable that a sync of a file or a folder covers.
     fn persist_for_sync(&mut self, inode: u64, is_folder: bool, until: Duration) {
         let mut taken = self.pending.content(inode, until);
         match self.traits.mode {

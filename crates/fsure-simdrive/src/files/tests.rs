@@ -117,7 +117,27 @@ fn a_cut_during_a_sync_may_take_what_it_covers() {
         assert_eq!(left(name - moment), None, "{}", mode.name());
         assert_eq!(left(content - moment), Some(vec![]), "{}", mode.name());
         assert_eq!(left(content), Some(vec![1]), "{}", mode.name());
+        assert_eq!(drive.volatile(content), (0, 0), "{}", mode.name());
     }
+}
+
+/// The names of a folder that was synced are durable, also if the folder goes after that: what it
+/// held is there under the old name or the new one.
+#[test]
+fn a_sync_that_has_ended_outlives_its_folder() {
+    let mut drive = drive(Behavior::Honest, Mode::Strict);
+    drive.traits.latency = Latency::APPLE;
+    let folder = make(&mut drive, ROOT, "folder", Sort::Folder);
+    let file = make(&mut drive, folder, "file", Sort::File);
+    let syncs = [ROOT, folder].map(|inode| drive.sync(NOW, inode).unwrap());
+    let later = *syncs.iter().max().unwrap();
+    let (from, to) = ((folder, OsStr::new("file")), (ROOT, OsStr::new("file")));
+    drive.rename(later, from, to, Renaming::Replace).unwrap();
+    drive.remove(later, (ROOT, OsStr::new("folder")), true).unwrap();
+    drive.forget(folder);
+    let left = drive.cut(later, CutVariant::None, &mut Random::new(1));
+    let found = left.look_up(ROOT, OsStr::new("folder")).unwrap();
+    assert_eq!(left.look_up(found.inode, OsStr::new("file")).unwrap().inode, file);
 }
 
 #[test]
@@ -149,7 +169,7 @@ fn what_is_gone_is_gone() {
             gone.into_iter().for_each(|inode| drive.forget(inode));
         }
         assert_eq!((drive.seen.count(), drive.medium.count()), (2, 2), "{}", mode.name());
-        assert_eq!((drive.used, drive.volatile()), (1, (0, 0)), "{}", mode.name());
+        assert_eq!((drive.used, drive.volatile(NOW)), (1, (0, 0)), "{}", mode.name());
     }
 }
 
@@ -408,7 +428,7 @@ fn a_cache_is_finite_and_its_oldest_leaves_it_first() {
     for number in 0..=200_u8 {
         let now = Duration::from_millis(u64::from(number));
         drive.write(now, file, 0, &vec![number; 1 << 20]).unwrap();
-        assert!(drive.volatile().0 <= CACHE as u64);
+        assert!(drive.volatile(NOW).0 <= CACHE as u64);
     }
     let left = drive.cut(Duration::from_secs(1), CutVariant::None, &mut Random::new(1));
     let content = all(&left, "file").unwrap();

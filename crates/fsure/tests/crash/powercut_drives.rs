@@ -182,7 +182,7 @@ fn try_patterns(test: &str, kind: &str, system: FileSystem, cuts: &[CutVariant],
         let methods = "fsync,fdatasync,dsync,rwf-dsync,io-uring";
         // While the writer rests a drive that only delays has caught up: then the cut
         // proves nothing, which is why it takes several.
-        let waits = || drive.with(|drive, _| drive.volatile_bytes()) >= LIE;
+        let waits = || drive.with(|drive, now| drive.volatile_bytes(now)) >= LIE;
         let what = ["--methods", methods, "--patterns", patterns];
         let (writer, run) = laboratory.write(&stand, || is_true || waits(), &what);
         let cut = |cut: &CutVariant| (laboratory.remember(), drive.cut(*cut, &mut Random::new(7)));
