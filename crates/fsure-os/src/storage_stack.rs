@@ -11,6 +11,10 @@ use crate::host;
 /// The name of the fact that a layer keeps flushes from what is below it, and how.
 pub(crate) const HELD: &str = "flushes";
 
+/// Name of the fact that a file system has no journal, and its value.
+pub(crate) const JOURNAL: &str = "journal";
+pub(crate) const NO_JOURNAL: &str = "none";
+
 /// One layer, with what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageLayer {
@@ -97,6 +101,14 @@ impl Stack {
         loops.filter_map(StorageLayer::held_flushes).next()
     }
 
+    /// Names the folder's own file system: `btrfs`, or `ext4 without a journal`.
+    pub fn file_system(&self) -> Option<String> {
+        let own = self.layers.iter().find(|layer| layer.kind == "file system")?;
+        let is_without_journal = own.facts.contains(&(JOURNAL, NO_JOURNAL.to_owned()));
+        let without = if is_without_journal { " without a journal" } else { "" };
+        Some(format!("{}{without}", own.name))
+    }
+
     /// Returns the kind of the file system that is furthest down: that of the file of a loop
     /// device, where the folder's own one is on such a device.
     pub fn lowest_file_system(&self) -> Option<&str> {
@@ -176,6 +188,17 @@ mod tests {
         ]);
         assert_eq!((mixed.medium, mixed.is_write_back), (Medium::Unknown, None));
         assert_eq!(Stack::beside(Vec::new()).medium, Medium::Unknown);
+    }
+
+    #[test]
+    fn a_file_system_without_a_journal_is_called_so() {
+        let name = |facts| {
+            let layer = StorageLayer { kind: "file system", name: "ext4".to_owned(), facts };
+            Stack::on(Medium::Solid, vec![layer]).file_system().unwrap()
+        };
+        assert_eq!(name(Vec::new()), "ext4");
+        assert_eq!(name(vec![(JOURNAL, NO_JOURNAL.to_owned())]), "ext4 without a journal");
+        assert_eq!(Stack::on(Medium::Memory, Vec::new()).file_system(), None);
     }
 
     #[test]

@@ -139,7 +139,7 @@ fn one_digit(value: f64, is_on_side: impl Fn(f64, f64) -> bool) -> f64 {
 }
 
 /// 1, 2 or 5 times a power of ten, not below this.
-fn round_step(least: f64) -> f64 {
+pub(super) fn round_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= least);
     factor.unwrap_or(10.0) * power

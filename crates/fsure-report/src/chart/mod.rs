@@ -105,6 +105,18 @@ impl Chart {
         )
     }
 
+    /// The same with a line below the title, such as the machine of which the figures are.
+    pub fn with_subtitle(&self, subtitle: &str) -> Self {
+        let mut canvas = Canvas::default();
+        let lines = wrapped(subtitle, ((self.width - 8.0) / character(self.width)) as usize);
+        for (place, line) in lines.iter().enumerate() {
+            canvas.text(4.0, (place as f64 + 1.0) * TITLE_LINE - 6.0, "soft", line);
+        }
+        let above = lines.len() as f64 * TITLE_LINE + BELOW_TITLE;
+        let body = format!("{}{}", canvas.body, shifted(above, &self.body));
+        Self { height: self.height + above, body, ..self.clone() }
+    }
+
     /// Its style: a narrow one is shown whole on a telephone, and a wide one can be scrolled.
     fn class(&self) -> &'static str {
         if self.width <= COLUMN { "chart column" } else { "chart" }
@@ -119,8 +131,7 @@ impl Chart {
             canvas.text(4.0, (place as f64 + 1.0) * TITLE_LINE - 3.0, "strong", line);
         }
         let above = lines.len() as f64 * TITLE_LINE + BELOW_TITLE;
-        let shifted = format!("<g transform=\"translate(0 {above})\">\n");
-        (above, format!("{}{shifted}{}</g>\n", canvas.body, self.body))
+        (above, format!("{}{}", canvas.body, shifted(above, &self.body)))
     }
 
     /// The size of the paper, with so much room above the chart.
@@ -130,6 +141,11 @@ impl Chart {
             "viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\""
         )
     }
+}
+
+/// A part of a chart, moved down.
+fn shifted(down: f64, body: &str) -> String {
+    format!("<g transform=\"translate(0 {down})\">\n{body}</g>\n")
 }
 
 #[cfg(test)]

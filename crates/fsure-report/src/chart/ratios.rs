@@ -3,7 +3,7 @@
 //! each. The axis is one of factors, so that half and twice are equally far from the line.
 
 use super::Chart;
-use super::axis::Axis;
+use super::axis::{Axis, round_step};
 use super::folders::BAR;
 use super::legend::{Glyph, legend, note, whisker};
 use super::number_format::figure;
@@ -84,7 +84,9 @@ pub fn ratios(
     let bars = groups.iter().flat_map(|group| group.ratios.iter().flatten());
     let has_intervals = bars.clone().any(|bar| bar.interval.is_some());
     let ends = bars.flat_map(RatioBar::ends).chain([1.0]);
-    let axis = Axis::logarithmic(ends, 0.95, AXIS);
+    // Up to a value that has a tick, so that the longest bar can be read.
+    let most = ends.clone().filter(|end| end.is_finite()).fold(1.0, f64::max);
+    let axis = Axis::logarithmic(ends.chain([round_step(most)]), 0.95, AXIS);
     let one = axis.at(1.0);
     let mut canvas = Canvas::default();
     // The key comes first: the last groups of a long chart are far from its end.

@@ -47,6 +47,8 @@ pub(crate) struct TrialWay {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct TrialTotals {
+    /// The file system of the folder; `None` in older results, and if it is not known.
+    pub(crate) file_system: Option<String>,
     pub(crate) max_loss_ms: f64,
     pub(crate) turns: u64,
     pub(crate) ended_early: bool,

@@ -10,13 +10,18 @@ const SLUG_MAX: usize = 60;
 
 /// The charts so far.
 #[derive(Default)]
-pub(super) struct Charts(Vec<(String, String)>);
+pub(super) struct Charts {
+    files: Vec<(String, String)>,
+    subtitle: Option<String>,
+}
 
 impl Charts {
     /// Keeps the chart as a file called after what it shows, and gives it for the page with a
     /// sentence below it.
     pub(super) fn add(&mut self, chart: &Chart, caption: &str) -> Piece {
-        let number = self.0.len() + 1;
+        let titled = self.subtitle.as_ref().map(|subtitle| chart.with_subtitle(subtitle));
+        let chart = titled.as_ref().unwrap_or(chart);
+        let number = self.files.len() + 1;
         let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
         let words = chart.title.chars().map(letter).collect::<String>();
         let mut slug = String::new();
@@ -29,13 +34,18 @@ impl Charts {
                 break;
             }
         }
-        self.0.push((format!("{number:02}-{slug}.svg"), chart.alone()));
+        self.files.push((format!("{number:02}-{slug}.svg"), chart.alone()));
         let svg = Value::from_safe_string(chart.inline(&format!("chart{number}")));
         Piece::Figure(Figure { title: chart.title.clone(), svg, caption: caption.to_owned() })
     }
 
+    /// Sets the line below the titles of the charts that come.
+    pub(super) fn set_subtitle(&mut self, subtitle: Option<String>) {
+        self.subtitle = subtitle;
+    }
+
     /// Names and contents of the files.
     pub(super) fn into_files(self) -> Vec<(String, String)> {
-        self.0
+        self.files
     }
 }

@@ -221,7 +221,7 @@ fn several_trials_are_drawn_beside_each_other() {
     let title = ">Side by side: 2 commands in memory<";
     let (_, section) = html.split_once(title).expect("the section");
     for part in [
-        ">How many times as fast is each command in memory?<",
+        ">How many times as fast is each command in memory as on the disk?<",
         ">git clone, idle</text>",
         ">ram try</text>",
         ">8.00</text>",
@@ -230,6 +230,15 @@ fn several_trials_are_drawn_beside_each_other() {
         assert!(section.contains(part), "{part}");
     }
     assert_eq!(html.matches("<svg ").count(), 3);
+    // A file system is named if all trials had it.
+    let older = std::fs::read_to_string(data("ram-try.jsonl")).unwrap();
+    let newer = older.replace("\"max_loss_ms\"", "\"file_system\":\"xfs\",\"max_loss_ms\"");
+    let both = [again, folder.path().join("3-git-gc.jsonl")];
+    both.iter().for_each(|path| std::fs::write(path, &newer).unwrap());
+    let [one, other] = both.each_ref().map(|path| path.to_str().unwrap());
+    let html = page_of(one, &[other]);
+    assert!(html.contains(" in memory as on the disk (xfs)?<"), "{html}");
+    assert!(page_of("ram-try.jsonl", &[one]).contains(" in memory as on the disk?<"));
 }
 
 #[test]

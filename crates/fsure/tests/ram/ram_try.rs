@@ -80,6 +80,7 @@ fn deferring_is_a_way_on_a_file_system_that_keeps_the_order() {
     let lines = lines(&output);
     assert_eq!(counts(&lines), [("disk", 1), ("ram", 1), ("deferred", 1)]);
     assert!(lines[2]["refused"].is_null() && lines[2]["ratio"].is_number(), "{lines:?}");
+    assert_eq!(lines[3]["file_system"], "ext4");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::mountinfo::{self, MountInfo};
 use super::write_cache;
 use crate::device::StorageDevice;
 use crate::host::root_dir::Root;
-use crate::storage_stack::{HELD, Medium, Stack, StorageLayer};
+use crate::storage_stack::{HELD, JOURNAL, Medium, NO_JOURNAL, Stack, StorageLayer};
 
 /// File systems on images on volumes on arrays on partitions: deeper than
 /// any user builds, and an end if a loop device lies on itself.
@@ -72,7 +72,7 @@ fn file_system(mount: &MountInfo, devices: &[PathBuf]) -> StorageLayer {
         facts.push((HELD, format!("kept from the disk by {option}")));
     }
     if devices.iter().any(|device| is_without_journal(device)) {
-        facts.push(("journal", "none".to_owned()));
+        facts.push((JOURNAL, NO_JOURNAL.to_owned()));
     }
     StorageLayer { kind: "file system", name: mount.kind.clone(), facts }
 }

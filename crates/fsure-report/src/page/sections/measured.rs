@@ -2,7 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::NO_FIGURE;
+use super::super::words::{NO_FIGURE, number};
 use super::stored_lines::{by, conclude, lines};
 use super::{Draft, measured_tree, requests};
 use crate::anonymous::LEFT_OUT;
@@ -62,12 +62,14 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     draft.part("Verdicts", lines(stored, verdict).map(claim));
     draft.part("Limits", lines(stored, limit).map(|limit| Piece::Text(sentence(limit))));
     draft.part("Profiles of databases", profiles(stored));
+    charts.set_subtitle(Some(machine_words(&header.machine)));
     requests::parts(&mut draft, stored, charts);
     measured_tree::parts(&mut draft, stored, charts);
     ladders(&mut draft, stored, charts);
     draft.part("Throughput over time", throughputs(stored, charts));
     methods(&mut draft, stored, charts);
     curves(&mut draft, stored, charts);
+    charts.set_subtitle(None);
     draft.part("What is below the path", stack(stored));
     draft.part("Not run", not_run(stored));
     let notes = lines(stored, |line| match line {
@@ -621,6 +623,16 @@ fn sentence(limit: &Limit) -> String {
         figure(limit.device_mib_s),
         limit.limit
     )
+}
+
+/// The machine in a few words, by which the pictures of two can be told apart.
+fn machine_words(machine: &Machine) -> String {
+    let Machine { system, processor, cores, virtualization, .. } = machine;
+    let system = system.split_once(',').map_or(system.as_str(), |(kernel, _)| kernel);
+    let cores = number(*cores as u64, "core", "cores");
+    let processor = processor.as_ref().map(|name| name.replace("(R)", "").replace("(TM)", ""));
+    let words = [processor, Some(cores), virtualization.clone(), Some(system.to_owned())];
+    format!("On {}", words.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 fn machine(stored: &StoredResult) -> Vec<(String, String)> {

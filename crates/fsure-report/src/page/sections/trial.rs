@@ -60,11 +60,25 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
          axis are equal factors."
     );
     let interval = interval_words::meaning(runs);
-    let asked = "How many times as fast is each command in memory?";
-    let chart = ratios(asked, &groups, &RATIOS, (&interval, &words));
+    let asked = format!("How many times as fast is each command in memory as {}?", disk(results));
+    let chart = ratios(&asked, &groups, &RATIOS, (&interval, &words));
     let title = format!("Side by side: {} commands in memory", groups.len());
     let pieces = vec![charts.add(&chart, "")];
     Some(Section { title, grade: Grade::Plain, pieces, ..Section::default() })
+}
+
+/// Names the disk, with its file system if all of the trials had one.
+fn disk(results: &[Named]) -> String {
+    let of = |named: &Named| match &named.result.content {
+        ResultContent::Trial(run) => Some(run.summary.as_ref()?.file_system.clone()),
+        _ => None,
+    };
+    let mut systems: Vec<_> = results.iter().filter_map(of).collect();
+    systems.dedup();
+    match &systems[..] {
+        [Some(system)] => format!("on the disk ({system})"),
+        _ => "on the disk".to_owned(),
+    }
 }
 
 /// The section of a run.
@@ -87,6 +101,9 @@ pub(super) fn section(run: &TrialRun, charts: &mut Charts) -> Section {
         }
         if totals.ended_early {
             draft.note("The run was ended early.");
+        }
+        if let Some(system) = &totals.file_system {
+            draft.fact("File system", system);
         }
         draft.fact("Turns", number(totals.turns, "turn", "turns"));
         draft.plain_exit_code(totals.exit_code);

@@ -12,8 +12,16 @@ use super::{figure, number, table};
 use crate::ram_trial::{Trial, Way, WayResult};
 use crate::report::json::line;
 
+/// The conditions of a trial.
+pub struct Conditions {
+    /// Maximum age of the oldest change that a crash loses, in memory and deferred.
+    pub max_loss: Duration,
+    /// The file system of the folder, on the disk.
+    pub file_system: Option<String>,
+}
+
 /// The table, and what it means.
-pub fn text(trial: &Trial, max_loss: Duration) -> String {
+pub fn text(trial: &Trial, conditions: &Conditions) -> String {
     let [disk, others @ ..] = &trial.ways;
     let interval = if is_sure(disk) { "95 % interval" } else { "range" };
     let head = ["", "command", interval, "with its copies", "times as fast"];
@@ -32,9 +40,11 @@ pub fn text(trial: &Trial, max_loss: Duration) -> String {
         report += &format!("Less than {SURE_RUNS} turns show no difference for sure.\n");
     }
     let turns = number(disk.runs.len() as u64, "turn", "turns");
-    let lost = seconds(max_loss.as_secs_f64());
+    let lost = seconds(conditions.max_loss.as_secs_f64());
+    let of_disk = conditions.file_system.as_ref().map(|name| format!("; the disk has {name}"));
+    let of_disk = of_disk.unwrap_or_default();
     report += &format!(
-        "{turns} each, and one to warm up. In memory and deferred, a power cut loses up to {lost} \
+        "{turns} each, and one to warm up{of_disk}. In memory and deferred, a power cut loses up to {lost} \
          of what was acknowledged.\n"
     );
     if trial.ended_by.is_some() {
@@ -122,9 +132,10 @@ struct TrialLine<'a> {
 }
 
 #[derive(Serialize)]
-struct TrialSummary {
+struct TrialSummary<'a> {
     r#type: &'static str,
     command: &'static str,
+    file_system: Option<&'a str>,
     max_loss_ms: f64,
     turns: usize,
     ended_early: bool,
@@ -132,7 +143,7 @@ struct TrialSummary {
 }
 
 /// A line for each way, and the summary; no line ends.
-pub fn lines(trial: &Trial, max_loss: Duration, code: ExitCode) -> Vec<String> {
+pub fn lines(trial: &Trial, conditions: &Conditions, code: ExitCode) -> Vec<String> {
     let disk = &trial.ways[0];
     let ways = trial.ways.iter().map(|way| {
         let (times, whole) = (way.times(), way.whole());
@@ -162,7 +173,8 @@ pub fn lines(trial: &Trial, max_loss: Duration, code: ExitCode) -> Vec<String> {
     let summary = line(&TrialSummary {
         r#type: "summary",
         command: "ram try",
-        max_loss_ms: max_loss.as_secs_f64() * 1e3,
+        file_system: conditions.file_system.as_deref(),
+        max_loss_ms: conditions.max_loss.as_secs_f64() * 1e3,
         turns: disk.runs.len(),
         ended_early: trial.ended_by.is_some(),
         exit_code: code.number(),

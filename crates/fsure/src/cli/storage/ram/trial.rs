@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use fsure_core::{Error, ExitCode, Result};
+use fsure_os::storage_stack::Stack;
 
 use super::super::save_args::SaveArgs;
 use super::super::screen::Screen;
@@ -61,15 +62,19 @@ fn try_it(args: &TryArgs, output: &OutputArgs, screen: &Screen) -> Result<ExitCo
         runtime: user_dirs::runtime().ok(),
         program: std::env::current_exe().map_err(|error| Error::Internal(error.to_string()))?,
     };
+    let conditions = report::Conditions {
+        max_loss: args.max_loss,
+        file_system: Stack::of(&args.folder).ok().and_then(|stack| stack.file_system()),
+    };
     let warn = |words: &str| screen.warn(words);
     let done = trial(args.runs, &mut |way| run_once(&options, way, &warn))?;
     if output.json {
         screen.end_output_of_program();
     }
     let code = done.ended_by.unwrap_or(ExitCode::Clean);
-    report::lines(&done, args.max_loss, code).iter().for_each(|line| screen.result_line(line));
+    report::lines(&done, &conditions, code).iter().for_each(|line| screen.result_line(line));
     if !output.json && !output.quiet {
-        screen.print_beside(&report::text(&done, args.max_loss));
+        screen.print_beside(&report::text(&done, &conditions));
     }
     Ok(code)
 }
