@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fsure_os::fuse_disk::VirtualDisk;
 use fsure_os::loop_mount::{FileSystem, LoopMount, format};
@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::crash_loop_mount::{run, site};
 use super::speed_stopped::{self, names};
 use crate::support::noise::undisturbed;
-use crate::support::{BTRFS, EXT4, Format, Image, Report, XFS, fsure_json, or_skip};
+use crate::support::{BTRFS, EXT4, Format, Image, Report, XFS, fsure_json, or_skip, report_retry};
 
 const MIB: u64 = 1 << 20;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fsure");
@@ -174,6 +174,8 @@ struct Drive {
     content: File,
     bytes: u64,
     written: AtomicU64,
+    /// Bytes whose writes took twice their time, for want of a processor.
+    late: AtomicU64,
     /// Bytes that are taken fast.
     cache: u64,
     /// Bytes behind which a write fails.
@@ -184,6 +186,12 @@ struct Drive {
 /// Time for a byte, while there is room in the cache and afterwards.
 const FAST_BYTE: Duration = Duration::from_nanos(8);
 const SLOW_BYTE: Duration = Duration::from_nanos(100);
+
+/// Bytes that may be late without a drop of the rate by two fifths for seconds: a tenth of a file
+/// (0.4 to 3 % beside two programs that compute).
+const LATE_BYTES_MAX: u64 = 40 * MIB;
+/// Runs of a test whose drive becomes slower each time.
+const ATTEMPTS_MAX: u32 = 10;
 
 impl VirtualDisk for Drive {
     fn size(&self) -> u64 {
@@ -205,8 +213,12 @@ impl VirtualDisk for Drive {
             return Err(std::io::Error::other("gone"));
         }
         let each = if written < self.cache { FAST_BYTE } else { SLOW_BYTE };
-        std::thread::sleep(Duration::from_nanos(each.as_nanos() as u64 * length));
-        self.content.write_all_at(data, offset)
+        let (began, time) = (Instant::now(), each * u32::try_from(length).unwrap_or(u32::MAX));
+        std::thread::sleep(time);
+        let done = self.content.write_all_at(data, offset);
+        let is_late = began.elapsed() > time * 2;
+        self.late.fetch_add(if is_late { length } else { 0 }, Ordering::Relaxed);
+        done
     }
 
     fn flush(&self) -> std::io::Result<()> {
@@ -218,8 +230,8 @@ fn drive(mebibytes: u64, cache: u64, unreadable: std::ops::Range<u64>) -> Arc<Dr
     let content = tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).expect("a file");
     let bytes = mebibytes * MIB;
     content.set_len(bytes).expect("size it");
-    let (written, room) = (AtomicU64::new(0), u64::MAX);
-    Arc::new(Drive { content, bytes, written, cache, room, unreadable })
+    let (written, late) = (AtomicU64::new(0), AtomicU64::new(0));
+    Arc::new(Drive { content, bytes, written, late, cache, room: u64::MAX, unreadable })
 }
 
 /// Measures a drive by a process that sees it mounted. Returns the exit code and the lines;
@@ -259,11 +271,19 @@ fn a_fast_cache_is_seen_and_its_size_too() {
 fn a_drive_that_stays_as_fast_has_no_fast_cache() {
     let _alone = crate::support::serial::alone();
     let test = "a_drive_that_stays_as_fast";
-    let drive = drive(1024, u64::MAX, 0..0);
     let args = "sustained --size 400M -y --budget 60s";
-    let Some((_, lines)) = measured(test, &drive, args) else { return };
-    let [line] = of_type(&lines, "sustained")[..] else { panic!("{lines:?}") };
-    assert_eq!((&line["fast_cache_bytes"], &line["end"]), (&Value::Null, &"space".into()));
+    for attempt in 1..=ATTEMPTS_MAX {
+        let drive = drive(1024, u64::MAX, 0..0);
+        let Some((_, lines)) = measured(test, &drive, args) else { return };
+        let [line] = of_type(&lines, "sustained")[..] else { panic!("{lines:?}") };
+        let late = drive.late.load(Ordering::Relaxed);
+        if line["end"] == "drop" && late > LATE_BYTES_MAX && attempt < ATTEMPTS_MAX {
+            report_retry(test, "the drive itself became slower, as others used the processors");
+            continue;
+        }
+        assert_eq!((&line["fast_cache_bytes"], &line["end"]), (&Value::Null, &"space".into()));
+        return;
+    }
 }
 
 /// A drive that is pulled out, or breaks: what was measured is kept, and the run is not whole.

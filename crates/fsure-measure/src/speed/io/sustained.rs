@@ -145,7 +145,8 @@ fn refuse_memory(scratch: &Scratch) -> RunResult<()> {
 fn line(target: &str, progress: Progress, end: SustainedEnd, measured: String) -> SustainedLine {
     let points = progress.points;
     let rates: Vec<_> = points.iter().map(|point| point.1).collect();
-    let drop = find_drop(&points);
+    // The last point, which comes behind the drop that ended the run, does not take it back.
+    let drop = progress.drop.or_else(|| find_drop(&points));
     let seconds = |drop: Drop| points[drop.point - 1].0;
     SustainedLine {
         name: NAME.to_owned(),
@@ -186,6 +187,8 @@ struct Progress {
     /// Bytes and seconds at the last point.
     last: (u64, f64),
     end: Option<SustainedEnd>,
+    /// The drop that ended it.
+    drop: Option<Drop>,
 }
 
 impl Progress {
@@ -270,8 +273,9 @@ impl Requests for SustainedWrites<'_> {
         progress.last = (progress.done, now);
         progress.points.push((now, rate));
         self.show(&progress);
-        if progress.end.is_none() && find_drop(&progress.points).is_some() {
-            progress.end = Some(SustainedEnd::Drop);
+        if progress.end.is_none() {
+            progress.drop = find_drop(&progress.points);
+            progress.end = progress.drop.map(|_| SustainedEnd::Drop);
         }
     }
 }
@@ -289,6 +293,20 @@ mod tests {
         assert_eq!(line.fast_cache_bytes, Some(10_000 << 20));
         assert_eq!((line.drop_s, line.after_mib_s), (Some(10.0), Some(100.0)));
         assert_eq!((line.before_mib_s, line.slowest_mib_s), (1000.0, 100.0));
+    }
+
+    /// A drive that is fast again just then: what ended the run is still what is reported.
+    #[test]
+    fn the_drop_that_ended_it_is_the_one_that_is_reported() {
+        let rates = std::iter::repeat_n(1000.0, 40).chain(std::iter::repeat_n(500.0, 12));
+        let point = |(n, rate)| ((n + 1) as f64 * 0.25, rate);
+        let mut points: Vec<_> = rates.enumerate().map(point).collect();
+        let drop = find_drop(&points);
+        points.extend((53..57).map(|n| (f64::from(n) * 0.25, 1000.0)));
+        assert!(drop.is_some() && find_drop(&points).is_none());
+        let progress = Progress { points, drop, ..Progress::default() };
+        let line = line("/a", progress, SustainedEnd::Drop, String::new());
+        assert_eq!((line.drop_s, line.after_mib_s), (Some(10.0), Some(500.0)));
     }
 
     #[test]
