@@ -23,16 +23,28 @@ pub fn meaning(runs: impl Iterator<Item = usize>) -> String {
 }
 
 /// Returns the least and the most of some numbers of runs; 0 for both without any.
-pub fn least_and_most(runs: impl Iterator<Item = usize>) -> (usize, usize) {
+fn least_and_most(runs: impl Iterator<Item = usize>) -> (usize, usize) {
     let ends = runs
         .map(|runs| (runs, runs))
         .reduce(|(least, most), (runs, _)| (least.min(runs), most.max(runs)));
     ends.unwrap_or_default()
 }
 
+/// Numbers of runs in words: `6`, or `6 to 12`.
+pub fn span(runs: impl Iterator<Item = usize>) -> String {
+    let (least, most) = least_and_most(runs);
+    if least == most { least.to_string() } else { format!("{least} to {most}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_numbers_are_one() {
+        assert_eq!(span([6, 6].into_iter()), "6");
+        assert_eq!(span([12, 6, 8].into_iter()), "6 to 12");
+    }
 
     #[test]
     fn few_runs_have_a_range() {

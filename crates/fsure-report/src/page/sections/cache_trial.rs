@@ -55,7 +55,7 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
         let words = conditions(first, &run.trials);
         let stays = ways(&title, &rows, &effects(&run.trials), (RANGE, &words));
         draft.part("What stays in memory", [charts.add(&stays, "")]);
-        draft.part("Cost", cost(first, &run.trials, charts));
+        draft.part("Cost", cost(&run.trials, charts));
     }
     draft.part("Trials", table(&run.trials).unless_empty());
     draft.done()
@@ -117,7 +117,7 @@ fn killed(trial: &CacheTrial) -> Measure {
 }
 
 /// The speed of each program beside the plain way.
-fn cost(first: &CacheTrial, trials: &[CacheTrial], charts: &mut Charts) -> Option<Piece> {
+fn cost(trials: &[CacheTrial], charts: &mut Charts) -> Option<Piece> {
     let ways = trials.iter().map(|trial| trial.way.as_str()).filter(|way| *way != PLAIN);
     let ways = distinct(ways);
     let classes = ways.iter().map(|way| RatioClass { class: class(way), name: way, meaning: "" });
@@ -132,9 +132,9 @@ fn cost(first: &CacheTrial, trials: &[CacheTrial], charts: &mut Charts) -> Optio
         RatioGroup { name, ratios: ways.iter().map(own).collect() }
     });
     let groups: Vec<_> = groups.collect();
-    let interval = interval_words::meaning(std::iter::once(first.runs as usize));
+    let interval = interval_words::meaning(trials.iter().map(|trial| trial.runs as usize));
     let title = "How fast is the program itself in each way, beside plain?";
-    let chart = || ratios(title, &groups, &classes, (&interval, &cost_conditions(first)));
+    let chart = || ratios(title, &groups, &classes, (&interval, &cost_conditions(trials)));
     (!classes.is_empty()).then(|| charts.add(&chart(), ""))
 }
 
@@ -158,17 +158,17 @@ fn conditions(first: &CacheTrial, trials: &[CacheTrial]) -> String {
         note(first),
         whole_size(first.others_bytes),
         whole_size(first.memory_bytes),
-        first.runs / 2,
+        interval_words::span(trials.iter().map(|trial| trial.runs as usize / 2)),
         of_all(trials)
     )
 }
 
-fn cost_conditions(first: &CacheTrial) -> String {
+fn cost_conditions(trials: &[CacheTrial]) -> String {
     format!(
         "{}Equal steps of the axis are equal factors. The time is that until all was on storage, \
-         beside plain in the same round: medians of {} rounds.",
-        note(first),
-        first.runs
+         beside plain in the same round: medians of {} runs.",
+        trials.first().map_or_else(String::new, note),
+        interval_words::span(trials.iter().map(|trial| trial.runs as usize))
     )
 }
 

@@ -53,8 +53,7 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
     };
     let groups: Vec<_> = tried.iter().map(group).collect();
     let runs = tried.iter().map(|(_, way)| way.runs as usize);
-    let (least, most) = interval_words::least_and_most(runs.clone());
-    let turns = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    let turns = interval_words::span(runs.clone());
     let words = format!(
         "Times as fast as on the disk: medians of the ratios of {turns} turns. Equal steps of the \
          axis are equal factors."
