@@ -4,7 +4,6 @@
 
 use super::Chart;
 use super::axis::Axis;
-use super::cut_bar;
 use super::legend::{Glyph, interval, legend, note, whisker};
 use super::number_format::figure;
 use super::plot::{extremes, path};
@@ -20,8 +19,6 @@ const NAME: f64 = 21.0;
 const REFERENCE: f64 = 8.0;
 const ACTUAL: f64 = 22.0;
 const GAP: f64 = 14.0;
-/// A rate beyond so many times the reference has its bar cut off.
-const REFERENCES_MAX: f64 = 2.0;
 
 /// A rate with the interval of its median, in MiB/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,17 +48,11 @@ pub struct RatePair {
     pub runs: usize,
 }
 
-impl RatePair {
-    fn is_cut(&self) -> bool {
-        self.actual.is_some_and(|rate| rate.median > self.reference.median * REFERENCES_MAX)
-    }
-}
-
 /// Bars from zero: grey for the reference, green for the way itself. `conditions` are sentences
 /// on how it was measured.
 pub fn beside_reference(title: &str, pairs: &[RatePair], conditions: &str) -> Chart {
     let ends = pairs.iter().flat_map(|pair| {
-        let actual = pair.actual.filter(|_| !pair.is_cut()).unwrap_or(pair.reference);
+        let actual = pair.actual.unwrap_or(pair.reference);
         [pair.reference.high, actual.median, actual.high]
     });
     let axis = Axis::straight(ends, (LEFT, RIGHT));
@@ -93,7 +84,6 @@ pub fn beside_reference(title: &str, pairs: &[RatePair], conditions: &str) -> Ch
         (true, Glyph::Bar("reference"), "past the cache: the reference"),
         (true, Glyph::Bar("third"), "this way"),
         (true, Glyph::Whisker, interval.as_str()),
-        (pairs.iter().any(RatePair::is_cut), Glyph::Cut("third"), cut_bar::MEANING),
         (
             waited.iter().any(|(_, waits)| waits.p99_us.is_some()),
             Glyph::Upright("mark", ""),
@@ -119,8 +109,7 @@ fn in_words(pair: &RatePair) -> String {
         return format!("{}: {reference} MiB/s, the reference", pair.label);
     };
     let loss = if pair.loss.is_empty() { String::new() } else { format!(", {}", pair.loss) };
-    let cut = if pair.is_cut() { format!(", {}", cut_bar::WORDS) } else { String::new() };
-    format!("{}: {} of {reference} MiB/s{loss}{cut}", pair.label, figure(actual.median))
+    format!("{}: {} of {reference} MiB/s{loss}", pair.label, figure(actual.median))
 }
 
 fn draw(canvas: &mut Canvas, axis: &Axis, pair: &RatePair, top: f64) {
@@ -145,15 +134,11 @@ fn draw(canvas: &mut Canvas, axis: &Axis, pair: &RatePair, top: f64) {
         return;
     };
     let top = top + REFERENCE;
-    let end = if pair.is_cut() { RIGHT } else { zero + width(actual.median) };
+    let end = zero + width(actual.median);
     canvas.rect("third", (zero, top), (end - zero, ACTUAL));
     let words = (pair.loss.chars().count() as f64 + 2.0) * COLUMN_CHARACTER;
-    let low = if pair.is_cut() { end - 20.0 } else { axis.at(actual.low).min(end) };
-    if pair.is_cut() {
-        cut_bar::cut(canvas, (end, top), ACTUAL);
-    } else {
-        whisker(canvas, (axis.at(actual.low), axis.at(actual.high)), top + ACTUAL / 2.0);
-    }
+    let low = axis.at(actual.low).min(end);
+    whisker(canvas, (axis.at(actual.low), axis.at(actual.high)), top + ACTUAL / 2.0);
     // On the bar if that has room, or else behind it.
     if words < low - zero {
         canvas.text(low - 8.0, top + 16.0, "onbar end", &pair.loss);

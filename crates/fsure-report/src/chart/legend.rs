@@ -1,7 +1,6 @@
 //! The key of a chart: a small picture of each mark with its meaning, in as many rows as it
 //! takes, and notes below it. Whatever a chart draws is explained in the chart.
 
-use super::cut_bar;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, wrapped};
 
 /// Height of a row.
@@ -18,8 +17,6 @@ pub(super) enum Glyph<'a> {
     Bar(&'a str),
     /// A bar of a class with stripes.
     Striped(&'a str),
-    /// A bar that is cut off at the end of the axis.
-    Cut(&'a str),
     /// The interval of a figure.
     Whisker,
     /// A circle of a class.
@@ -79,10 +76,6 @@ impl Glyph<'_> {
             Self::Striped(class) => {
                 canvas.rect(class, (x, top), (width, height));
                 stripes(canvas, (x, top), (width, height));
-            }
-            Self::Cut(class) => {
-                canvas.rect(class, (x, top), (width, height));
-                cut_bar::cut(canvas, (x + width, top), height);
             }
             Self::Whisker => whisker(canvas, (x, x + width - 2.0), middle),
             Self::Circle(class) => canvas.circle(class, (x + width / 2.0, middle), 4.0),

@@ -9,7 +9,6 @@ mod block_map;
 mod cache;
 mod comparison;
 mod curve;
-mod cut_bar;
 mod cut_run;
 mod cut_tally;
 mod cuts;

@@ -22,6 +22,8 @@ const NAME: f64 = 22.0;
 const ROW: f64 = 20.0;
 const GAP: f64 = 8.0;
 const TICKS: f64 = 20.0;
+/// A ratio from which on, up and down, the axis is one of powers of ten.
+const LARGE: f64 = 2.0;
 
 /// A thing that was tried.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,9 +86,7 @@ pub fn ratios(
     let bars = groups.iter().flat_map(|group| group.ratios.iter().flatten());
     let has_intervals = bars.clone().any(|bar| bar.interval.is_some());
     let ends = bars.flat_map(RatioBar::ends).chain([1.0]);
-    // Up to a value that has a tick, so that the longest bar can be read.
-    let most = ends.clone().filter(|end| end.is_finite()).fold(1.0, f64::max);
-    let axis = Axis::logarithmic(ends.chain([round_step(most)]), 0.95, AXIS);
+    let axis = axis(ends);
     let one = axis.at(1.0);
     let mut canvas = Canvas::default();
     // The key comes first: the last groups of a long chart are far from its end.
@@ -133,6 +133,25 @@ pub fn ratios(
     let height = note(&mut canvas, bottom + TICKS + GAP, conditions) + 6.0;
     let description = description(groups, classes);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
+}
+
+/// The axis, up to a value that has a tick, so that the longest bar can be read. If a ratio is a
+/// large one, it goes from a power of ten to another, so that two pictures are likely to have one.
+fn axis(ends: impl Iterator<Item = f64> + Clone) -> Axis {
+    let finite = ends.filter(|end| end.is_finite() && *end > 0.0);
+    let (least, most) = (finite.clone().fold(1.0, f64::min), finite.clone().fold(1.0, f64::max));
+    match least < 1.0 / LARGE || most > LARGE {
+        true => {
+            let whole = [1.0 / round_up_to_ten(1.0 / least), round_up_to_ten(most)];
+            Axis::logarithmic(whole.into_iter(), 1.0, AXIS)
+        }
+        false => Axis::logarithmic(finite.chain([round_step(most)]), 0.95, AXIS),
+    }
+}
+
+/// The least power of ten, from ten on, that is not below this.
+fn round_up_to_ten(value: f64) -> f64 {
+    10_f64.powf(value.log10().ceil().max(1.0))
 }
 
 /// The ticks of the axis, which are those of small differences if it has no room for large ones.

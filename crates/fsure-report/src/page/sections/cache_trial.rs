@@ -55,7 +55,7 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
         let words = conditions(first, &run.trials);
         let stays = ways(&title, &rows, &effects(&run.trials), (RANGE, &words));
         draft.part("What stays in memory", [charts.add(&stays, "")]);
-        draft.part("Cost", cost(&run.trials, charts));
+        draft.part("Cost", cost(&run.trials, &system, charts));
     }
     draft.part("Trials", table(&run.trials).unless_empty());
     draft.done()
@@ -117,7 +117,7 @@ fn killed(trial: &CacheTrial) -> Measure {
 }
 
 /// The speed of each program beside the plain way.
-fn cost(trials: &[CacheTrial], charts: &mut Charts) -> Option<Piece> {
+fn cost(trials: &[CacheTrial], system: &str, charts: &mut Charts) -> Option<Piece> {
     let ways = trials.iter().map(|trial| trial.way.as_str()).filter(|way| *way != PLAIN);
     let ways = distinct(ways);
     let classes = ways.iter().map(|way| RatioClass { class: class(way), name: way, meaning: "" });
@@ -133,8 +133,8 @@ fn cost(trials: &[CacheTrial], charts: &mut Charts) -> Option<Piece> {
     });
     let groups: Vec<_> = groups.collect();
     let interval = interval_words::meaning(trials.iter().map(|trial| trial.runs as usize));
-    let title = "How fast is the program itself in each way, beside plain?";
-    let chart = || ratios(title, &groups, &classes, (&interval, &cost_conditions(trials)));
+    let title = format!("How fast is the program itself in each way, beside plain{system}?");
+    let chart = || ratios(&title, &groups, &classes, (&interval, &cost_conditions(trials)));
     (!classes.is_empty()).then(|| charts.add(&chart(), ""))
 }
 
