@@ -22,6 +22,8 @@ const FIGURE_HEIGHT: f64 = 15.0;
 const NAME: f64 = 56.0;
 /// Radius of a point.
 const POINT: f64 = 4.0;
+/// Width of the ends of an interval.
+const END: f64 = 10.0;
 /// A tick nearer than this factor to an end of an axis gives way to the figure of the end.
 const END_ROOM: f64 = 1.3;
 /// Foot of the axis as a share of the least value: no point lies on it, and there is room for the
@@ -129,6 +131,11 @@ struct Placed<'a> {
     bottom: f64,
 }
 
+/// Returns true for an interval of so many pixels that could not be seen behind its point.
+fn is_smaller_than_point(height: f64) -> bool {
+    height <= 2.0 * POINT
+}
+
 fn draw_line<'a>(
     canvas: &mut Canvas,
     (x, y): (&Axis, &Axis),
@@ -142,7 +149,13 @@ fn draw_line<'a>(
     };
     let points: Vec<_> = points.iter().map(place).collect();
     for Placed { at, top, bottom, .. } in &points {
-        canvas.path("whisker", "", &format!("M{:.1} {bottom:.1}V{top:.1}", at.0));
+        if is_smaller_than_point(bottom - top) {
+            continue;
+        }
+        // With ends, and in the colour of the line: those of two lines may cross.
+        let (left, x) = (at.0 - END / 2.0, at.0);
+        let ends = format!("M{left:.1} {bottom:.1}h{END}M{left:.1} {top:.1}h{END}");
+        canvas.path(&format!("line {class}"), "", &format!("{ends}M{x:.1} {bottom:.1}V{top:.1}"));
     }
     let line = path(points.iter().map(|point| point.at));
     canvas.path(&format!("line {class}"), dashes, &line);
@@ -260,7 +273,7 @@ fn key(
     (y, lines, points): (&Axis, &[CurveLine<'_>], &[&Point]),
     top: f64,
 ) -> f64 {
-    let is_hidden = |point: &&Point| y.at(point.low) - y.at(point.high) <= 2.0 * POINT;
+    let is_hidden = |point: &&Point| is_smaller_than_point(y.at(point.low) - y.at(point.high));
     let all_hidden = points.iter().all(is_hidden);
     let median = match all_hidden {
         true => "median, with a 95 % interval that is smaller than the point",
@@ -272,7 +285,7 @@ fn key(
         named.map(|(line, (class, dashes))| (Glyph::Line(class, dashes), line.name)).collect();
     entries.push((Glyph::Circle("dot ink0"), median));
     if !all_hidden {
-        entries.push((Glyph::Upright("whisker", ""), "95 % interval"));
+        entries.push((Glyph::Upright("whisker", ""), "95 % interval, if larger than the point"));
     }
     legend(canvas, top, &entries)
 }

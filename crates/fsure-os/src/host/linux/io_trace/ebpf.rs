@@ -365,6 +365,7 @@ fn blind_spots(scope: Scope<'_>) -> Vec<String> {
         blind.extend((!is_logged).then_some(no_folder));
         blind.extend([
             "how long a program waits for a page that it has mapped".to_owned(),
+            "how long it takes to make, to truncate and to remove files".to_owned(),
             "how long libaio takes, and the bytes of its vectored requests".to_owned(),
             "misses of threads of the kernel".to_owned(),
         ]);
