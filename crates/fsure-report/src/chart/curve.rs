@@ -4,7 +4,7 @@
 
 use super::Chart;
 use super::axis::Axis;
-use super::legend::{Glyph, legend, note};
+use super::legend::{Glyph, legend, note, upright_interval};
 use super::number_format::{figure, measured, measured_microseconds, microseconds, whole_size};
 use super::plot::path;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas};
@@ -22,8 +22,6 @@ const FIGURE_HEIGHT: f64 = 15.0;
 const NAME: f64 = 56.0;
 /// Radius of a point.
 const POINT: f64 = 4.0;
-/// Width of the ends of an interval.
-const END: f64 = 10.0;
 /// A tick nearer than this factor to an end of an axis gives way to the figure of the end.
 const END_ROOM: f64 = 1.3;
 /// Foot of the axis as a share of the least value: no point lies on it, and there is room for the
@@ -153,9 +151,8 @@ fn draw_line<'a>(
             continue;
         }
         // With ends, and in the colour of the line: those of two lines may cross.
-        let (left, x) = (at.0 - END / 2.0, at.0);
-        let ends = format!("M{left:.1} {bottom:.1}h{END}M{left:.1} {top:.1}h{END}");
-        canvas.path(&format!("line {class}"), "", &format!("{ends}M{x:.1} {bottom:.1}V{top:.1}"));
+        let interval = upright_interval(at.0, [*top, *bottom]);
+        canvas.path(&format!("line {class}"), "", &interval);
     }
     let line = path(points.iter().map(|point| point.at));
     canvas.path(&format!("line {class}"), dashes, &line);
@@ -285,7 +282,7 @@ fn key(
         named.map(|(line, (class, dashes))| (Glyph::Line(class, dashes), line.name)).collect();
     entries.push((Glyph::Circle("dot ink0"), median));
     if !all_hidden {
-        entries.push((Glyph::Upright("whisker", ""), "95 % interval, if larger than the point"));
+        entries.push((Glyph::Interval, "95 % interval, if larger than the point"));
     }
     legend(canvas, top, &entries)
 }

@@ -318,10 +318,10 @@ fn scale(axis: &Axis) -> &'static str {
     let is_tenfold = ticks.windows(2).all(|two| two[1] > two[0] * 9.0);
     match (axis.is_log, is_tenfold) {
         (true, true) => {
-            "Left is better: each line of the axis is ten times slower than the one before it."
+            "Left is quicker: each line of the axis is ten times slower than the one before it."
         }
-        (true, false) => "Left is better: equal steps to the right are equal factors.",
-        (false, _) => "Left is better: the axis begins at zero.",
+        (true, false) => "Left is quicker: equal steps to the right are equal factors.",
+        (false, _) => "Left is quicker: the axis begins at zero.",
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) enum Glyph<'a> {
     Line(&'a str, &'a str),
     /// An upright line of a class, with its dashes.
     Upright(&'a str, &'a str),
+    /// An upright interval with its ends.
+    Interval,
     /// A diamond.
     Diamond,
 }
@@ -90,9 +92,22 @@ impl Glyph<'_> {
                 let at = x + width / 2.0;
                 canvas.path(class, dashes, &format!("M{at:.1} {:.1}v16", middle - 8.0));
             }
+            Self::Interval => {
+                let (x, ends) = (x + width / 2.0, [middle - 7.0, middle + 7.0]);
+                canvas.path("whisker", "", &upright_interval(x, ends));
+            }
             Self::Diamond => diamond(canvas, (x + width / 2.0, middle)),
         }
     }
+}
+
+/// Width of the ends of an upright interval.
+const END: f64 = 10.0;
+
+/// An upright interval with its ends, as a path of SVG.
+pub(super) fn upright_interval(x: f64, [top, bottom]: [f64; 2]) -> String {
+    let left = x - END / 2.0;
+    format!("M{left:.1} {bottom:.1}h{END}M{left:.1} {top:.1}h{END}M{x:.1} {bottom:.1}V{top:.1}")
 }
 
 /// A diamond around a place.

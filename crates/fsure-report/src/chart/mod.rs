@@ -113,7 +113,8 @@ impl Chart {
         }
         let above = lines.len() as f64 * TITLE_LINE + BELOW_TITLE;
         let body = format!("{}{}", canvas.body, shifted(above, &self.body));
-        Self { height: self.height + above, body, ..self.clone() }
+        let description = format!("{subtitle}. {}", self.description);
+        Self { height: self.height + above, body, description, ..self.clone() }
     }
 
     /// Its style: a narrow one is shown whole on a telephone, and a wide one can be scrolled.

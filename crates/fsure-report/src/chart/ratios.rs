@@ -185,3 +185,20 @@ fn description(groups: &[RatioGroup], classes: &[RatioClass<'_>]) -> String {
     });
     format!("{}.", groups.collect::<Vec<_>>().join("; "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_ends_at_a_tick_or_at_powers_of_ten() {
+        let ends = |values: &[f64]| {
+            let axis = axis(values.iter().copied());
+            (axis.low, axis.high)
+        };
+        assert_eq!(ends(&[0.97, 1.3]), (0.9, 2.0));
+        assert_eq!(ends(&[1.0, 3.7]), (0.1, 10.0));
+        assert_eq!(ends(&[0.11, 1.5]), (0.1, 10.0));
+        assert_eq!(ends(&[0.04, 12.0]), (0.01, 100.0));
+    }
+}

@@ -49,3 +49,23 @@ impl Charts {
         self.files
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::{Amount, amounts};
+
+    #[test]
+    fn a_subtitle_is_of_the_charts_between() {
+        let bars = [Amount { label: "a".to_owned(), value: 1, words: "1".to_owned() }];
+        let chart = amounts("How much?", &bars);
+        let mut charts = Charts::default();
+        for subtitle in [None, Some("On a desk".to_owned()), None] {
+            charts.set_subtitle(subtitle);
+            charts.add(&chart, "");
+        }
+        let drawn =
+            charts.into_files().into_iter().map(|(_, svg)| svg.matches("On a desk").count());
+        assert_eq!(drawn.collect::<Vec<_>>(), [0, 2, 0], "drawn, and in the description");
+    }
+}

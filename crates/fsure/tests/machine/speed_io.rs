@@ -174,7 +174,7 @@ struct Drive {
     content: File,
     bytes: u64,
     written: AtomicU64,
-    /// Bytes whose writes took twice their time, for want of a processor.
+    /// Bytes whose writes took twice their time: others used the processors or the disk.
     late: AtomicU64,
     /// Bytes that are taken fast.
     cache: u64,
@@ -278,7 +278,10 @@ fn a_drive_that_stays_as_fast_has_no_fast_cache() {
         let [line] = of_type(&lines, "sustained")[..] else { panic!("{lines:?}") };
         let late = drive.late.load(Ordering::Relaxed);
         if line["end"] == "drop" && late > LATE_BYTES_MAX && attempt < ATTEMPTS_MAX {
-            report_retry(test, "the drive itself became slower, as others used the processors");
+            report_retry(
+                test,
+                "the drive itself became slower, as others used the processors or the disk",
+            );
             continue;
         }
         assert_eq!((&line["fast_cache_bytes"], &line["end"]), (&Value::Null, &"space".into()));

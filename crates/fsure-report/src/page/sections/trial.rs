@@ -34,7 +34,8 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
     let tried = results.iter().filter_map(|named| match &named.result.content {
         ResultContent::Trial(run) => {
             let way = run.ways.iter().find(|way| way.way == RAM && way.ratio.is_some())?;
-            Some((named.words(), way))
+            let totals = run.summary.as_ref();
+            Some((named.words(), way, totals.and_then(|totals| totals.file_system.as_deref())))
         }
         _ => None,
     });
@@ -42,7 +43,7 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
     if tried.len() < 2 {
         return None;
     }
-    let group = |(name, way): &(String, &TrialWay)| {
+    let group = |(name, way, _): &(String, &TrialWay, Option<&str>)| {
         let bar = |ratio: Option<f64>, interval| match ratio {
             Some(ratio) => Ok(RatioBar { ratio, interval }),
             None => Err(NO_FIGURE),
@@ -52,29 +53,25 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
         RatioGroup { name: name.clone(), ratios: vec![own, whole] }
     };
     let groups: Vec<_> = tried.iter().map(group).collect();
-    let runs = tried.iter().map(|(_, way)| way.runs as usize);
+    let runs = tried.iter().map(|(_, way, _)| way.runs as usize);
     let turns = interval_words::span(runs.clone());
     let words = format!(
         "Times as fast as on the disk: medians of the ratios of {turns} turns. Equal steps of the \
          axis are equal factors."
     );
     let interval = interval_words::meaning(runs);
-    let asked = format!("How many times as fast is each command in memory as {}?", disk(results));
+    let asked = format!("How many times as fast is each command in memory as {}?", disk(&tried));
     let chart = ratios(&asked, &groups, &RATIOS, (&interval, &words));
     let title = format!("Side by side: {} commands in memory", groups.len());
     let pieces = vec![charts.add(&chart, "")];
     Some(Section { title, grade: Grade::Plain, pieces, ..Section::default() })
 }
 
-/// Names the disk, with its file system if all of the trials had one.
-fn disk(results: &[Named]) -> String {
-    let of = |named: &Named| match &named.result.content {
-        ResultContent::Trial(run) => Some(run.summary.as_ref()?.file_system.clone()),
-        _ => None,
-    };
-    let mut systems: Vec<_> = results.iter().filter_map(of).collect();
+/// Names the disk, with its file system if all of the trials have the same one.
+fn disk(tried: &[(String, &TrialWay, Option<&str>)]) -> String {
+    let mut systems: Vec<_> = tried.iter().map(|(_, _, system)| system).collect();
     systems.dedup();
-    match &systems[..] {
+    match systems[..] {
         [Some(system)] => format!("on the disk ({system})"),
         _ => "on the disk".to_owned(),
     }
