@@ -77,9 +77,10 @@ fn glossed(name: &str) -> String {
 
 /// The number of runs of the rungs and the most that one moves, as a sentence.
 fn runs(rows: &[&Row<'_>]) -> String {
-    let runs = || rows.iter().map(|row| row.rung.runs);
-    let (Some(least), Some(most)) = (runs().min(), runs().max()) else { return String::new() };
-    let runs = if least < most { format!("{least} to {most}") } else { most.to_string() };
+    if rows.is_empty() {
+        return String::new();
+    }
+    let runs = interval_words::span(rows.iter().map(|row| row.rung.runs));
     let moved = rows.iter().filter(|row| row.rung.unit == "MiB/s").map(|row| row.rung.amount).max();
     let moved = moved.map_or(String::new(), |most| format!(" of at most {}", whole_size(most)));
     format!("Medians of {runs} runs{moved}.")

@@ -102,12 +102,13 @@ impl Glyph<'_> {
 }
 
 /// Width of the ends of an upright interval.
-const END: f64 = 10.0;
+const INTERVAL_END: f64 = 10.0;
 
 /// An upright interval with its ends, as a path of SVG.
 pub(super) fn upright_interval(x: f64, [top, bottom]: [f64; 2]) -> String {
-    let left = x - END / 2.0;
-    format!("M{left:.1} {bottom:.1}h{END}M{left:.1} {top:.1}h{END}M{x:.1} {bottom:.1}V{top:.1}")
+    let left = x - INTERVAL_END / 2.0;
+    let end = |y: f64| format!("M{left:.1} {y:.1}h{INTERVAL_END}");
+    format!("{}{}M{x:.1} {bottom:.1}V{top:.1}", end(bottom), end(top))
 }
 
 /// A diamond around a place.

@@ -106,13 +106,7 @@ impl Chart {
 
     /// The same with a line below the title, such as the machine of which the figures are.
     pub fn with_subtitle(&self, subtitle: &str) -> Self {
-        let mut canvas = Canvas::default();
-        let lines = wrapped(subtitle, ((self.width - 8.0) / character(self.width)) as usize);
-        for (place, line) in lines.iter().enumerate() {
-            canvas.text(4.0, (place as f64 + 1.0) * TITLE_LINE - 6.0, "soft", line);
-        }
-        let above = lines.len() as f64 * TITLE_LINE + BELOW_TITLE;
-        let body = format!("{}{}", canvas.body, shifted(above, &self.body));
+        let (above, body) = self.below(subtitle, "soft", character(self.width), 6.0);
         let description = format!("{subtitle}. {}", self.description);
         Self { height: self.height + above, body, description, ..self.clone() }
     }
@@ -122,16 +116,22 @@ impl Chart {
         if self.width <= COLUMN { "chart column" } else { "chart" }
     }
 
-    /// The title as lines above the chart, and their height.
+    /// The chart below its title, and the height of that.
     fn titled(&self) -> (f64, String) {
+        self.below(&self.title, "strong", character(self.width) * BOLD, 3.0)
+    }
+
+    /// The chart below lines of text, and their height. The text has characters of this width, and
+    /// baselines so far above the ends of the lines.
+    fn below(&self, text: &str, class: &str, character: f64, baseline: f64) -> (f64, String) {
         let mut canvas = Canvas::default();
-        let characters = (self.width - 8.0) / (character(self.width) * BOLD);
-        let lines = wrapped(&self.title, characters as usize);
+        let lines = wrapped(text, ((self.width - 8.0) / character) as usize);
         for (place, line) in lines.iter().enumerate() {
-            canvas.text(4.0, (place as f64 + 1.0) * TITLE_LINE - 3.0, "strong", line);
+            canvas.text(4.0, (place as f64 + 1.0) * TITLE_LINE - baseline, class, line);
         }
         let above = lines.len() as f64 * TITLE_LINE + BELOW_TITLE;
-        (above, format!("{}{}", canvas.body, shifted(above, &self.body)))
+        let shifted = format!("<g transform=\"translate(0 {above})\">\n");
+        (above, format!("{}{shifted}{}</g>\n", canvas.body, self.body))
     }
 
     /// The size of the paper, with so much room above the chart.
@@ -141,11 +141,6 @@ impl Chart {
             "viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\""
         )
     }
-}
-
-/// A part of a chart, moved down.
-fn shifted(down: f64, body: &str) -> String {
-    format!("<g transform=\"translate(0 {down})\">\n{body}</g>\n")
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ const ROW: f64 = 20.0;
 const GAP: f64 = 8.0;
 const TICKS: f64 = 20.0;
 /// A ratio from which on, up and down, the axis is one of powers of ten.
-const LARGE: f64 = 2.0;
+const LARGE_RATIO: f64 = 2.0;
 
 /// A thing that was tried.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,7 +140,7 @@ pub fn ratios(
 fn axis(ends: impl Iterator<Item = f64> + Clone) -> Axis {
     let finite = ends.filter(|end| end.is_finite() && *end > 0.0);
     let (least, most) = (finite.clone().fold(1.0, f64::min), finite.clone().fold(1.0, f64::max));
-    match least < 1.0 / LARGE || most > LARGE {
+    match least < 1.0 / LARGE_RATIO || most > LARGE_RATIO {
         true => {
             let whole = [1.0 / round_up_to_ten(1.0 / least), round_up_to_ten(most)];
             Axis::logarithmic(whole.into_iter(), 1.0, AXIS)

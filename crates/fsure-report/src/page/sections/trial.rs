@@ -28,6 +28,15 @@ const RATIOS: [RatioClass<'static>; 2] = [
     },
 ];
 
+/// A command in [`side_by_side`].
+struct Tried<'a> {
+    name: String,
+    /// Its way in memory.
+    way: &'a TrialWay,
+    /// The file system of the disk, if recorded.
+    file_system: Option<&'a str>,
+}
+
 /// Several commands beside each other, if there are several: how many times as fast each is in
 /// memory.
 pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Section> {
@@ -35,7 +44,8 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
         ResultContent::Trial(run) => {
             let way = run.ways.iter().find(|way| way.way == RAM && way.ratio.is_some())?;
             let totals = run.summary.as_ref();
-            Some((named.words(), way, totals.and_then(|totals| totals.file_system.as_deref())))
+            let file_system = totals.and_then(|totals| totals.file_system.as_deref());
+            Some(Tried { name: named.words(), way, file_system })
         }
         _ => None,
     });
@@ -43,7 +53,7 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
     if tried.len() < 2 {
         return None;
     }
-    let group = |(name, way, _): &(String, &TrialWay, Option<&str>)| {
+    let group = |Tried { name, way, .. }: &Tried<'_>| {
         let bar = |ratio: Option<f64>, interval| match ratio {
             Some(ratio) => Ok(RatioBar { ratio, interval }),
             None => Err(NO_FIGURE),
@@ -53,7 +63,7 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
         RatioGroup { name: name.clone(), ratios: vec![own, whole] }
     };
     let groups: Vec<_> = tried.iter().map(group).collect();
-    let runs = tried.iter().map(|(_, way, _)| way.runs as usize);
+    let runs = tried.iter().map(|one| one.way.runs as usize);
     let turns = interval_words::span(runs.clone());
     let words = format!(
         "Times as fast as on the disk: medians of the ratios of {turns} turns. Equal steps of the \
@@ -68,8 +78,8 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
 }
 
 /// Names the disk, with its file system if all of the trials have the same one.
-fn disk(tried: &[(String, &TrialWay, Option<&str>)]) -> String {
-    let mut systems: Vec<_> = tried.iter().map(|(_, _, system)| system).collect();
+fn disk(tried: &[Tried<'_>]) -> String {
+    let mut systems: Vec<_> = tried.iter().map(|one| one.file_system).collect();
     systems.dedup();
     match systems[..] {
         [Some(system)] => format!("on the disk ({system})"),
