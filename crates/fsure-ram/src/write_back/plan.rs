@@ -37,7 +37,8 @@ impl PlannedGeneration {
             let (was, is) =
                 (old.map(IndexEntry::is_folder), entry.as_ref().map(IndexEntry::is_folder));
             if let Some(was_folder) = was.filter(|_| was != is) {
-                plan.remove(path, was_folder, trashes && !was_folder);
+                let to_trash = trashes && !was_folder && !is_kept_by_other_name(&draft, old);
+                plan.remove(path, was_folder, to_trash);
             }
             if let Some(entry) = entry {
                 plan_entry(&draft, path, entry, old, &mut plan)?;
@@ -94,6 +95,14 @@ fn plan_entry(
         plan.puts.push(JournalStep::Meta { path: path.clone(), kind, meta: entry.meta() });
     }
     Ok(())
+}
+
+/// Returns true if the generation has the content of a removed name by another name of the same
+/// file. The disk side has one file for both, which would have a hard link in the trash.
+fn is_kept_by_other_name(draft: &GenerationBuilder<'_>, removed: Option<&IndexEntry>) -> bool {
+    let Some(removed) = removed.filter(|removed| removed.is_file()) else { return false };
+    let names = draft.names(removed.facts.inode);
+    names.iter().filter_map(|name| draft.known(name)).any(|other| other.is_same_thing_as(removed))
 }
 
 fn removes_much(draft: &GenerationBuilder<'_>) -> bool {

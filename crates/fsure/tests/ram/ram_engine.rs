@@ -4,7 +4,7 @@
 
 use crate::support;
 use std::ops::ControlFlow;
-use std::os::unix::fs::{FileExt as _, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt, symlink};
 use std::path::Path;
 
 use crate::support::sides::{Both, Reports, paths, tree, view, write};
@@ -118,6 +118,32 @@ fn much_that_is_deleted_is_kept_and_can_be_put_back() {
     assert_eq!(kept, Some(both.disk().join(".fsure-ram/trash")));
     assert_eq!(recover(&both.disk()).unwrap().found, Recovered::Nothing);
     assert!(trash.exists(), "only its owner removes it");
+}
+
+/// A hard link in the trash would be changed with the file, and the next bind would refuse it.
+#[test]
+fn what_is_deleted_and_has_another_name_is_not_kept_twice() {
+    let mut both = Both::new(|root| {
+        for number in 0..20 {
+            write(root.join(format!("d/{number}")), format!("{number}"));
+        }
+        write(root.join("renamed.new"), "renamed");
+        write(root.join("d/linked"), "linked");
+        std::fs::hard_link(root.join("d/linked"), root.join("link")).unwrap();
+    });
+    let ram = both.ram();
+    std::fs::remove_dir_all(ram.join("d")).unwrap();
+    std::fs::rename(ram.join("renamed.new"), ram.join("renamed")).unwrap();
+    let trash = both.brings().trash.expect("most of them");
+    assert_eq!(std::fs::read(trash.join("d/7")).unwrap(), b"7");
+    for name in ["renamed.new", "d/linked"] {
+        assert!(!trash.join(name).exists(), "{name}");
+    }
+    for (name, content) in [("renamed", "renamed"), ("link", "linked")] {
+        let file = both.disk().join(name);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), content);
+        assert_eq!(file.metadata().unwrap().nlink(), 1, "{name}");
+    }
 }
 
 #[test]
