@@ -94,6 +94,20 @@ pub(super) fn busiest(root: &FolderNode) -> Vec<&FolderNode> {
     found
 }
 
+/// Returns the smallest folder with all that was written; `None` if nothing was.
+pub(super) fn written(root: &FolderNode) -> Option<&FolderNode> {
+    let is_written = |node: &FolderNode| node.all.bytes_written + node.all.bytes_mapped > 0;
+    let mut node = Some(root).filter(|root| is_written(root))?;
+    loop {
+        let mut below = node.children.iter().filter(|child| is_written(child));
+        let is_here = node.own.bytes_written + node.own.bytes_mapped > 0;
+        match (is_here, below.next(), below.next()) {
+            (false, Some(child), None) => node = child,
+            _ => return Some(node),
+        }
+    }
+}
+
 fn bytes(counts: &IoCounts) -> u64 {
     counts.bytes_read + counts.bytes_written + counts.bytes_mapped
 }
@@ -210,6 +224,23 @@ mod tests {
         // One program uses both: they are one, as the folders of a database are.
         all[1] = of("/home/ada/cache/thumbs", "postgres", 300);
         assert_eq!(found(&all), [PathBuf::from("/home/ada")]);
+    }
+
+    #[test]
+    fn the_folder_with_all_that_was_written_is_the_smallest_around_it() {
+        let of = |path: &str, bytes_written, bytes_mapped| FolderIo {
+            counts: IoCounts { bytes_written, bytes_mapped, bytes_read: 9, ..IoCounts::default() },
+            ..folder(path, 0, 0)
+        };
+        let mut all = vec![of("/usr/lib", 0, 0)];
+        assert!(written(&tree(&all)).is_none());
+        all.push(of("/srv/r/.git/objects", 5, 0));
+        let path = |all: &[FolderIo]| written(&tree(all)).map(|node| node.path.clone());
+        assert_eq!(path(&all), Some(PathBuf::from("/srv/r/.git/objects")));
+        all.push(of("/srv/r/docs", 0, 4096));
+        assert_eq!(path(&all), Some(PathBuf::from("/srv/r")));
+        all.push(of("/srv", 1, 0));
+        assert_eq!(path(&all), Some(PathBuf::from("/srv")));
     }
 
     #[test]

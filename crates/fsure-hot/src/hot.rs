@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use fsure_os::io_trace::{
-    FolderIo, IoCounts, TraceOptions, TraceSource, TracedFolder, Tracer, is_in_memory,
+    FolderIo, IoCounts, MetadataTime, TraceOptions, TraceSource, TracedFolder, Tracer, is_in_memory,
 };
 use fsure_os::process_tree::CommandEnd;
 
@@ -36,6 +36,8 @@ pub struct Hot {
     pub tree: FolderNode,
     /// Folders that no path leads to.
     pub unseen: Vec<FolderIo>,
+    /// Changes of metadata in all folders; `None` if no command was watched.
+    pub metadata: Option<MetadataTime>,
     /// Folders with something to gain, those with most of it first. None where
     /// the source tells no times.
     pub advised: Vec<Advised>,
@@ -137,6 +139,7 @@ pub fn hot(options: &HotOptions, listener: &dyn HotMonitor) -> Result<Hot> {
         seconds,
         tree,
         unseen,
+        metadata: seen.metadata,
         advised,
         blind,
         lost,
@@ -152,12 +155,17 @@ pub fn hot(options: &HotOptions, listener: &dyn HotMonitor) -> Result<Hot> {
     Ok(hot)
 }
 
-/// Returns the advice on folders with something to gain. The busiest of the other folders
+/// Returns the advice on folders with something to gain, or else on the one in which a command
+/// writes and may gain by its changes of metadata. The busiest of the other folders
 /// follow: that nothing is to be done with them is news to many.
 pub(super) fn advice(hot: &Hot) -> Vec<Advised> {
     let least = (hot.scope().worth_s_per_hour() / 3600.0 * hot.seconds * 1e9) as u64;
     let candidates = folder_tree::candidates(&hot.tree, least);
     let mut advised: Vec<_> = candidates.into_iter().map(|node| advised_on(hot, node)).collect();
+    if advised.is_empty() {
+        let written = folder_tree::written(&hot.tree).map(|node| advised_on(hot, node));
+        advised.extend(written.filter(|one| one.recommendation.advice == Advice::Try));
+    }
     let busiest = folder_tree::busiest(&hot.tree).into_iter();
     let others = busiest.filter(|node| !advised.iter().any(|one| node.path.starts_with(&one.path)));
     let others: Vec<_> = others.take(OTHERS).map(|node| advised_on(hot, node)).collect();
@@ -224,13 +232,16 @@ pub(super) fn only(folders: Vec<FolderIo>, below: &[PathBuf]) -> Vec<FolderIo> {
 fn advised_on(hot: &Hot, node: &FolderNode) -> Advised {
     let (durable, missed) = (hot.per_hour(durable_ns(&node.all)), hot.per_hour(node.all.missed_ns));
     // The size of a folder that is left as it is interests no user.
-    let is_worth = durable + missed >= hot.scope().worth_s_per_hour();
+    let metadata = hot.metadata.map_or(0.0, |changes| hot.per_hour(changes.ns));
+    let is_worth = durable + missed + metadata >= hot.scope().worth_s_per_hour();
     let contents =
         if is_worth { folder_contents::contents(&node.path) } else { FolderContents::default() };
     let seen = FolderUse {
         scope: hot.scope(),
         durable,
         missed,
+        metadata,
+        is_written: node.all.bytes_written + node.all.bytes_mapped > 0,
         is_in_memory: is_in_memory(&node.path).unwrap_or(false),
         is_disk_side: is_disk_side(&node.path),
         unbindable: unbindable(&node.path),

@@ -4,7 +4,8 @@
 //! Memory saves the time for which programs wait for the device: flushes, writes
 //! that go through at once, and reads of what is not in memory. All other reads
 //! and writes are already served from memory, by the page cache, however many there
-//! are.
+//! are. Changes of metadata (files that are made, truncated, renamed or removed) take time
+//! on a disk and in memory, so that only a trial tells what of it is saved.
 
 use fsure_core::units;
 
@@ -44,6 +45,8 @@ pub enum Advice {
     Bind,
     /// `fsure ram pin`: reads come from memory, and nothing can be lost.
     Pin,
+    /// `fsure ram try`: the command takes long for what may take less in memory.
+    Try,
     /// Nothing: there is not enough to gain.
     Leave,
     /// Not into memory, although there is something to gain.
@@ -56,6 +59,7 @@ impl Advice {
         match self {
             Self::Bind => "bind",
             Self::Pin => "pin",
+            Self::Try => "try",
             Self::Leave => "leave",
             Self::Exclude => "exclude",
         }
@@ -91,7 +95,8 @@ impl Scope {
     /// The limit for a machine is 10 s, 0.3 % of the time, which a user does not notice. The limit
     /// for a command is a tenth of its time: of the commands that were tried in memory, each
     /// that waited for 15 % or more was faster, and of those that waited for less only what writes
-    /// much or makes many names (`docs/experiments.md`).
+    /// much or makes many names (`docs/experiments.md`). The same limit is that of its waiting and
+    /// its changes of metadata together, from which on a trial is advised.
     pub fn worth_s_per_hour(self) -> f64 {
         match self {
             Self::Machine => 10.0,
@@ -109,6 +114,11 @@ pub struct FolderUse {
     pub durable: f64,
     /// Seconds per hour for which they wait for reads from the device.
     pub missed: f64,
+    /// Seconds per hour that the command's changes of metadata take in all folders; 0 if they
+    /// were not counted.
+    pub metadata: f64,
+    /// True if something was written in it.
+    pub is_written: bool,
     /// True if it is in memory already.
     pub is_in_memory: bool,
     /// True if it is the disk side of a folder that is in memory already.
@@ -152,6 +162,9 @@ pub fn advise(seen: &FolderUse) -> Recommendation {
         return recommend(Advice::Leave, why.to_owned());
     }
     if gain < seen.scope.worth_s_per_hour() {
+        if may_gain_by_metadata(seen) {
+            return recommend(Advice::Try, metadata_to_gain(seen.metadata));
+        }
         return recommend(Advice::Leave, little_to_gain(gain));
     }
     if seen.access == FolderAccess::Gone {
@@ -180,6 +193,30 @@ pub fn advise(seen: &FolderUse) -> Recommendation {
         Some(why) if advised.advice == Advice::Bind => recommend(Advice::Exclude, why.clone()),
         _ => advised,
     }
+}
+
+/// Returns true if the changes of metadata take so long, with the waiting here, that a trial in
+/// memory is worth it. They are counted of no folder: it is one in which the command writes.
+fn may_gain_by_metadata(seen: &FolderUse) -> bool {
+    let is_possible = seen.access == FolderAccess::Allowed
+        && !seen.is_of_the_system
+        && size_objection(seen).is_none();
+    let waited = seen.durable + seen.missed;
+    let is_worth = seen.metadata > 0.0 && waited + seen.metadata >= seen.scope.worth_s_per_hour();
+    is_worth && seen.is_written && is_possible
+}
+
+/// Returns the reason for a trial, of the seconds per hour that changes of metadata take.
+fn metadata_to_gain(metadata: f64) -> String {
+    let share = match metadata / 3600.0 {
+        share if share < 1.0 => format!("{:.0} % of it", share * 100.0),
+        _ => "as long as it runs".to_owned(),
+    };
+    format!(
+        "the command waits for the device here for less than a tenth of its time, but makes, \
+         truncates, renames and removes files for {share}, which may take less in memory: measure \
+         it with 'fsure ram try'"
+    )
 }
 
 /// Returns the reason why a folder is left where it is, of the seconds per hour to gain.
@@ -249,6 +286,8 @@ mod tests {
         scope: Scope::Machine,
         durable: 100.0,
         missed: 1.0,
+        metadata: 0.0,
+        is_written: true,
         is_in_memory: false,
         is_disk_side: false,
         unbindable: None,
@@ -263,6 +302,8 @@ mod tests {
     fn each_fact_decides_where_it_should() {
         let no = Some("/mnt is nfs4".to_owned());
         let read = FolderUse { durable: 1.0, missed: 100.0, ..HOT };
+        let copied =
+            FolderUse { scope: Scope::Command, durable: 9.0, missed: 0.0, metadata: 2196.0, ..HOT };
         for (seen, advice, word) in [
             (HOT, Advice::Bind, "--max-loss"),
             (FolderUse { risk: Risk::Cache, ..HOT }, Advice::Bind, "made again"),
@@ -288,6 +329,15 @@ mod tests {
                 Advice::Bind,
                 "",
             ),
+            (copied.clone(), Advice::Try, "for 61 % of it,"),
+            (FolderUse { metadata: 3600.0, ..copied.clone() }, Advice::Try, "as long as it runs"),
+            (FolderUse { metadata: 350.0, ..copied.clone() }, Advice::Leave, "hardly"),
+            (FolderUse { metadata: 351.0, ..copied.clone() }, Advice::Try, "for 10 % of it,"),
+            (FolderUse { is_written: false, ..copied.clone() }, Advice::Leave, "hardly"),
+            (FolderUse { is_of_the_system: true, ..copied.clone() }, Advice::Leave, "hardly"),
+            (FolderUse { size: None, ..copied.clone() }, Advice::Leave, "hardly"),
+            (FolderUse { is_in_memory: true, ..copied.clone() }, Advice::Leave, "already"),
+            (FolderUse { durable: 360.0, ..copied }, Advice::Bind, ""),
             (FolderUse { is_in_memory: true, ..HOT }, Advice::Leave, "already"),
             (FolderUse { is_disk_side: true, ..HOT }, Advice::Leave, "fsure's own"),
             (FolderUse { unbindable: no.clone(), ..HOT }, Advice::Exclude, "nfs"),

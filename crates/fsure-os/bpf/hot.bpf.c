@@ -180,13 +180,15 @@ volatile const u32 is_flush_trace = 0;
 volatile const u32 logged_operations = 0;
 // Whether what a program does is counted by its name, too.
 volatile const u32 counts_programs = 0;
+// The flags of an open that makes or truncates a file: O_CREAT, O_TRUNC, O_TMPFILE.
+volatile const u64 o_changes = 0;
 
 #define CALLS 512
 volatile const u8 operations[CALLS] = {};
 
 enum operation {
 	NONE, READS, WRITES, SYNCS, SENDFILE, COPIES, RING, AIO, CHANGES,
-	WRITES_FLAGGED, FLUSHES, MSYNCS,
+	WRITES_FLAGGED, FLUSHES, MSYNCS, METADATA, OPENS, OPENS_AT, OPENS_HOW,
 };
 
 // ---- what is under way ----
@@ -232,6 +234,10 @@ MAP(lost, 2, LOST_KINDS, u32, u64);
 MAP(watched, 1, 32768, u32, u32);
 // How often the mark was seen.
 MAP(marked, 2, 1, u32, u64);
+// The calls that made, truncated, renamed or removed files, and their time. They are counted of
+// no folder: most of them name a path, which is not looked up where this could see it.
+struct metadata { u64 calls, ns; };
+MAP(metadata, 2, 1, u32, struct metadata);
 // Where a name is put together: one for each processor, which does nothing else
 // meanwhile.
 MAP(making, 6, 1, u32, struct name);
@@ -254,6 +260,16 @@ INLINE void lose(u32 what)
 	u64 *count = map_get(&lost, &what);
 	if (count)
 		ADD(*count, 1);
+}
+
+INLINE void count_metadata(u64 ns)
+{
+	u32 only = 0;
+	struct metadata *all = map_get(&metadata, &only);
+	if (all) {
+		ADD(all->calls, 1);
+		ADD(all->ns, ns);
+	}
 }
 
 INLINE int is_watched(u32 tgid)
@@ -670,6 +686,16 @@ INLINE void read_arguments(void *registers, struct arguments *to)
 	}
 }
 
+// Whether an open makes or truncates a file.
+INLINE int opens_to_change(u32 operation, struct arguments *is)
+{
+	u64 flags = operation == OPENS ? is->second : is->third;
+
+	if (operation == OPENS_HOW && read_user(&flags, sizeof(flags), (void *)is->third))
+		return 0;
+	return (flags & o_changes) != 0;
+}
+
 SEC("tp_btf/sys_enter")
 int hot_enter(u64 *context)
 {
@@ -714,6 +740,11 @@ int hot_enter(u64 *context)
 	}
 	if (call.operation == WRITES)
 		call.flags |= WRITING;
+	if (call.operation >= OPENS) {
+		if (!opens_to_change(call.operation, &is))
+			return 0;
+		call.operation = METADATA;
+	}
 	if (call.operation == MSYNCS) {
 		// MS_SYNC: without it, nothing is waited for.
 		if (!(is.third & 4))
@@ -922,6 +953,10 @@ int hot_exit(u64 *context)
 		break;
 	case AIO:
 		count_aio(&call, &program, result, tgid);
+		break;
+	case CHANGES:
+	case METADATA:
+		count_metadata(ns);
 		break;
 	}
 	return 0;

@@ -152,6 +152,15 @@ pub struct FolderIo {
     pub processes: BTreeSet<ProcessIo>,
 }
 
+/// The calls of a command that make, allocate, truncate, rename or remove files, and did not fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MetadataTime {
+    /// Number of calls.
+    pub calls: u64,
+    /// Time that they took, in nanoseconds.
+    pub ns: u64,
+}
+
 /// The result of a trace.
 #[derive(Clone, Debug)]
 pub struct TraceReport {
@@ -159,6 +168,8 @@ pub struct TraceReport {
     pub folders: Vec<FolderIo>,
     /// Programs by name, if [`TraceOptions::has_intervals`] asks for them.
     pub programs: Vec<(String, IoCounts)>,
+    /// Changes of metadata in all folders, if one command was watched by eBPF.
+    pub metadata: Option<MetadataTime>,
     /// The blind spots of the source, one sentence each.
     pub blind: Vec<String>,
     /// Events that it could have seen and did not, for want of space: a

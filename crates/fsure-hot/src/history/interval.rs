@@ -160,6 +160,7 @@ mod tests {
             blind: vec![],
             lost: vec![("names", 3)],
             processes_left: 0,
+            metadata: None,
         };
         let interval = RecordedInterval::of_trace(report, (9_000_000_000, 2_000_000_000), 1.5);
         assert_eq!((interval.began_ns, interval.ended_ns), (500_000_000, 2_000_000_000));

@@ -171,6 +171,7 @@ impl Sum {
             lost: self.lost.into_iter().collect(),
             command: None,
             processes_left: 0,
+            metadata: None,
             logged: None,
             history: Some(self.history),
             ended_by: None,

@@ -52,10 +52,11 @@ fn memory_words(folders: &[FolderBars]) -> Option<String> {
 }
 
 /// Meaning of each advice.
-const ADVICE: [(&str, &str); 4] = [
+const ADVICE: [(&str, &str); 5] = [
     ("bind", "into a folder in memory, written to the disk in the background"),
     ("pin", "keep the files in the page cache, if they are read again"),
     ("exclude", "not into memory: what was flushed must survive a power cut"),
+    ("try", "measure with 'fsure ram try' if it is faster in memory"),
     ("leave", "memory would save hardly any waiting"),
 ];
 

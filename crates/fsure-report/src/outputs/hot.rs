@@ -105,6 +105,8 @@ pub(crate) struct HotTotals {
     pub(crate) not_seen: Vec<String>,
     pub(crate) is_of_command: bool,
     pub(crate) processes_left: u64,
+    /// Time of the changes of metadata; `None` if no command was watched.
+    pub(crate) metadata_ms: Option<f64>,
     pub(crate) logged: Option<u64>,
     /// The history that it was read from; `None` if it was watched then.
     pub(crate) history: Option<HotHistory>,

@@ -154,7 +154,9 @@ fn io_is_reported_exactly_and_by_program() {
         assert_eq!(b[field], value, "{field}: {b:#}");
     }
     assert!(b["fsync_ms"].as_f64().expect("a number") > 0.0, "{b:#}");
-    assert!(["bind", "pin", "leave", "exclude"].contains(&b["advice"].as_str().expect("words")));
+    assert!(
+        ["bind", "pin", "try", "leave", "exclude"].contains(&b["advice"].as_str().expect("words"))
+    );
     assert_eq!(b["type"], "folder");
     let a = of_path(&lines, &path.join("a"));
     assert_eq!((&a["bytes_written"], &a["below"]["bytes_written"]), (&5.into(), &1005.into()));
@@ -524,5 +526,5 @@ fn the_object_for_the_kernel_was_made_of_its_source() {
     let object = read("hot.bpf.o");
     let has = object.windows(digest.len()).any(|part| part == digest.as_bytes());
     assert!(has, "hot.bpf.c was edited: run crates/fsure-os/bpf/build");
-    assert!(object.len() < 100_000, "{} bytes", object.len());
+    assert!(object.len() < 110_000, "{} bytes", object.len());
 }

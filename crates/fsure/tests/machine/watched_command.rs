@@ -130,6 +130,34 @@ fn hot_counts_the_command_and_no_other_program() {
     assert!(run.stdout.is_empty() && run.stderr.contains("Watched one command for"), "{run:?}");
 }
 
+#[test]
+fn hot_counts_the_files_that_a_command_makes_and_removes() {
+    let _alone = crate::support::serial::alone();
+    let test = "hot_counts_the_files_that_a_command_makes_and_removes";
+    let (_folder, path) = folder();
+    // Of truncate, two: it can make the file. What fails, and what only looks, is none.
+    let script = "cd $0; mkdir d; echo a > d/a; echo b >> d/a; ln d/a d/b; ln -s a d/c; \
+                  mv d/b d/e; truncate -s 9 d/a; cat d/a d/c; rmdir d 2>/dev/null; \
+                  rm d/a d/c d/e; rmdir d";
+    let counted = ["hot", "advise", "--json", text(&path)];
+    let Some(run) = watched(test, &counted, script, &path) else { return };
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let from = run.stdout.find('{').expect("lines behind the output");
+    let lines = lines(&run.stdout[from..]);
+    let summary = lines.last().expect("a line");
+    // The /dev/null of rmdir is opened to be truncated, too.
+    assert_eq!(summary["metadata_changes"], 13, "{summary}");
+    let ms = |name: &str| summary[name].as_f64().expect("a number");
+    let share = ms("metadata_ms") / 1e3 / ms("seconds");
+    assert!(share > 0.0, "{summary}");
+    let advice: Vec<_> = lines.iter().filter(|line| line["type"] == "advice").collect();
+    let is_to_try = advice.iter().any(|line| line["advice"] == "try");
+    assert!(!is_to_try || share >= 0.1, "{share}: {advice:?}");
+    let Some(run) = watched(test, &["hot"], script, &path) else { return };
+    let words = " Making, truncating, renaming and removing files took it ";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+}
+
 /// Both watch one and the same run.
 #[test]
 fn hot_counts_what_strace_counts() {

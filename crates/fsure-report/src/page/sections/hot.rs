@@ -53,6 +53,10 @@ pub(super) fn section(run: &HotRun, charts: &mut Charts) -> Section {
             let folder = path(&hottest.path, hottest.path_bytes.as_ref());
             draft.note(format!("The hottest folder is {folder}."));
         }
+        if let Some(took) = totals.metadata_ms {
+            let took = milliseconds(took);
+            draft.note(format!("Making, truncating, renaming and removing files took it {took}."));
+        }
         if totals.processes_left > 0 {
             let left = number(totals.processes_left, "process", "processes");
             draft.note(format!("{left} of the command still ran at its end."));

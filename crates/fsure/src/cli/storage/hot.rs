@@ -90,7 +90,7 @@ enum OperationArg {
 
 #[derive(Subcommand)]
 enum HotCommand {
-    /// Advise what to do with the hottest folders: bind, pin, leave or exclude, and
+    /// Advise what to do with the hottest folders: bind, pin, try, leave or exclude, and
     /// why
     Advise(WatchArgs),
     Record(RecordArgs),

@@ -23,7 +23,8 @@ use super::path_resolver::{Key, Namer, ResolvedName};
 use super::{Folders, command, syscalls};
 use crate::foreground::StartError;
 use crate::io_trace::{
-    IoCounts, LoggedCall, LoggedOperation, ProcessIo, TraceInterval, TraceOptions, TraceReport,
+    IoCounts, LoggedCall, LoggedOperation, MetadataTime, ProcessIo, TraceInterval, TraceOptions,
+    TraceReport,
 };
 
 /// `struct counts` of `hot.bpf.c`.
@@ -114,6 +115,12 @@ impl<'a> Scope<'a> {
         let (logged, counts_programs) = (options.logged, options.has_intervals);
         Self { below: options.below, logged, counts_programs, ..Self::default() }
     }
+
+    /// Returns true if the calls that change metadata are counted: those of one command, since
+    /// they are counted of no folder.
+    fn counts_metadata(&self) -> bool {
+        self.mark != 0 && !self.is_flush_trace
+    }
 }
 
 /// Programs in the kernel that count.
@@ -123,6 +130,8 @@ pub(super) struct Kernel {
     blind: Vec<String>,
     below: Vec<PathBuf>,
     log: Option<CallLog>,
+    /// True if the calls that change metadata are counted.
+    has_metadata: bool,
     /// The counts at the end of the last interval.
     earlier: Earlier,
     /// The counts that are not in the report.
@@ -169,8 +178,9 @@ impl Kernel {
         };
         let names = FolderNames::new(ring(&mut programs, "names")?);
         let below = scope.below.to_vec();
+        let has_metadata = scope.counts_metadata();
         let (earlier, forgotten) = (Earlier::default(), Earlier::default());
-        Ok(Self { programs, names, blind, below, log, earlier, forgotten })
+        Ok(Self { programs, names, blind, below, log, has_metadata, earlier, forgotten })
     }
 
     pub(super) fn watch(&mut self, time: Duration) -> io::Result<()> {
@@ -232,7 +242,7 @@ impl Kernel {
         mark: u64,
     ) -> Result<WatchedCommand, StartError> {
         let command = command::start(command, mark)?;
-        match self.count("marked", 0) {
+        match self.count::<u64>("marked", 0) {
             Ok(1..) => Ok(command),
             seen => {
                 command.kill();
@@ -243,10 +253,9 @@ impl Kernel {
         }
     }
 
-    fn count(&self, map: &str, place: u32) -> io::Result<u64> {
+    fn count<V: Pod>(&self, map: &str, place: u32) -> io::Result<V> {
         let map = self.programs.map(map).ok_or_else(|| io::Error::other("no map"))?;
-        let counts: Array<_, u64> =
-            map.try_into().map_err(|error: MapError| kernel_error(&error))?;
+        let counts: Array<_, V> = map.try_into().map_err(|error: MapError| kernel_error(&error))?;
         counts.get(&place, 0).map_err(|error| kernel_error(&error))
     }
 
@@ -311,8 +320,18 @@ impl Kernel {
         let mut lost = self.lost()?;
         lost.extend((nowhere > 0).then_some((NOWHERE, nowhere)));
         let processes_left = self.processes_alive()?;
+        let metadata = self.metadata()?;
         let (folders, blind) = (folders.all(), self.blind);
-        Ok(TraceReport { folders, programs, blind, lost, processes_left })
+        Ok(TraceReport { folders, programs, metadata, blind, lost, processes_left })
+    }
+
+    /// Returns the changes of metadata, if they are counted.
+    fn metadata(&self) -> io::Result<Option<MetadataTime>> {
+        if !self.has_metadata {
+            return Ok(None);
+        }
+        let [calls, ns] = self.count("metadata", 0)?;
+        Ok(Some(MetadataTime { calls, ns }))
     }
 
     fn named_programs(&self) -> io::Result<Vec<(String, IoCounts)>> {
@@ -341,7 +360,7 @@ impl Kernel {
     pub(super) fn lost(&self) -> io::Result<Vec<(&'static str, u64)>> {
         let mut lost = Vec::new();
         for (place, what) in (0..).zip(LOST) {
-            let count = self.count("lost", place)?;
+            let count: u64 = self.count("lost", place)?;
             if count > 0 {
                 lost.push((what, count));
             }
@@ -365,7 +384,11 @@ fn blind_spots(scope: Scope<'_>) -> Vec<String> {
         blind.extend((!is_logged).then_some(no_folder));
         blind.extend([
             "how long a program waits for a page that it has mapped".to_owned(),
-            "how long it takes to make, to truncate and to remove files".to_owned(),
+            if scope.counts_metadata() {
+                "how long it takes to look up, to list and to close files".to_owned()
+            } else {
+                "how long it takes to make, to truncate and to remove files".to_owned()
+            },
             "how long libaio takes, and the bytes of its vectored requests".to_owned(),
             "misses of threads of the kernel".to_owned(),
         ]);
@@ -389,11 +412,15 @@ fn load(types: &Btf, scope: Scope<'_>, sizes: &[(&str, u32)]) -> io::Result<Ebpf
     // Before Linux 5.11 maps count as locked memory, of which 64 KiB are free.
     let all = rustix::process::Rlimit { current: None, maximum: None };
     let _ = rustix::process::setrlimit(rustix::process::Resource::Memlock, all);
-    let operations = match (scope.is_flush_trace, scope.logged) {
+    let mut operations = match (scope.is_flush_trace, scope.logged) {
         (true, _) => syscalls::flushing(),
         (false, []) => syscalls::counted(),
         (false, _) => syscalls::logged(),
     };
+    if scope.counts_metadata() {
+        syscalls::add_metadata(&mut operations);
+    }
+    let changes = syscalls::flags_that_change();
     let is_flush_trace = u32::from(scope.is_flush_trace);
     let logged_operations = call_log::mask(scope.logged);
     let counts_programs = u32::from(scope.counts_programs);
@@ -417,6 +444,7 @@ fn load(types: &Btf, scope: Scope<'_>, sizes: &[(&str, u32)]) -> io::Result<Ebpf
         .override_global("o_direct", &direct, true)
         .override_global("o_dsync", &data_synced, true)
         .override_global("o_sync", &synced, true)
+        .override_global("o_changes", &changes, true)
         .override_global("mark", &scope.mark, true)
         .override_global("mark_call", &mark_call, true)
         .override_global("is_flush_trace", &is_flush_trace, true)

@@ -146,7 +146,8 @@ impl Notify {
             count => vec![("events, in overflows of the kernel's queue", count)],
         };
         let (folders, blind) = (folders.all(), self.blind);
-        Ok(TraceReport { folders, programs: Vec::new(), blind, lost, processes_left: 0 })
+        let programs = Vec::new();
+        Ok(TraceReport { folders, programs, metadata: None, blind, lost, processes_left: 0 })
     }
 }
 

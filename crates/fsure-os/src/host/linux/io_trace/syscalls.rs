@@ -17,7 +17,7 @@ enum Operation {
     Copies = 5,
     Ring = 6,
     Aio = 7,
-    /// Not counted: pages that become dirty in it are not stores through a mapping.
+    /// Changes of metadata in which pages become dirty that are not stores through a mapping.
     Changes = 8,
     /// A write with flags of its own.
     WritesFlagged = 9,
@@ -25,6 +25,15 @@ enum Operation {
     Flushes = 10,
     /// A flush of a mapping, if its flags ask for one.
     MSyncs = 11,
+    /// Makes, renames or removes a file.
+    Metadata = 12,
+    /// An `open`, with its flags as the second argument.
+    #[cfg(target_arch = "x86_64")]
+    Opens = 13,
+    /// An `openat`, with its flags as the third argument.
+    OpensAt = 14,
+    /// An `openat2`, of which the third argument points to the flags.
+    OpensHow = 15,
 }
 
 const COUNTED: [(c_long, Operation); 22] = [
@@ -55,6 +64,36 @@ const COUNTED: [(c_long, Operation); 22] = [
 /// Flushes that cannot be counted of a folder.
 const FLUSHES_OF_NO_FOLDER: [(c_long, Operation); 2] =
     [(libc::SYS_sync, Operation::Flushes), (libc::SYS_msync, Operation::MSyncs)];
+
+/// Those that make, rename or remove files, or can make and truncate one.
+const CHANGING_METADATA: [(c_long, Operation); 8] = [
+    (libc::SYS_openat, Operation::OpensAt),
+    (libc::SYS_openat2, Operation::OpensHow),
+    (libc::SYS_mkdirat, Operation::Metadata),
+    (libc::SYS_unlinkat, Operation::Metadata),
+    (libc::SYS_linkat, Operation::Metadata),
+    (libc::SYS_symlinkat, Operation::Metadata),
+    (libc::SYS_renameat2, Operation::Metadata),
+    (libc::SYS_mknodat, Operation::Metadata),
+];
+
+/// Those of them that later architectures do not have.
+#[cfg(target_arch = "x86_64")]
+const CHANGING_METADATA_BEFORE_AT: [(c_long, Operation); 10] = [
+    (libc::SYS_open, Operation::Opens),
+    (libc::SYS_creat, Operation::Metadata),
+    (libc::SYS_mkdir, Operation::Metadata),
+    (libc::SYS_rmdir, Operation::Metadata),
+    (libc::SYS_unlink, Operation::Metadata),
+    (libc::SYS_link, Operation::Metadata),
+    (libc::SYS_symlink, Operation::Metadata),
+    (libc::SYS_rename, Operation::Metadata),
+    (libc::SYS_renameat, Operation::Metadata),
+    (libc::SYS_mknod, Operation::Metadata),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const CHANGING_METADATA_BEFORE_AT: [(c_long, Operation); 1] =
+    [(libc::SYS_renameat, Operation::Metadata)];
 
 /// Those that flush, or write to a file that may be flushed with each write.
 const FLUSHING: [(c_long, Operation); 15] = [
@@ -87,6 +126,19 @@ pub(super) fn logged() -> [u8; CALLS] {
         set(&mut table, number, operation);
     }
     table
+}
+
+/// Adds the calls that change metadata to a table.
+pub(super) fn add_metadata(table: &mut [u8; CALLS]) {
+    for (number, operation) in CHANGING_METADATA.into_iter().chain(CHANGING_METADATA_BEFORE_AT) {
+        set(table, number, operation);
+    }
+}
+
+/// Returns the flags of an open that makes or truncates a file.
+pub(super) fn flags_that_change() -> u64 {
+    // O_TMPFILE has O_DIRECTORY in it, which opens no file.
+    (libc::O_CREAT | libc::O_TRUNC | (libc::O_TMPFILE & !libc::O_DIRECTORY)) as u64
 }
 
 /// Returns the name of a call that is counted or logged.
@@ -144,6 +196,10 @@ mod tests {
         assert_eq!(known(counted()), COUNTED.len());
         assert_eq!(known(flushing()), FLUSHING.len());
         assert_eq!(known(logged()), COUNTED.len() + FLUSHES_OF_NO_FOLDER.len());
+        let mut with_metadata = counted();
+        add_metadata(&mut with_metadata);
+        let added = CHANGING_METADATA.len() + CHANGING_METADATA_BEFORE_AT.len();
+        assert_eq!(known(with_metadata), COUNTED.len() + added);
     }
 
     #[test]

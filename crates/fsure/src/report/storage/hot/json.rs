@@ -179,6 +179,12 @@ struct HotSummaryLine<'a> {
     /// True if one command was watched.
     is_of_command: bool,
     processes_left: usize,
+    /// Number of changes of metadata; `None` if no command was watched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata_changes: Option<u64>,
+    /// Time that they took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata_ms: Option<f64>,
     /// Number of calls that were logged; `None` without a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     logged: Option<u64>,
@@ -210,6 +216,8 @@ pub fn summary_line(hot: &Hot, exit_code: ExitCode) -> String {
         lost: hot.lost.iter().map(|(what, count)| LostLine { what, count: *count }).collect(),
         is_of_command: hot.command.is_some(),
         processes_left: hot.processes_left,
+        metadata_changes: hot.metadata.map(|changes| changes.calls),
+        metadata_ms: hot.metadata.map(|changes| changes.ns as f64 / 1e6),
         logged: hot.logged,
         history: hot.history.as_ref().map(HistoryFacts::of),
         ended_early: hot.ended_by.is_some(),

@@ -9,7 +9,7 @@ mod top;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fsure_os::io_trace::{FolderIo, IoCounts, TraceSource, TracedFolder};
+use fsure_os::io_trace::{FolderIo, IoCounts, MetadataTime, TraceSource, TracedFolder};
 
 pub use history::{recorded_lines, recorded_summary_line, recorded_text};
 pub use json::{advice_lines, folder_lines, summary_line};
@@ -219,7 +219,19 @@ fn waited(hot: &Hot) -> String {
         share if share < 1.0 => format!(", {} % of its time", figure(share * 100.0)),
         _ => String::new(),
     };
-    format!(" It waited for the device for {} s{share}.", figure(waited_s))
+    let waited = format!(" It waited for the device for {} s{share}.", figure(waited_s));
+    waited + &hot.metadata.map_or_else(String::new, |changes| changed(hot, changes))
+}
+
+/// Returns a sentence on the time of the changes of metadata of a command.
+fn changed(hot: &Hot, changes: MetadataTime) -> String {
+    let changed_s = changes.ns as f64 / 1e9;
+    let share = match changed_s / hot.seconds {
+        share if share < 1.0 => format!(", {} %", figure(share * 100.0)),
+        _ => String::new(),
+    };
+    let took = figure(changed_s);
+    format!(" Making, truncating, renaming and removing files took it {took} s{share}.")
 }
 
 /// Returns the advice on what to do, folder by folder.
@@ -241,6 +253,7 @@ fn paragraph(one: &Advised) -> String {
     let name = one.recommendation.advice.name();
     let saves = match one.recommendation.advice {
         Advice::Bind | Advice::Pin => "saves",
+        Advice::Try => "saves of waiting",
         Advice::Exclude | Advice::Leave => "would save",
     };
     let mut facts = format!("{saves} {}", gain(&one.seen));

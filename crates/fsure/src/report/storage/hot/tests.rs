@@ -45,6 +45,7 @@ fn hot(source: TraceSource) -> Hot {
         lost: vec![("names".to_owned(), 3)],
         command: None,
         processes_left: 0,
+        metadata: None,
         logged: None,
         history: None,
         ended_by: None,
