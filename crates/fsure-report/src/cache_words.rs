@@ -15,6 +15,9 @@ pub const THROUGH: &str = "through the cache";
 /// Memory that was full by then, in seconds, was so before anything was read.
 const FROM_THE_BEGINNING_S: f64 = 0.002;
 
+/// A loss below this, in per cent, is shown as zero.
+const LOSS_SHOWN_PERCENT: f64 = 0.5;
+
 /// A rate over less than this, in seconds, is not reported.
 const RATE_SECONDS_MIN: f64 = 0.25;
 
@@ -60,6 +63,12 @@ pub fn answer(costs: &[&CacheCost]) -> String {
             "Reading through the page cache costs {:.0} % of the speed on this machine{load}: \
              {actual} of {potential} MiB/s{cpu}. It matters here",
             cost.loss_percent
+        ),
+        CacheVerdict::NoDifference if cost.loss_percent >= LOSS_SHOWN_PERCENT => format!(
+            "Reading through the page cache costs little on this machine{load}, {:.0} % of the \
+             speed{}: {actual} of {potential} MiB/s{cpu}. It does not matter here",
+            cost.loss_percent,
+            if cost.low < LOSS_SHOWN_PERCENT { " if anything" } else { "" },
         ),
         CacheVerdict::NoDifference => format!(
             "Reading through the page cache costs no speed that shows on this machine{load}: \
@@ -223,7 +232,14 @@ mod tests {
         );
         let both = answer(&[&none, &bad]);
         assert!(both.contains("41 % of the speed on this machine with 4.0 GiB: "), "{both}");
+        assert!(
+            answer(&[&none]).contains("little on this machine, 1 % of the speed if anything: ")
+        );
         assert!(answer(&[&none]).ends_with("It does not matter here"));
+        let each_time = CacheCost { low: 0.6, ..none.clone() };
+        assert!(answer(&[&each_time]).contains("1 % of the speed: "));
+        let nothing = CacheCost { loss_percent: 0.4, ..none.clone() };
+        assert!(answer(&[&nothing]).contains("costs no speed that shows"));
         let faster = answer(&[&cost(-15.0, CacheVerdict::Faster)]);
         assert!(faster.contains("is 15 % faster"), "{faster}");
         let unsure = cost(9.0, CacheVerdict::Unsure);
