@@ -85,8 +85,7 @@ pub fn ratios(
 ) -> Chart {
     let bars = groups.iter().flat_map(|group| group.ratios.iter().flatten());
     let has_intervals = bars.clone().any(|bar| bar.interval.is_some());
-    let ends = bars.flat_map(RatioBar::ends).chain([1.0]);
-    let axis = axis(ends);
+    let axis = axis(&bars.copied().collect::<Vec<_>>());
     let one = axis.at(1.0);
     let mut canvas = Canvas::default();
     // The key comes first: the last groups of a long chart are far from its end.
@@ -137,15 +136,18 @@ pub fn ratios(
 
 /// The axis, up to a value that has a tick, so that the longest bar can be read. If a ratio is a
 /// large one, it goes from a power of ten to another, so that two pictures are likely to have one.
-fn axis(ends: impl Iterator<Item = f64> + Clone) -> Axis {
-    let finite = ends.filter(|end| end.is_finite() && *end > 0.0);
-    let (least, most) = (finite.clone().fold(1.0, f64::min), finite.clone().fold(1.0, f64::max));
+/// An interval that goes further makes it longer by no more than that.
+fn axis(bars: &[RatioBar]) -> Axis {
+    let ends = || bars.iter().flat_map(RatioBar::ends).filter(|end| end.is_finite() && *end > 0.0);
+    let (least, most) = (ends().fold(1.0, f64::min), ends().fold(1.0, f64::max));
     match least < 1.0 / LARGE_RATIO || most > LARGE_RATIO {
         true => {
-            let whole = [1.0 / round_up_to_ten(1.0 / least), round_up_to_ten(most)];
-            Axis::logarithmic(whole.into_iter(), 1.0, AXIS)
+            let ratios = || bars.iter().map(|bar| bar.ratio).filter(|ratio| *ratio > 0.0);
+            let lowest = 1.0 / round_up_to_ten(1.0 / ratios().fold(1.0, f64::min));
+            let highest = round_up_to_ten(ratios().fold(1.0, f64::max));
+            Axis::logarithmic([lowest.min(least), highest.max(most)].into_iter(), 1.0, AXIS)
         }
-        false => Axis::logarithmic(finite.chain([round_step(most)]), 0.95, AXIS),
+        false => Axis::logarithmic(ends().chain([1.0, round_step(most)]), 0.95, AXIS),
     }
 }
 
@@ -192,13 +194,16 @@ mod tests {
 
     #[test]
     fn an_axis_ends_at_a_tick_or_at_powers_of_ten() {
+        let bar = |ratio: &f64| RatioBar { ratio: *ratio, interval: None };
         let ends = |values: &[f64]| {
-            let axis = axis(values.iter().copied());
+            let axis = axis(&values.iter().map(bar).collect::<Vec<_>>());
             (axis.low, axis.high)
         };
         assert_eq!(ends(&[0.97, 1.3]), (0.9, 2.0));
         assert_eq!(ends(&[1.0, 3.7]), (0.1, 10.0));
         assert_eq!(ends(&[0.11, 1.5]), (0.1, 10.0));
         assert_eq!(ends(&[0.04, 12.0]), (0.01, 100.0));
+        let wide = RatioBar { ratio: 0.12, interval: Some((0.09, 0.14)) };
+        assert_eq!((axis(&[wide]).low, axis(&[wide]).high), (0.09, 10.0));
     }
 }
