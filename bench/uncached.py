@@ -222,6 +222,17 @@ def read_hot(group):
     return float(re.search(r"copied, ([0-9.e-]+) s", said)[1])
 
 
+def machine():
+    """The machine, as the first line of fsure's results describes it."""
+    info = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    processor = re.search(r"^model name\s*: (.*)$", info, re.MULTILINE)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {"system": f"Linux {platform.release()}",
+            "processor": processor[1] if processor else None,
+            "cores": len(os.sched_getaffinity(0)), "memory_bytes": memory,
+            "virtualization": None}
+
+
 def kernel():
     """The kernel, and its way to choose what leaves the page cache if that is not the old one."""
     name = "Linux " + ".".join(platform.release().split(".")[:2])
@@ -279,7 +290,7 @@ class Results:
         now = datetime.datetime.now(datetime.timezone.utc)
         self.line(type="start", format=1, fsure=version.stdout.split()[1],
                   command="uncached trial", time=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-                  host=platform.node())
+                  host=platform.node(), machine=machine())
 
     def line(self, **fields):
         """Writes a line."""

@@ -13,6 +13,8 @@ pub(crate) const HELD: &str = "flushes";
 
 /// Name of the fact that a file system has no journal, and its value.
 pub(crate) const JOURNAL: &str = "journal";
+/// The fact with the options of a mounted file system, with commas between.
+pub(crate) const OPTIONS: &str = "options";
 pub(crate) const NO_JOURNAL: &str = "none";
 
 /// One layer, with what is known of it.
@@ -101,11 +103,18 @@ impl Stack {
         loops.filter_map(StorageLayer::held_flushes).next()
     }
 
-    /// Names the folder's own file system: `btrfs`, or `ext4 without a journal`.
+    /// Names the folder's own file system: `btrfs`, or `ext4 without a journal`. With `discard` and
+    /// no journal, files are slow to truncate and to remove, so that is in the name, too.
     pub fn file_system(&self) -> Option<String> {
         let own = self.layers.iter().find(|layer| layer.kind == "file system")?;
         let is_without_journal = own.facts.contains(&(JOURNAL, NO_JOURNAL.to_owned()));
-        let without = if is_without_journal { " without a journal" } else { "" };
+        let options = own.facts.iter().filter(|(name, _)| *name == OPTIONS);
+        let has_discard = options.flat_map(|(_, all)| all.split(',')).any(|one| one == "discard");
+        let without = match (is_without_journal, has_discard) {
+            (true, true) => " without a journal, mounted with discard",
+            (true, false) => " without a journal",
+            (false, _) => "",
+        };
         Some(format!("{}{without}", own.name))
     }
 
@@ -197,7 +206,12 @@ mod tests {
             Stack::on(Medium::Solid, vec![layer]).file_system().unwrap()
         };
         assert_eq!(name(Vec::new()), "ext4");
-        assert_eq!(name(vec![(JOURNAL, NO_JOURNAL.to_owned())]), "ext4 without a journal");
+        let no_journal = (JOURNAL, NO_JOURNAL.to_owned());
+        assert_eq!(name(vec![no_journal.clone()]), "ext4 without a journal");
+        let mounted = (OPTIONS, "rw,relatime,discard".to_owned());
+        assert_eq!(name(vec![mounted.clone()]), "ext4");
+        let both = name(vec![mounted, no_journal]);
+        assert_eq!(both, "ext4 without a journal, mounted with discard");
         assert_eq!(Stack::on(Medium::Memory, Vec::new()).file_system(), None);
     }
 

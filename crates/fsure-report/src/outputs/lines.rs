@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use fsure_measure::results::{BoundedLines, ReadError};
+use fsure_measure::results::{BoundedLines, Machine, ReadError};
 
 /// Warnings and errors that are kept of one output. More of them are not read by a person.
 const MESSAGES_MAX: usize = 200;
@@ -25,8 +25,32 @@ pub(crate) struct StartLine {
     pub(crate) time: String,
     /// Name of the machine.
     pub(crate) host: Option<String>,
+    /// Description of the machine; older results have none.
+    pub(crate) machine: Option<StartMachine>,
     /// The roots that it was run on.
     pub(crate) roots: Vec<StartRoot>,
+}
+
+/// The machine that a command was run on; what it did not report is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct StartMachine {
+    pub(crate) system: Option<String>,
+    pub(crate) processor: Option<String>,
+    pub(crate) cores: Option<u64>,
+    pub(crate) virtualization: Option<String>,
+}
+
+impl From<&Machine> for StartMachine {
+    fn from(machine: &Machine) -> Self {
+        let Machine { system, processor, cores, virtualization, .. } = machine;
+        Self {
+            system: Some(system.clone()),
+            processor: processor.clone(),
+            cores: Some(*cores as u64),
+            virtualization: virtualization.clone(),
+        }
+    }
 }
 
 /// A root that a command was run on.

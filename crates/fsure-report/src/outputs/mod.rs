@@ -33,7 +33,7 @@ pub(crate) use duplicates::{DuplicateRow, Duplicates};
 pub(crate) use flush_trace::{FlushTraceRun, FlushTraceTotals, FlushedKind, TracedCost};
 pub(crate) use history::History;
 pub(crate) use hot::{HotAdvice, HotFolder, HotHistory, HotRun, HotTotals};
-pub(crate) use lines::{CommonLines, Line, OutputLines, StartLine};
+pub(crate) use lines::{CommonLines, Line, OutputLines, StartLine, StartMachine};
 pub(crate) use power_cut::{PowerCut, PowerCutMethod};
 pub(crate) use protected::Protected;
 pub(crate) use ram::{RamFolder, RamRun};

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
+use crate::outputs::StartMachine;
 use fsure_core::{count, escape};
 
 /// Said in place of a figure that there is none of.
@@ -21,6 +22,19 @@ pub(super) fn files_are(amount: u64) -> String {
 /// `is` of one, else `are`.
 pub(super) fn is_or_are(amount: u64) -> &'static str {
     if amount == 1 { "is" } else { "are" }
+}
+
+/// The machine in a few words, by which the pictures of two can be told apart.
+pub(super) fn machine_words(machine: &StartMachine) -> String {
+    let StartMachine { system, processor, cores, virtualization } = machine;
+    let kernel = system.as_ref().map(|system| match system.split_once(',') {
+        Some((kernel, _)) => kernel.to_owned(),
+        None => system.clone(),
+    });
+    let cores = cores.map(|cores| number(cores, "core", "cores"));
+    let processor = processor.as_ref().map(|name| name.replace("(R)", "").replace("(TM)", ""));
+    let words = [processor, cores, virtualization.clone(), kernel];
+    format!("On {}", words.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 /// `2026-11-20 12:00:00` of RFC 3339 in UTC.

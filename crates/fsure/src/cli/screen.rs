@@ -553,7 +553,7 @@ impl Output {
     /// Prints the first line of JSON if it is not printed yet.
     fn print_start(&mut self) {
         if let Some(Start { command, time_ns, roots }) = self.start.take() {
-            self.line(&json::start_line(&command, time_ns, &fsure_os::user_file::host(), &roots));
+            self.line(&json::start_line(&command, time_ns, &roots));
         }
     }
 

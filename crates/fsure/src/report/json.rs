@@ -6,6 +6,7 @@
 //! Names are exact: `path` holds the text. If the bytes are not valid UTF-8,
 //! `path_bytes` holds them in base64 and `path` is only for the eye.
 
+use fsure_os::machine::Machine;
 use serde::Serialize;
 
 use super::metadata_line::MetaLine;
@@ -93,15 +94,16 @@ pub struct StartRoot {
     pub generation: Option<u64>,
 }
 
-/// The first line of the output of a command; no line end.
-pub fn start_line(command: &str, time_ns: i64, host: &str, roots: &[StartRoot]) -> String {
+/// The first line of the output of a command on this machine; no line end.
+pub fn start_line(command: &str, time_ns: i64, roots: &[StartRoot]) -> String {
     line(&StartLine {
         r#type: "start",
         format: FORMAT,
         fsure: env!("CARGO_PKG_VERSION"),
         command,
         time: rfc3339(time_ns),
-        host,
+        host: &fsure_os::user_file::host(),
+        machine: MachineFacts::of(fsure_os::machine::machine()),
         roots,
     })
 }
@@ -157,8 +159,27 @@ struct StartLine<'a> {
     command: &'a str,
     time: String,
     host: &'a str,
+    machine: MachineFacts,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     roots: &'a [StartRoot],
+}
+
+/// A description of the machine, as results of `speed` have it: figures of two machines are not to
+/// be compared unawares. What the system does not report is null.
+#[derive(Serialize)]
+struct MachineFacts {
+    system: Option<String>,
+    processor: Option<String>,
+    cores: Option<usize>,
+    memory_bytes: Option<u64>,
+    virtualization: Option<String>,
+}
+
+impl MachineFacts {
+    fn of(machine: Machine) -> Self {
+        let Machine { system, processor, cores, memory_bytes, virtualization } = machine;
+        Self { system, processor, cores, memory_bytes, virtualization }
+    }
 }
 
 #[derive(Serialize)]

@@ -11,7 +11,7 @@ use super::mountinfo::{self, MountInfo};
 use super::write_cache;
 use crate::device::StorageDevice;
 use crate::host::root_dir::Root;
-use crate::storage_stack::{HELD, JOURNAL, Medium, NO_JOURNAL, Stack, StorageLayer};
+use crate::storage_stack::{HELD, JOURNAL, Medium, NO_JOURNAL, OPTIONS, Stack, StorageLayer};
 
 /// File systems on images on volumes on arrays on partitions: deeper than
 /// any user builds, and an end if a loop device lies on itself.
@@ -63,7 +63,7 @@ fn file_system(mount: &MountInfo, devices: &[PathBuf]) -> StorageLayer {
     let mut facts = vec![
         ("mounted from", mount.source.clone()),
         ("at", mount.point.clone()),
-        ("options", mount.all_options()),
+        (OPTIONS, mount.all_options()),
     ];
     if mount.root != "/" {
         facts.push(("folder of it", mount.root.clone()));

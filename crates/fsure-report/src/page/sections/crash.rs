@@ -6,7 +6,7 @@ use super::super::Named;
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::{NO_FIGURE, milliseconds, number};
-use super::Draft;
+use super::{Draft, machine_of_all};
 use crate::chart::{CutCell, CutRun, CutState, are_equally_fast, cuts, distinct, figure};
 use crate::outputs::{CrashRun, CutRow, DriveResult, ResultContent};
 use fsure_core::count;
@@ -73,11 +73,12 @@ fn is_matrix(run: &CrashRun) -> bool {
 
 /// One picture of several results.
 pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Section> {
-    let all = results.iter().filter_map(|named| match &named.result.content {
-        ResultContent::Crash(run) if !is_matrix(run) => Some(runs(run, &named.words())),
-        _ => None,
-    });
-    let all: Vec<_> = all.filter(|runs| !runs.is_empty()).collect();
+    let own_runs = |named: &Named| match &named.result.content {
+        ResultContent::Crash(run) if !is_matrix(run) => runs(run, &named.words()),
+        _ => Vec::new(),
+    };
+    let all = results.iter().map(|named| (named, own_runs(named)));
+    let (crashed, all): (Vec<_>, Vec<_>) = all.filter(|(_, runs)| !runs.is_empty()).unzip();
     if all.len() < 2 {
         return None;
     }
@@ -87,7 +88,9 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
         true => "How old are the writes that a power cut takes?",
         false => "How many writes are acknowledged a second, and what does a power cut take?",
     };
+    charts.set_subtitle(machine_of_all(crashed.into_iter()));
     let chart = charts.add(&cuts(asked, &runs), "");
+    charts.set_subtitle(None);
     Some(Section { title, grade: Grade::Plain, pieces: vec![chart], ..Section::default() })
 }
 

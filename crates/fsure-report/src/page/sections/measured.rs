@@ -2,7 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::{NO_FIGURE, number};
+use super::super::words::{NO_FIGURE, machine_words};
 use super::stored_lines::{by, conclude, lines};
 use super::{Draft, measured_tree, requests};
 use crate::anonymous::LEFT_OUT;
@@ -11,6 +11,7 @@ use crate::chart::{
 };
 use crate::disk_factor::{self, factors};
 use crate::interval_words;
+use crate::outputs::StartMachine;
 use crate::rank::{MEANING, ranks};
 use fsure_core::{count, units};
 use fsure_measure::DATABASE_FLUSHES;
@@ -62,7 +63,7 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     draft.part("Verdicts", lines(stored, verdict).map(claim));
     draft.part("Limits", lines(stored, limit).map(|limit| Piece::Text(sentence(limit))));
     draft.part("Profiles of databases", profiles(stored));
-    charts.set_subtitle(Some(machine_words(&header.machine)));
+    charts.set_subtitle(Some(machine_words(&StartMachine::from(&header.machine))));
     requests::parts(&mut draft, stored, charts);
     measured_tree::parts(&mut draft, stored, charts);
     ladders(&mut draft, stored, charts);
@@ -623,16 +624,6 @@ fn sentence(limit: &Limit) -> String {
         figure(limit.device_mib_s),
         limit.limit
     )
-}
-
-/// The machine in a few words, by which the pictures of two can be told apart.
-fn machine_words(machine: &Machine) -> String {
-    let Machine { system, processor, cores, virtualization, .. } = machine;
-    let system = system.split_once(',').map_or(system.as_str(), |(kernel, _)| kernel);
-    let cores = number(*cores as u64, "core", "cores");
-    let processor = processor.as_ref().map(|name| name.replace("(R)", "").replace("(TM)", ""));
-    let words = [processor, Some(cores), virtualization.clone(), Some(system.to_owned())];
-    format!("On {}", words.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 fn machine(stored: &StoredResult) -> Vec<(String, String)> {

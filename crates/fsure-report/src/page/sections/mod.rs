@@ -28,7 +28,7 @@ pub(super) use side_by_side::side_by_side;
 use super::Named;
 use super::charts::Charts;
 use super::pieces::{Grade, Piece, Section};
-use super::words::{date, number};
+use super::words::{date, machine_words, number};
 use crate::outputs::{CommonLines, ResultContent, StartLine};
 
 /// Roots whose record is named.
@@ -37,6 +37,7 @@ const ROOTS_MAX: usize = 20;
 /// The section of a result.
 pub(super) fn of(named: &Named, charts: &mut Charts) -> Section {
     let common = &named.result.common;
+    charts.set_subtitle(machine_of(named));
     let mut section = match &named.result.content {
         ResultContent::Measured(stored) => measured::section(stored, charts),
         ResultContent::Checked(found) => checked::section(found, common, charts),
@@ -54,6 +55,7 @@ pub(super) fn of(named: &Named, charts: &mut Charts) -> Section {
         ResultContent::Recovered(run) => recovered::section(run),
         ResultContent::Protected(run) => protected::section(run),
     };
+    charts.set_subtitle(None);
     section.file.clone_from(&named.file);
     if let Some(start) = &common.start {
         begin(&mut section, start);
@@ -62,6 +64,18 @@ pub(super) fn of(named: &Named, charts: &mut Charts) -> Section {
     section.pieces.extend(remarks(common));
     section.grade_word = section.grade.word();
     section
+}
+
+/// Returns the machine of a result in words, if it names one in its first line.
+fn machine_of(named: &Named) -> Option<String> {
+    let start = named.result.common.start.as_ref()?;
+    start.machine.as_ref().map(machine_words)
+}
+
+/// Returns the machine of several results in words, if it is one.
+fn machine_of_all<'a>(mut results: impl Iterator<Item = &'a Named>) -> Option<String> {
+    let first = results.next().and_then(machine_of)?;
+    results.all(|other| machine_of(other).as_ref() == Some(&first)).then_some(first)
 }
 
 /// Puts who, when and what before the other facts.
@@ -76,6 +90,8 @@ fn begin(section: &mut Section, start: &StartLine) {
     let mut facts = vec![("Asked".to_owned(), asked)];
     facts.push(("Date".to_owned(), format!("{} UTC", date(&start.time))));
     facts.extend(start.host.clone().map(|host| ("Host".to_owned(), host)));
+    let machine = start.machine.as_ref().map(machine_words);
+    facts.extend(machine.map(|machine| ("Machine".to_owned(), machine)));
     facts.push(("Program".to_owned(), format!("fsure {}", start.fsure)));
     for root in start.roots.iter().take(ROOTS_MAX) {
         let generation = root.generation.map(|number| format!("generation {number}"));

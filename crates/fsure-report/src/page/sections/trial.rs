@@ -4,7 +4,7 @@ use super::super::Named;
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::{NO_FIGURE, milliseconds, number};
-use super::Draft;
+use super::{Draft, machine_of_all};
 use crate::chart::{
     Measure, RatioBar, RatioClass, RatioGroup, WayPanel, WayRow, figure, ratios, ways,
 };
@@ -73,7 +73,10 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
     let asked = format!("How many times as fast is each command in memory as {}?", disk(&tried));
     let chart = ratios(&asked, &groups, &RATIOS, (&interval, &words));
     let title = format!("Side by side: {} commands in memory", groups.len());
+    let is_trial = |named: &&Named| matches!(named.result.content, ResultContent::Trial(_));
+    charts.set_subtitle(machine_of_all(results.iter().filter(is_trial)));
     let pieces = vec![charts.add(&chart, "")];
+    charts.set_subtitle(None);
     Some(Section { title, grade: Grade::Plain, pieces, ..Section::default() })
 }
 

@@ -23,8 +23,7 @@ impl SavedLines {
     pub(super) fn begin(path: &Path, command: &str, screen: &Screen) -> Result<Self> {
         let (writer, made) = create(path, screen)?;
         let mut saved = Self { writer: Some(writer), made, has_results: false };
-        let host = fsure_os::user_file::host();
-        let start = json::start_line(command, Clock::default().now_ns(), &host, &[]);
+        let start = json::start_line(command, Clock::default().now_ns(), &[]);
         match saved.line(&start) {
             Ok(()) => Ok(saved),
             Err(error) => {
