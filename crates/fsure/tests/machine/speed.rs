@@ -131,7 +131,7 @@ fn no_more_than_a_quarter_of_the_free_space_is_used() {
 
     // In memory there is room for it.
     let root = image.root().to_str().expect("UTF-8");
-    let report = fsure_json(&["speed", root, "--pv", "--rungs", "pv", "--budget", "10s"]);
+    let report = fsure_json(&["speed", root, "--pv", "--rungs", "pv", "--budget", "30s"]);
     let is_of_folder = |line: &&Value| line["name"] == "pv" && line["type"] == "not-run";
     let left = report.lines.iter().find(is_of_folder).expect("not run");
     assert!(left["why"].as_str().expect("why").contains("must fit into a quarter"), "{left}");
