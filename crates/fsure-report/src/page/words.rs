@@ -34,7 +34,12 @@ pub(super) fn machine_words(machine: &StartMachine) -> String {
     let cores = cores.map(|cores| number(cores, "core", "cores"));
     let processor = processor.as_ref().map(|name| name.replace("(R)", "").replace("(TM)", ""));
     let words = [processor, cores, virtualization.clone(), kernel];
-    format!("On {}", words.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The line below the title of a picture that names the machine.
+pub(super) fn on_machine(machine: &StartMachine) -> String {
+    format!("On {}", machine_words(machine))
 }
 
 /// `2026-11-20 12:00:00` of RFC 3339 in UTC.

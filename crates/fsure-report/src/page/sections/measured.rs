@@ -2,7 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::{NO_FIGURE, machine_words};
+use super::super::words::{NO_FIGURE, on_machine};
 use super::stored_lines::{by, conclude, lines};
 use super::{Draft, measured_tree, requests};
 use crate::anonymous::LEFT_OUT;
@@ -63,7 +63,7 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     draft.part("Verdicts", lines(stored, verdict).map(claim));
     draft.part("Limits", lines(stored, limit).map(|limit| Piece::Text(sentence(limit))));
     draft.part("Profiles of databases", profiles(stored));
-    charts.set_subtitle(Some(machine_words(&StartMachine::from(&header.machine))));
+    charts.set_subtitle(Some(on_machine(&StartMachine::from(&header.machine))));
     requests::parts(&mut draft, stored, charts);
     measured_tree::parts(&mut draft, stored, charts);
     ladders(&mut draft, stored, charts);

@@ -28,7 +28,7 @@ pub(super) use side_by_side::side_by_side;
 use super::Named;
 use super::charts::Charts;
 use super::pieces::{Grade, Piece, Section};
-use super::words::{date, machine_words, number};
+use super::words::{date, machine_words, number, on_machine};
 use crate::outputs::{CommonLines, ResultContent, StartLine};
 
 /// Roots whose record is named.
@@ -66,13 +66,13 @@ pub(super) fn of(named: &Named, charts: &mut Charts) -> Section {
     section
 }
 
-/// Returns the machine of a result in words, if it names one in its first line.
+/// Returns the line that names the machine of a result, if it names one in its first line.
 fn machine_of(named: &Named) -> Option<String> {
     let start = named.result.common.start.as_ref()?;
-    start.machine.as_ref().map(machine_words)
+    start.machine.as_ref().map(on_machine)
 }
 
-/// Returns the machine of several results in words, if it is one.
+/// Returns the line that names the machine of several results, if it is one.
 fn machine_of_all<'a>(mut results: impl Iterator<Item = &'a Named>) -> Option<String> {
     let first = results.next().and_then(machine_of)?;
     results.all(|other| machine_of(other).as_ref() == Some(&first)).then_some(first)
