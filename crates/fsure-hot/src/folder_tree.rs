@@ -96,20 +96,26 @@ pub(super) fn busiest(root: &FolderNode) -> Vec<&FolderNode> {
 
 /// Returns the smallest folder with all that was written; `None` if nothing was.
 pub(super) fn written(root: &FolderNode) -> Option<&FolderNode> {
-    let is_written = |node: &FolderNode| node.all.bytes_written + node.all.bytes_mapped > 0;
+    let is_written = |node: &FolderNode| written_bytes(&node.all) > 0;
     let mut node = Some(root).filter(|root| is_written(root))?;
     loop {
         let mut below = node.children.iter().filter(|child| is_written(child));
-        let is_here = node.own.bytes_written + node.own.bytes_mapped > 0;
-        match (is_here, below.next(), below.next()) {
+        match (written_bytes(&node.own) > 0, below.next(), below.next()) {
             (false, Some(child), None) => node = child,
             _ => return Some(node),
         }
     }
 }
 
-fn bytes(counts: &IoCounts) -> u64 {
-    counts.bytes_read + counts.bytes_written + counts.bytes_mapped
+/// Returns the bytes that were written, by calls and by stores through mappings.
+pub fn written_bytes(counts: &IoCounts) -> u64 {
+    // Counts that were stored can be damaged, and must not end the program.
+    counts.bytes_written.saturating_add(counts.bytes_mapped)
+}
+
+/// Returns the bytes that were read and written, by whatever means.
+pub(super) fn bytes(counts: &IoCounts) -> u64 {
+    counts.bytes_read.saturating_add(written_bytes(counts))
 }
 
 /// A folder is divided while one below it holds so much of its gain, percent.

@@ -11,7 +11,7 @@ use fsure_os::process_tree::CommandEnd;
 use super::call_filter::CallFilter;
 use super::command_refusal;
 use super::folder_contents::{self, FolderContents};
-use super::folder_tree::{self, FolderNode, durable_ns};
+use super::folder_tree::{self, FolderNode, durable_ns, written_bytes};
 use super::history::History;
 use super::monitor::HotMonitor;
 use super::options::HotOptions;
@@ -241,7 +241,7 @@ fn advised_on(hot: &Hot, node: &FolderNode) -> Advised {
         durable,
         missed,
         metadata,
-        is_written: node.all.bytes_written + node.all.bytes_mapped > 0,
+        is_written: written_bytes(&node.all) > 0,
         is_in_memory: is_in_memory(&node.path).unwrap_or(false),
         is_disk_side: is_disk_side(&node.path),
         unbindable: unbindable(&node.path),

@@ -18,7 +18,7 @@ mod watch;
 pub use call_filter::CallFilter;
 pub use flush_cost::FlushCost;
 pub use flush_trace::{FlushTrace, FlushedFile, flush_trace};
-pub use folder_tree::{FolderNode, durable_ns, waited_ns};
+pub use folder_tree::{FolderNode, durable_ns, waited_ns, written_bytes};
 pub use history::{
     Gap, History, HistoryOptions, RecordMonitor, RecordOptions, Recorded, RecordedFolder,
     RecordedInterval, RecordedRest, StoreLimits, hot_history, record, stored_line,

@@ -94,9 +94,9 @@ impl Scope {
     ///
     /// The limit for a machine is 10 s, 0.3 % of the time, which a user does not notice. The limit
     /// for a command is a tenth of its time: of the commands that were tried in memory, each
-    /// that waited for 15 % or more was faster, and of those that waited for less only what writes
-    /// much or makes many names (`docs/experiments.md`). The same limit is that of its waiting and
-    /// its changes of metadata together, from which on a trial is advised.
+    /// that waited for more than that was faster, and of those that waited for less only what
+    /// writes much or makes many names (`docs/experiments.md`). The same limit is that of its
+    /// waiting and its changes of metadata together, from which on a trial is advised.
     pub fn worth_s_per_hour(self) -> f64 {
         match self {
             Self::Machine => 10.0,

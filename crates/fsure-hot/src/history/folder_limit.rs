@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::path::{Path, PathBuf};
 
-use super::folder_sum::{RecordedFolder, bytes};
-use crate::folder_tree::waited_ns;
+use super::folder_sum::RecordedFolder;
+use crate::folder_tree::{bytes, waited_ns};
 
 /// Folders that an interval names.
 pub(super) const FOLDERS_MAX: usize = 32;

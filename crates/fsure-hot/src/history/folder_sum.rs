@@ -45,8 +45,3 @@ impl RecordedRest {
         self.counts.add(&other.counts);
     }
 }
-
-/// Bytes that are read and written, by whatever means.
-pub(super) fn bytes(counts: &IoCounts) -> u64 {
-    counts.bytes_read.saturating_add(counts.bytes_written).saturating_add(counts.bytes_mapped)
-}

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use fsure_os::io_trace::{IoCounts, TraceReport, TracedFolder};
 
 use super::folder_limit::limit_folders;
-use super::folder_sum::{RecordedFolder, RecordedRest, bytes};
-use crate::folder_tree::waited_ns;
+use super::folder_sum::{RecordedFolder, RecordedRest};
+use crate::folder_tree::{bytes, waited_ns};
 
 /// Programs that an interval names; the others are summed up.
 const PROGRAMS_MAX: usize = 16;

@@ -39,6 +39,14 @@ impl Charts {
         Piece::Figure(Figure { title: chart.title.clone(), svg, caption: caption.to_owned() })
     }
 
+    /// Keeps one chart with a line below its title.
+    pub(super) fn add_with_subtitle(&mut self, chart: &Chart, subtitle: Option<String>) -> Piece {
+        self.set_subtitle(subtitle);
+        let piece = self.add(chart, "");
+        self.set_subtitle(None);
+        piece
+    }
+
     /// Sets the line below the titles of the charts that come.
     pub(super) fn set_subtitle(&mut self, subtitle: Option<String>) {
         self.subtitle = subtitle;

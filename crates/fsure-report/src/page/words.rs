@@ -37,11 +37,6 @@ pub(super) fn machine_words(machine: &StartMachine) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The line below the title of a picture that names the machine.
-pub(super) fn on_machine(machine: &StartMachine) -> String {
-    format!("On {}", machine_words(machine))
-}
-
 /// `2026-11-20 12:00:00` of RFC 3339 in UTC.
 pub(super) fn date(rfc3339: &str) -> String {
     rfc3339.chars().take(19).collect::<String>().replace('T', " ")

@@ -88,9 +88,7 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
         true => "How old are the writes that a power cut takes?",
         false => "How many writes are acknowledged a second, and what does a power cut take?",
     };
-    charts.set_subtitle(machine_of_all(crashed.into_iter()));
-    let chart = charts.add(&cuts(asked, &runs), "");
-    charts.set_subtitle(None);
+    let chart = charts.add_with_subtitle(&cuts(asked, &runs), machine_of_all(crashed.into_iter()));
     Some(Section { title, grade: Grade::Plain, pieces: vec![chart], ..Section::default() })
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::charts::Charts;
 use super::super::pieces::{Cell, Grade, Piece, Section, Table};
-use super::super::words::{NO_FIGURE, on_machine};
+use super::super::words::NO_FIGURE;
 use super::stored_lines::{by, conclude, lines};
 use super::{Draft, measured_tree, requests};
 use crate::anonymous::LEFT_OUT;
@@ -11,7 +11,6 @@ use crate::chart::{
 };
 use crate::disk_factor::{self, factors};
 use crate::interval_words;
-use crate::outputs::StartMachine;
 use crate::rank::{MEANING, ranks};
 use fsure_core::{count, units};
 use fsure_measure::DATABASE_FLUSHES;
@@ -63,14 +62,12 @@ pub(super) fn section(stored: &StoredResult, charts: &mut Charts) -> Section {
     draft.part("Verdicts", lines(stored, verdict).map(claim));
     draft.part("Limits", lines(stored, limit).map(|limit| Piece::Text(sentence(limit))));
     draft.part("Profiles of databases", profiles(stored));
-    charts.set_subtitle(Some(on_machine(&StartMachine::from(&header.machine))));
     requests::parts(&mut draft, stored, charts);
     measured_tree::parts(&mut draft, stored, charts);
     ladders(&mut draft, stored, charts);
     draft.part("Throughput over time", throughputs(stored, charts));
     methods(&mut draft, stored, charts);
     curves(&mut draft, stored, charts);
-    charts.set_subtitle(None);
     draft.part("What is below the path", stack(stored));
     draft.part("Not run", not_run(stored));
     let notes = lines(stored, |line| match line {

@@ -28,8 +28,8 @@ pub(super) use side_by_side::side_by_side;
 use super::Named;
 use super::charts::Charts;
 use super::pieces::{Grade, Piece, Section};
-use super::words::{date, machine_words, number, on_machine};
-use crate::outputs::{CommonLines, ResultContent, StartLine};
+use super::words::{date, machine_words, number};
+use crate::outputs::{CommonLines, ResultContent, StartLine, StartMachine};
 
 /// Roots whose record is named.
 const ROOTS_MAX: usize = 20;
@@ -68,8 +68,13 @@ pub(super) fn of(named: &Named, charts: &mut Charts) -> Section {
 
 /// Returns the line that names the machine of a result, if it names one in its first line.
 fn machine_of(named: &Named) -> Option<String> {
-    let start = named.result.common.start.as_ref()?;
-    start.machine.as_ref().map(on_machine)
+    let words = match &named.result.content {
+        ResultContent::Measured(stored) => {
+            machine_words(&StartMachine::from(&stored.header.machine))
+        }
+        _ => machine_words(named.result.common.start.as_ref()?.machine.as_ref()?),
+    };
+    Some(format!("On {words}"))
 }
 
 /// Returns the line that names the machine of several results, if it is one.

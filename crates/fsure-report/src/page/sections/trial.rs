@@ -30,7 +30,7 @@ const RATIOS: [RatioClass<'static>; 2] = [
 
 /// A command in [`side_by_side`].
 struct Tried<'a> {
-    name: String,
+    named: &'a Named,
     /// Its way in memory.
     way: &'a TrialWay,
     /// The file system of the disk, if recorded.
@@ -45,7 +45,7 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
             let way = run.ways.iter().find(|way| way.way == RAM && way.ratio.is_some())?;
             let totals = run.summary.as_ref();
             let file_system = totals.and_then(|totals| totals.file_system.as_deref());
-            Some(Tried { name: named.words(), way, file_system })
+            Some(Tried { named, way, file_system })
         }
         _ => None,
     });
@@ -53,14 +53,14 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
     if tried.len() < 2 {
         return None;
     }
-    let group = |Tried { name, way, .. }: &Tried<'_>| {
+    let group = |Tried { named, way, .. }: &Tried<'_>| {
         let bar = |ratio: Option<f64>, interval| match ratio {
             Some(ratio) => Ok(RatioBar { ratio, interval }),
             None => Err(NO_FIGURE),
         };
         let own = bar(way.ratio, way.ratio_low.zip(way.ratio_high));
         let whole = bar(way.whole_ratio, way.whole_ratio_low.zip(way.whole_ratio_high));
-        RatioGroup { name: name.clone(), ratios: vec![own, whole] }
+        RatioGroup { name: named.words(), ratios: vec![own, whole] }
     };
     let groups: Vec<_> = tried.iter().map(group).collect();
     let runs = tried.iter().map(|one| one.way.runs as usize);
@@ -73,10 +73,8 @@ pub(super) fn side_by_side(results: &[Named], charts: &mut Charts) -> Option<Sec
     let asked = format!("How many times as fast is each command in memory as {}?", disk(&tried));
     let chart = ratios(&asked, &groups, &RATIOS, (&interval, &words));
     let title = format!("Side by side: {} commands in memory", groups.len());
-    let is_trial = |named: &&Named| matches!(named.result.content, ResultContent::Trial(_));
-    charts.set_subtitle(machine_of_all(results.iter().filter(is_trial)));
-    let pieces = vec![charts.add(&chart, "")];
-    charts.set_subtitle(None);
+    let machine = machine_of_all(tried.iter().map(|one| one.named));
+    let pieces = vec![charts.add_with_subtitle(&chart, machine)];
     Some(Section { title, grade: Grade::Plain, pieces, ..Section::default() })
 }
 

@@ -21,7 +21,7 @@ use fsure_core::escape;
 use fsure_core::units::size;
 use fsure_core::{count, safe};
 use fsure_hot::placement_advice::{Advice, FolderUse, Scope};
-use fsure_hot::{Advised, FolderNode, Hot, durable_ns, waited_ns};
+use fsure_hot::{Advised, FolderNode, Hot, durable_ns, waited_ns, written_bytes};
 
 /// The measure by which a folder is hot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl By {
     /// decide if it is the same.
     fn heat(self, counts: &IoCounts) -> [u64; 4] {
         let saved = waited_ns(counts);
-        let written = counts.bytes_written + counts.bytes_mapped;
+        let written = written_bytes(counts);
         let (read, calls) = (counts.bytes_read, calls(counts));
         match self {
             Self::Saved => [saved, written, read, calls],
@@ -172,7 +172,7 @@ fn row(hot: &Hot, counts: &IoCounts, programs: usize, advice: &str, name: String
         reported(figure(hot.per_hour(waited_ns(counts)))),
         reported(figure(durable_ns(counts) as f64 / 1e6)),
         reported(count(counts.fsyncs)),
-        reported(size(counts.bytes_written + counts.bytes_mapped)),
+        reported(size(written_bytes(counts))),
         reported(size(counts.bytes_read)),
         reported(size(counts.bytes_missed)),
         count(calls(counts)),
@@ -215,23 +215,25 @@ fn closing(hot: &Hot) -> String {
 /// Returns a sentence on the time for which a command waited, in all folders.
 fn waited(hot: &Hot) -> String {
     let waited_s = waited_ns(&hot.totals()) as f64 / 1e9;
-    let share = match waited_s / hot.seconds {
-        share if share < 1.0 => format!(", {} % of its time", figure(share * 100.0)),
-        _ => String::new(),
-    };
-    let waited = format!(" It waited for the device for {} s{share}.", figure(waited_s));
+    let share = percent_of_run(hot, waited_s).map(|percent| format!(", {percent} % of its time"));
+    let (took, share) = (figure(waited_s), share.unwrap_or_default());
+    let waited = format!(" It waited for the device for {took} s{share}.");
     waited + &hot.metadata.map_or_else(String::new, |changes| changed(hot, changes))
 }
 
 /// Returns a sentence on the time of the changes of metadata of a command.
 fn changed(hot: &Hot, changes: MetadataTime) -> String {
     let changed_s = changes.ns as f64 / 1e9;
-    let share = match changed_s / hot.seconds {
-        share if share < 1.0 => format!(", {} %", figure(share * 100.0)),
-        _ => String::new(),
-    };
-    let took = figure(changed_s);
+    let share = percent_of_run(hot, changed_s).map(|percent| format!(", {percent} %"));
+    let (took, share) = (figure(changed_s), share.unwrap_or_default());
     format!(" Making, truncating, renaming and removing files took it {took} s{share}.")
+}
+
+/// Returns the share of the time of the run that so many seconds are, in per cent; `None` if it is
+/// all or more, of several processes at once.
+fn percent_of_run(hot: &Hot, seconds: f64) -> Option<String> {
+    let share = seconds / hot.seconds;
+    (share < 1.0).then(|| figure(share * 100.0))
 }
 
 /// Returns the advice on what to do, folder by folder.

@@ -2,7 +2,7 @@
 
 use fsure_core::units::size;
 use fsure_core::{count, json_path_and_bytes, safe};
-use fsure_hot::{Interval, waited_ns};
+use fsure_hot::{Interval, waited_ns, written_bytes};
 use fsure_os::io_trace::{IoCounts, TraceSource, TracedFolder};
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -60,7 +60,7 @@ fn row(name: String, counts: &IoCounts, seconds: f64) -> Vec<String> {
     vec![
         figure(a_second(waited_ns(counts)) / 1e6),
         figure(a_second(counts.fsyncs)),
-        bytes(counts.bytes_written + counts.bytes_mapped),
+        bytes(written_bytes(counts)),
         bytes(counts.bytes_read),
         bytes(counts.bytes_missed),
         figure(a_second(calls(counts))),
