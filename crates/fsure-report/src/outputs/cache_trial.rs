@@ -59,7 +59,11 @@ pub(crate) struct CacheTrial {
     /// Time in which the other program read its file again, if it had read it once, or three times;
     /// `None` in older results.
     pub(crate) others_again_seconds: Option<f64>,
+    pub(crate) others_again_low_seconds: Option<f64>,
+    pub(crate) others_again_high_seconds: Option<f64>,
     pub(crate) others_thrice_again_seconds: Option<f64>,
+    pub(crate) others_thrice_again_low_seconds: Option<f64>,
+    pub(crate) others_thrice_again_high_seconds: Option<f64>,
 }
 
 /// The share of a file that was kept in memory, from 0 to 1: the median of some runs, and the least
@@ -88,6 +92,16 @@ impl CacheTrial {
             self.others_thrice_kept_low_bytes,
             self.others_thrice_kept_high_bytes,
         ])
+    }
+
+    /// Least and most of the times to read the file again, if that had been read once.
+    pub(crate) fn again_range(&self) -> Option<(f64, f64)> {
+        self.others_again_low_seconds.zip(self.others_again_high_seconds)
+    }
+
+    /// The same, if it had been read three times.
+    pub(crate) fn thrice_again_range(&self) -> Option<(f64, f64)> {
+        self.others_thrice_again_low_seconds.zip(self.others_thrice_again_high_seconds)
     }
 
     fn share(&self, bytes: [u64; 3]) -> Option<KeptShare> {

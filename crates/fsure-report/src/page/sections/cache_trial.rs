@@ -55,6 +55,13 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
         let words = conditions(first, &run.trials);
         let stays = ways(&title, &rows, &effects(&run.trials), (RANGE, &words));
         draft.part("What stays in memory", [charts.add(&stays, "")]);
+        if run.trials.iter().any(|trial| trial.others_again_seconds.is_some()) {
+            let title =
+                format!("How long does it take another program to read its file again{system}?");
+            let words = conditions(first, &run.trials);
+            let waits = ways(&title, &rows, &delays(&run.trials), (RANGE, &words));
+            draft.part("What the other program waits", [charts.add(&waits, "")]);
+        }
         draft.part("Cost", cost(&run.trials, &system, charts));
     }
     draft.part("Trials", table(&run.trials).unless_empty());
@@ -103,6 +110,30 @@ fn effects(trials: &[CacheTrial]) -> Vec<WayPanel> {
             head: ["of one read three times", "before; more is better"],
             bars: thrice.collect(),
             full: Some(1.0),
+        },
+    ]
+}
+
+/// The time in which the other program reads its file again after each run.
+fn delays(trials: &[CacheTrial]) -> Vec<WayPanel> {
+    let bar = |trial: &CacheTrial, seconds: Option<f64>, range| match trial.killed_runs {
+        0 => seconds.map(|median| Measure { median, range, words: again(seconds) }),
+        _ => Some(killed(trial)),
+    };
+    let once = |trial: &CacheTrial| bar(trial, trial.others_again_seconds, trial.again_range());
+    let thrice = |trial: &CacheTrial| {
+        bar(trial, trial.others_thrice_again_seconds, trial.thrice_again_range())
+    };
+    vec![
+        WayPanel {
+            head: ["again after it was read", "once; less is better"],
+            bars: trials.iter().map(once).collect(),
+            full: None,
+        },
+        WayPanel {
+            head: ["after it was read three", "times; less is better"],
+            bars: trials.iter().map(thrice).collect(),
+            full: None,
         },
     ]
 }
