@@ -54,19 +54,22 @@ pub fn answer(costs: &[&CacheCost]) -> String {
         return "The price of the page cache cannot be told: the notes say why".to_owned();
     };
     let (potential, actual) = (figure(cost.potential_mib_s), figure(cost.actual_mib_s));
+    // The loss is one of rounds, so that the two rates need not have that ratio.
+    let rounds =
+        format!("by the median of {} rounds (all turns: {actual} of {potential} MiB/s)", cost.runs);
     let cpu = cost
         .cpu_ratio
         .map_or(String::new(), |ratio| format!(", with {ratio:.1} times the processor time"));
     let load = if costs.len() > 1 { format!(" with {}", load(cost)) } else { String::new() };
     match cost.verdict {
         CacheVerdict::Matters => format!(
-            "Reading through the page cache costs {:.0} % of the speed on this machine{load}: \
-             {actual} of {potential} MiB/s{cpu}. It matters here",
+            "Reading through the page cache costs {:.0} % of the speed on this machine{load}, \
+             {rounds}{cpu}. It matters here",
             cost.loss_percent
         ),
         CacheVerdict::NoDifference if cost.loss_percent >= LOSS_SHOWN_PERCENT => format!(
             "Reading through the page cache costs little on this machine{load}, {:.0} % of the \
-             speed{}: {actual} of {potential} MiB/s{cpu}. It does not matter here",
+             speed{}, {rounds}{cpu}. It does not matter here",
             cost.loss_percent,
             if cost.low < LOSS_SHOWN_PERCENT { " if anything" } else { "" },
         ),
@@ -227,17 +230,18 @@ mod tests {
             (cost(41.0, CacheVerdict::Matters), cost(1.0, CacheVerdict::NoDifference));
         assert_eq!(
             answer(&[&bad]),
-            "Reading through the page cache costs 41 % of the speed on this machine: 1,180 of \
-             2,000 MiB/s, with 2.0 times the processor time. It matters here"
+            "Reading through the page cache costs 41 % of the speed on this machine, by the \
+             median of 3 rounds (all turns: 1,180 of 2,000 MiB/s), with 2.0 times the processor \
+             time. It matters here"
         );
         let both = answer(&[&none, &bad]);
-        assert!(both.contains("41 % of the speed on this machine with 4.0 GiB: "), "{both}");
+        assert!(both.contains("41 % of the speed on this machine with 4.0 GiB, by "), "{both}");
         assert!(
-            answer(&[&none]).contains("little on this machine, 1 % of the speed if anything: ")
+            answer(&[&none]).contains("little on this machine, 1 % of the speed if anything, by ")
         );
         assert!(answer(&[&none]).ends_with("It does not matter here"));
         let each_time = CacheCost { low: 0.6, ..none.clone() };
-        assert!(answer(&[&each_time]).contains("1 % of the speed: "));
+        assert!(answer(&[&each_time]).contains("1 % of the speed, by "));
         let nothing = CacheCost { loss_percent: 0.4, ..none.clone() };
         assert!(answer(&[&nothing]).contains("costs no speed that shows"));
         let faster = answer(&[&cost(-15.0, CacheVerdict::Faster)]);
