@@ -285,8 +285,9 @@ fn key(canvas: &mut Canvas, axis: &Axis, (groups, mark): (&[Group<'_>], &Mark), 
     let mut bottom = legend(canvas, top, &entries);
     bottom = note(canvas, bottom, scale(axis));
     if rows().any(|row| row.names.len() > 1) {
-        let shared = "Methods whose medians are within 5 % share a row, with the largest p99 and \
-                      the slowest write of all.";
+        let shared = "Methods whose medians are within 5 % share a row: its dot is on the least \
+                      median, its bar goes from the least 10th to the largest 90th percentile, \
+                      and it has the largest p99 and the slowest write of all.";
         bottom = note(canvas, bottom, shared);
     }
     bottom = note(canvas, bottom, &writes(groups));

@@ -145,6 +145,7 @@ fn outcome<'a>(drive: &DriveResult, cuts: impl Iterator<Item = &'a CutRow>) -> S
 fn simulated(result: &DriveResult) -> String {
     let (drive, fs) = (&result.drive, &result.fs);
     let (name, time) = drive.split_once(':').unwrap_or((drive, ""));
+    let time = with_unit_apart(time);
     let does = match name {
         "honest" => "flushes when it is asked to".to_owned(),
         "plp" => "keeps its cache in a cut".to_owned(),
@@ -160,6 +161,14 @@ fn simulated(result: &DriveResult) -> String {
     let each =
         result.flush_ms.map_or(String::new(), |ms| format!("; a flush takes {}", milliseconds(ms)));
     format!("{fs}{options} on a simulated drive that {does}{each}")
+}
+
+/// Puts a space between the number and the unit of a time as an option has it: `1s`.
+fn with_unit_apart(time: &str) -> String {
+    match time.find(|letter: char| letter.is_ascii_alphabetic()) {
+        Some(at) if at > 0 => format!("{} {}", &time[..at], &time[at..]),
+        _ => time.to_owned(),
+    }
 }
 
 fn cell(cut: &CutRow) -> CutCell {
