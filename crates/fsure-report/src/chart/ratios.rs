@@ -12,7 +12,7 @@ use super::svg::{COLUMN, Canvas, clipped};
 const LEFT: f64 = 8.0;
 /// Ends of the axis. Before it is the room for the name of a bar, and behind it that for the
 /// figures: a ratio, and its interval.
-const AXIS: (f64, f64) = (134.0, COLUMN - 164.0);
+const AXIS: (f64, f64) = (150.0, COLUMN - 164.0);
 const LABEL: f64 = AXIS.0 - 8.0;
 const LABEL_CHARACTERS_MAX: usize = 16;
 const FIGURE: f64 = AXIS.1 + 12.0;
@@ -22,8 +22,10 @@ const NAME: f64 = 22.0;
 const ROW: f64 = 20.0;
 const GAP: f64 = 8.0;
 const TICKS: f64 = 20.0;
-/// A ratio from which on, up and down, the axis is one of powers of ten.
-const LARGE_RATIO: f64 = 2.0;
+/// A ratio up to which, and down to its inverse, the axis is as long as its bars need.
+const SMALL_RATIO: f64 = 2.0;
+/// A ratio up to which the axis ends there. From it on, the axis is one of powers of ten.
+const MEDIUM_RATIO: f64 = 5.0;
 
 /// A thing that was tried.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,20 +136,27 @@ pub fn ratios(
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
-/// The axis, up to a value that has a tick, so that the longest bar can be read. If a ratio is a
-/// large one, it goes from a power of ten to another, so that two pictures are likely to have one.
+/// The axis, up to a value that has a tick, so that the longest bar can be read. If a ratio is not a
+/// small one, it has fixed ends, so that two pictures are likely to have one: 0.2 and 5, or powers
+/// of ten.
 /// An interval that goes further makes it longer by no more than that.
 fn axis(bars: &[RatioBar]) -> Axis {
     let ends = || bars.iter().flat_map(RatioBar::ends).filter(|end| end.is_finite() && *end > 0.0);
     let (least, most) = (ends().fold(1.0, f64::min), ends().fold(1.0, f64::max));
-    match least < 1.0 / LARGE_RATIO || most > LARGE_RATIO {
-        true => {
+    let is_within = |ratio: f64| least >= 1.0 / ratio && most <= ratio;
+    match () {
+        () if is_within(SMALL_RATIO) => {
+            Axis::logarithmic(ends().chain([1.0, round_step(most)]), 0.95, AXIS)
+        }
+        () if is_within(MEDIUM_RATIO) => {
+            Axis::logarithmic([1.0 / MEDIUM_RATIO, MEDIUM_RATIO].into_iter(), 1.0, AXIS)
+        }
+        () => {
             let ratios = || bars.iter().map(|bar| bar.ratio).filter(|ratio| *ratio > 0.0);
             let lowest = 1.0 / round_up_to_ten(1.0 / ratios().fold(1.0, f64::min));
             let highest = round_up_to_ten(ratios().fold(1.0, f64::max));
             Axis::logarithmic([lowest.min(least), highest.max(most)].into_iter(), 1.0, AXIS)
         }
-        false => Axis::logarithmic(ends().chain([1.0, round_step(most)]), 0.95, AXIS),
     }
 }
 
@@ -160,9 +169,12 @@ fn round_up_to_ten(value: f64) -> f64 {
 fn ticks(axis: &Axis) -> Vec<f64> {
     const LARGE_MIN: usize = 3;
     const SMALL: [f64; 7] = [0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0];
+    const MEDIUM: [f64; 5] = [0.2, 0.5, 1.0, 2.0, 5.0];
     let large = axis.ticks();
+    let on_it = |tick: &f64| (axis.low..=axis.high).contains(tick);
     match large.len() < LARGE_MIN {
-        true => SMALL.into_iter().filter(|tick| (axis.low..=axis.high).contains(tick)).collect(),
+        true => SMALL.into_iter().filter(on_it).collect(),
+        false if axis.high <= MEDIUM_RATIO => MEDIUM.into_iter().filter(on_it).collect(),
         false => large,
     }
 }
@@ -193,14 +205,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_axis_ends_at_a_tick_or_at_powers_of_ten() {
+    fn an_axis_ends_at_a_tick_or_has_fixed_ends() {
         let bar = |ratio: &f64| RatioBar { ratio: *ratio, interval: None };
         let ends = |values: &[f64]| {
             let axis = axis(&values.iter().map(bar).collect::<Vec<_>>());
             (axis.low, axis.high)
         };
         assert_eq!(ends(&[0.97, 1.3]), (0.9, 2.0));
-        assert_eq!(ends(&[1.0, 3.7]), (0.1, 10.0));
+        assert_eq!(ends(&[1.0, 3.7]), (0.2, 5.0));
+        assert_eq!(ends(&[0.19, 1.5]), (0.1, 10.0));
         assert_eq!(ends(&[0.11, 1.5]), (0.1, 10.0));
         assert_eq!(ends(&[0.04, 12.0]), (0.01, 100.0));
         let wide = RatioBar { ratio: 0.12, interval: Some((0.09, 0.14)) };
