@@ -357,14 +357,14 @@ def interval(values):
     return ordered[first], statistics.median(ordered), ordered[count - 1 - first]
 
 
-def measure_round(turn, programs, groups, fsure):
+def measure_round(turn, programs, methods, groups, fsure):
     """Runs all programs in all ways. Returns the runs of each way by program."""
-    runs = {name: {method: [] for method in METHODS} for name in programs}
+    runs = {name: {method: [] for method in methods} for name in programs}
     for name in programs:
         for reads in READS:
-            # Each way begins once in four rounds, since each one finds what the last one left.
-            for at in range(len(METHODS)):
-                method = METHODS[(turn + at) % len(METHODS)]
+            # Each way begins once in as many rounds, since each one finds what the last one left.
+            for at in range(len(methods)):
+                method = methods[(turn + at) % len(methods)]
                 result = run(method, PROGRAMS[name], reads, groups, fsure)
                 if method == "plain" and result is None:
                     sys.exit(f"{name} was killed as it is: it needs more than "
@@ -373,14 +373,14 @@ def measure_round(turn, programs, groups, fsure):
     return runs
 
 
-def measure(programs, rounds, groups, fsure):
+def measure(programs, methods, rounds, groups, fsure):
     """Runs all programs in all ways, round by round, so that what changes meanwhile meets them
     alike. Ctrl-C and SIGTERM end it, and what the rounds before have measured is kept. Returns
     the trial of each way by program, and the exit code of an early end or `None`."""
     done, ended_by = [], None
     try:
         for turn in range(rounds):
-            done.append(measure_round(turn, programs, groups, fsure))
+            done.append(measure_round(turn, programs, methods, groups, fsure))
             print(f"round {turn + 1} of {rounds}", file=sys.stderr, flush=True)
     except (KeyboardInterrupt, SystemExit) as end:
         if not done or isinstance(getattr(end, "code", None), str):
@@ -388,7 +388,7 @@ def measure(programs, rounds, groups, fsure):
         ended_by = getattr(end, "code", 130)
         print(f"ended early: the result is of {len(done)} rounds", file=sys.stderr)
     runs = {name: {method: [result for one in done for result in one[name][method]]
-                   for method in METHODS} for name in programs}
+                   for method in methods} for name in programs}
     trials = {name: {method: Trial(own, ways["plain"]) for method, own in ways.items()}
               for name, ways in runs.items()}
     return trials, ended_by
@@ -416,6 +416,9 @@ def main():
     parser.add_argument("--fsure", type=pathlib.Path, required=True, help="the program")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each program [5]")
     parser.add_argument("--only", action="append", choices=PROGRAMS, help="only this program")
+    parser.add_argument("--without", action="append", default=[], choices=METHODS[1:],
+                        help="not in this way: a program that needs much memory can stand still "
+                        "in a group of version 2")
     parser.add_argument("--save", type=pathlib.Path, help="a file for the result")
     parser.add_argument("--note", help="a sentence on the machine, for the picture")
     given = parser.parse_args()
@@ -438,9 +441,10 @@ def main():
             evict(pathlib.Path(name))
         saved = Results(save, fsure, given.note)
         found = [name for name in programs if shutil.which(PROGRAMS[name].split()[0])]
-        trials, ended_by = measure(found, given.rounds, groups, fsure)
-        print("| program | " + " | ".join(map(groups.way, METHODS)) + " |")
-        print("|---|" + "---|" * len(METHODS))
+        methods = [method for method in METHODS if method not in given.without]
+        trials, ended_by = measure(found, methods, given.rounds, groups, fsure)
+        print("| program | " + " | ".join(map(groups.way, methods)) + " |")
+        print("|---|" + "---|" * len(methods))
         for name in programs:
             if name not in found:
                 print(f"| {name} | DID NOT RUN: not installed |")
