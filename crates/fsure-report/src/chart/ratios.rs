@@ -136,9 +136,9 @@ pub fn ratios(
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
-/// The axis, up to a value that has a tick, so that the longest bar can be read. If a ratio is not a
-/// small one, it has fixed ends, so that two pictures are likely to have one: 0.2 and 5, or powers
-/// of ten.
+/// The axis, up to a value that has a tick, so that the longest bar can be read. If a ratio is not
+/// a small one, it has fixed ends, so that two pictures are likely to have one: 0.2 and 5, or
+/// powers of ten.
 /// An interval that goes further makes it longer by no more than that.
 fn axis(bars: &[RatioBar]) -> Axis {
     let ends = || bars.iter().flat_map(RatioBar::ends).filter(|end| end.is_finite() && *end > 0.0);
