@@ -25,7 +25,7 @@ const TICKS: f64 = 20.0;
 /// A ratio up to which, and down to its inverse, the axis is as long as its bars need.
 const SMALL_RATIO: f64 = 2.0;
 /// A ratio up to which the axis ends there. From it on, the axis is one of powers of ten.
-const MEDIUM_RATIO: f64 = 5.0;
+const MEDIUM_RATIO: f64 = 3.0;
 
 /// A thing that was tried.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,7 +137,7 @@ pub fn ratios(
 }
 
 /// The axis, up to a value that has a tick, so that the longest bar can be read. If a ratio is not
-/// a small one, it has fixed ends, so that two pictures are likely to have one: 0.2 and 5, or
+/// a small one, it has fixed ends, so that two pictures are likely to have one: 0.3 and 3, or
 /// powers of ten.
 /// An interval that goes further makes it longer by no more than that.
 fn axis(bars: &[RatioBar]) -> Axis {
@@ -169,13 +169,13 @@ fn round_up_to_ten(value: f64) -> f64 {
 fn ticks(axis: &Axis) -> Vec<f64> {
     const LARGE_MIN: usize = 3;
     const SMALL: [f64; 7] = [0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0];
-    const MEDIUM: [f64; 5] = [0.2, 0.5, 1.0, 2.0, 5.0];
+    const MEDIUM: [f64; 5] = [0.3, 0.5, 1.0, 2.0, 3.0];
     let large = axis.ticks();
     let on_it = |tick: &f64| (axis.low..=axis.high).contains(tick);
-    match large.len() < LARGE_MIN {
-        true => SMALL.into_iter().filter(on_it).collect(),
-        false if axis.high <= MEDIUM_RATIO => MEDIUM.into_iter().filter(on_it).collect(),
-        false => large,
+    match () {
+        () if large.len() >= LARGE_MIN => large,
+        () if axis.high > SMALL_RATIO => MEDIUM.into_iter().filter(on_it).collect(),
+        () => SMALL.into_iter().filter(on_it).collect(),
     }
 }
 
@@ -212,8 +212,9 @@ mod tests {
             (axis.low, axis.high)
         };
         assert_eq!(ends(&[0.97, 1.3]), (0.9, 2.0));
-        assert_eq!(ends(&[1.0, 3.7]), (0.2, 5.0));
-        assert_eq!(ends(&[0.19, 1.5]), (0.1, 10.0));
+        let medium = ends(&[1.0, 2.3]);
+        assert!((medium.0 - 0.3).abs() < 1e-9 && (medium.1 - 3.0).abs() < 1e-9, "{medium:?}");
+        assert_eq!(ends(&[1.0, 3.7]), (0.1, 10.0));
         assert_eq!(ends(&[0.11, 1.5]), (0.1, 10.0));
         assert_eq!(ends(&[0.04, 12.0]), (0.01, 100.0));
         let wide = RatioBar { ratio: 0.12, interval: Some((0.09, 0.14)) };
