@@ -126,12 +126,12 @@ fn delays(trials: &[CacheTrial]) -> Vec<WayPanel> {
     };
     vec![
         WayPanel {
-            head: ["again after it was read", "once; less is better"],
+            head: ["time, if it had been read", "once; less is better"],
             bars: trials.iter().map(once).collect(),
             full: None,
         },
         WayPanel {
-            head: ["after it was read three", "times; less is better"],
+            head: ["time, if it had been read", "three times; less is better"],
             bars: trials.iter().map(thrice).collect(),
             full: None,
         },
@@ -157,7 +157,7 @@ fn cost(trials: &[CacheTrial], system: &str, charts: &mut Charts) -> Option<Piec
     let groups = plains.map(|plain| {
         let own = |way: &&str| {
             let mut own = trials.iter().filter(|trial| trial.program == plain.program);
-            own.find(|trial| trial.way == *way).ok_or(NO_FIGURE).and_then(times_as_fast)
+            own.find(|trial| trial.way == *way).ok_or("not run").and_then(times_as_fast)
         };
         let name = format!("{} (plain: {:.1} s)", plain.program, plain.seconds);
         RatioGroup { name, ratios: ways.iter().map(own).collect() }
