@@ -75,8 +75,13 @@ pub(crate) struct KeptShare {
 }
 
 impl CacheTrial {
+    /// True if the program was run, and not killed.
+    pub(crate) fn has_figures(&self) -> bool {
+        self.runs > 0 && self.killed_runs == 0
+    }
+
     /// The share of the other program's file that was kept, if that had been read once; `None` if
-    /// the program was killed.
+    /// the program was killed, or not run.
     pub(crate) fn kept(&self) -> Option<KeptShare> {
         self.share([
             self.others_kept_bytes,
@@ -110,7 +115,7 @@ impl CacheTrial {
             bytes => kept as f64 / bytes as f64,
         };
         let [median, low, high] = bytes.map(share);
-        (self.killed_runs == 0).then_some(KeptShare { median, range: (low, high) })
+        self.has_figures().then_some(KeptShare { median, range: (low, high) })
     }
 }
 

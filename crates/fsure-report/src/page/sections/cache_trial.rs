@@ -16,6 +16,9 @@ use fsure_core::units;
 const PLAIN: &str = "plain";
 const UNCACHED: &str = "fsure uncached";
 
+/// In place of the figures of a program that was not run in a way.
+const NOT_RUN: &str = "not run";
+
 /// The meaning of the ranges of what is kept.
 const RANGE: &str = "least to most of the runs";
 
@@ -48,24 +51,40 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
             let (way, class) = (trial.way.clone(), class(&trial.way));
             WayRow { command, way, class }
         };
+        let trials = with_gaps(&run.trials);
         let own = |trial: &CacheTrial| row(trial.program.clone(), trial);
-        let rows: Vec<_> = run.trials.iter().map(own).collect();
+        let rows: Vec<_> = trials.iter().map(own).collect();
         let system = system(first, &run.trials);
         let title = format!("How much of another program's file stays in memory{system}?");
         let words = conditions(first, &run.trials);
-        let stays = ways(&title, &rows, &effects(&run.trials), (RANGE, &words));
+        let stays = ways(&title, &rows, &effects(&trials), (RANGE, &words));
         draft.part("What stays in memory", [charts.add(&stays, "")]);
         if run.trials.iter().any(|trial| trial.others_again_seconds.is_some()) {
             let title =
                 format!("How long does it take another program to read its file again{system}?");
             let words = conditions(first, &run.trials);
-            let waits = ways(&title, &rows, &delays(&run.trials), (RANGE, &words));
+            let waits = ways(&title, &rows, &delays(&trials), (RANGE, &words));
             draft.part("What the other program waits", [charts.add(&waits, "")]);
         }
         draft.part("Cost", cost(&run.trials, &system, charts));
     }
     draft.part("Trials", table(&run.trials).unless_empty());
     draft.done()
+}
+
+/// Returns the trials of each program in each way, and one without runs for what was not tried.
+fn with_gaps(trials: &[CacheTrial]) -> Vec<CacheTrial> {
+    let ways = distinct(trials.iter().map(|trial| trial.way.as_str()));
+    let of = |program: &str, way: &str| {
+        let is_it = |trial: &&CacheTrial| trial.program == program && trial.way == way;
+        trials.iter().find(is_it).cloned().unwrap_or_else(|| CacheTrial {
+            program: program.to_owned(),
+            way: way.to_owned(),
+            ..CacheTrial::default()
+        })
+    };
+    let programs = distinct(trials.iter().map(|trial| trial.program.as_str()));
+    programs.iter().flat_map(|program| ways.iter().map(|way| of(program, way))).collect()
 }
 
 /// Names the kernel and the version of the control groups, which the name of the limit tells.
@@ -94,7 +113,7 @@ fn class(way: &str) -> &'static str {
 /// The share of another program's file that is in memory after each run.
 fn effects(trials: &[CacheTrial]) -> Vec<WayPanel> {
     let bar = |trial: &CacheTrial, share: Option<KeptShare>| {
-        let Some(share) = share else { return killed(trial) };
+        let Some(share) = share else { return no_bar(trial) };
         let words = format!("{:.0} %", share.median * 100.0);
         Measure { median: share.median, range: Some(share.range), words }
     };
@@ -116,9 +135,9 @@ fn effects(trials: &[CacheTrial]) -> Vec<WayPanel> {
 
 /// The time in which the other program reads its file again after each run.
 fn delays(trials: &[CacheTrial]) -> Vec<WayPanel> {
-    let bar = |trial: &CacheTrial, seconds: Option<f64>, range| match trial.killed_runs {
-        0 => seconds.map(|median| Measure { median, range, words: again(seconds) }),
-        _ => Some(killed(trial)),
+    let bar = |trial: &CacheTrial, seconds: Option<f64>, range| match trial.has_figures() {
+        true => seconds.map(|median| Measure { median, range, words: again(seconds) }),
+        false => Some(no_bar(trial)),
     };
     let once = |trial: &CacheTrial| bar(trial, trial.others_again_seconds, trial.again_range());
     let thrice = |trial: &CacheTrial| {
@@ -138,11 +157,12 @@ fn delays(trials: &[CacheTrial]) -> Vec<WayPanel> {
     ]
 }
 
-/// No bar, for a program that was killed.
-fn killed(trial: &CacheTrial) -> Measure {
-    let words = match trial.killed_runs == trial.runs {
-        true => "killed".to_owned(),
-        false => format!("killed {}/{}", trial.killed_runs, trial.runs),
+/// No bar, for a program that was killed or not run.
+fn no_bar(trial: &CacheTrial) -> Measure {
+    let words = match trial.killed_runs {
+        _ if trial.runs == 0 => NOT_RUN.to_owned(),
+        killed if killed == trial.runs => "killed".to_owned(),
+        killed => format!("killed {killed}/{}", trial.runs),
     };
     Measure { median: 0.0, range: None, words }
 }
@@ -157,7 +177,7 @@ fn cost(trials: &[CacheTrial], system: &str, charts: &mut Charts) -> Option<Piec
     let groups = plains.map(|plain| {
         let own = |way: &&str| {
             let mut own = trials.iter().filter(|trial| trial.program == plain.program);
-            own.find(|trial| trial.way == *way).ok_or("not run").and_then(times_as_fast)
+            own.find(|trial| trial.way == *way).ok_or(NOT_RUN).and_then(times_as_fast)
         };
         let name = format!("{} (plain: {:.1} s)", plain.program, plain.seconds);
         RatioGroup { name, ratios: ways.iter().map(own).collect() }
@@ -234,7 +254,7 @@ fn beside_plain(trial: &CacheTrial) -> String {
 
 /// A share of the other program's file, with its range.
 fn kept(trial: &CacheTrial, share: Option<KeptShare>) -> String {
-    let Some(share) = share else { return killed(trial).words };
+    let Some(share) = share else { return no_bar(trial).words };
     let [median, low, high] = [share.median, share.range.0, share.range.1].map(|one| one * 100.0);
     format!("{median:.0} % ({low:.0} – {high:.0} %)")
 }
