@@ -15,6 +15,7 @@ Needs qemu-system-x86_64, dpkg-deb, cpio, ldd and 8 GiB of memory, and the progr
 measured; neither root nor KVM.
 """
 
+import json
 import lzma
 import pathlib
 import shlex
@@ -27,6 +28,7 @@ import tempfile
 REQUEST_NS = 80_000
 DISK_MB_S = 1_500
 DISK_MIB = 4_096
+PROCESSOR = "a simulated processor (QEMU)"
 NOTE = f"Simulated: 1 ns for each instruction, and a disk of {DISK_MB_S:,} MB/s."
 BEGIN, END = "begin of the result", "end of the result"
 PROGRAMS = (
@@ -177,7 +179,11 @@ def main():
     print(before, file=sys.stderr)
     if not found or END not in after:
         sys.exit("DID NOT RUN to its end: the lines above are those of the machine")
-    result.write_text(after.partition(END)[0], encoding="utf-8")
+    lines = after.partition(END)[0].splitlines()
+    start = json.loads(lines[0])
+    start["machine"]["processor"] = PROCESSOR
+    lines[0] = json.dumps(start, separators=(",", ":"))
+    result.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

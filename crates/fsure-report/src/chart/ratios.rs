@@ -12,7 +12,7 @@ use super::svg::{COLUMN, Canvas, clipped};
 const LEFT: f64 = 8.0;
 /// Ends of the axis. Before it is the room for the name of a bar, and behind it that for the
 /// figures: a ratio, and its interval.
-const AXIS: (f64, f64) = (150.0, COLUMN - 164.0);
+const AXIS: (f64, f64) = (156.0, COLUMN - 164.0);
 const LABEL: f64 = AXIS.0 - 8.0;
 const LABEL_CHARACTERS_MAX: usize = 16;
 const FIGURE: f64 = AXIS.1 + 12.0;

@@ -10,7 +10,7 @@ use super::svg::{COLUMN, Canvas, clipped};
 
 const LEFT: f64 = 8.0;
 /// Left ends of the two panels, and the right end of the second.
-const PANELS: [f64; 2] = [150.0, 339.0];
+const PANELS: [f64; 2] = [156.0, 342.0];
 const RIGHT: f64 = COLUMN - 4.0;
 /// Room between two panels, and behind the longest bar for its figure.
 const BETWEEN: f64 = 12.0;

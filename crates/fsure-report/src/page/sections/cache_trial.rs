@@ -145,12 +145,12 @@ fn delays(trials: &[CacheTrial]) -> Vec<WayPanel> {
     };
     vec![
         WayPanel {
-            head: ["time, if it had been read", "once; less is better"],
+            head: ["time, if it was read", "once; less is better"],
             bars: trials.iter().map(once).collect(),
             full: None,
         },
         WayPanel {
-            head: ["time, if it had been read", "three times; less is better"],
+            head: ["time, if it was read three", "times; less is better"],
             bars: trials.iter().map(thrice).collect(),
             full: None,
         },
