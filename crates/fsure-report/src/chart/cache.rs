@@ -40,7 +40,7 @@ pub struct RatePair {
     pub reference: RateBar,
     /// The rate that was reached; `None` for the reference itself.
     pub actual: Option<RateBar>,
-    /// The loss in words, such as `median loss 8 %`; empty for none.
+    /// The loss in words, such as `loss by round 8 %`; empty for none.
     pub loss: String,
     /// The waits of another program meanwhile; `None` if none ran.
     pub waits: Option<Waits>,
@@ -153,6 +153,8 @@ fn draw(canvas: &mut Canvas, axis: &Axis, pair: &RatePair, top: f64) {
 pub struct CacheCourse {
     /// Name of the way.
     pub name: String,
+    /// Median rate of all runs of the way, in MiB/s.
+    pub median_mib_s: f64,
     /// Seconds, MiB/s since the point before, and bytes in the page cache.
     pub points: Vec<(f64, f64, Option<u64>)>,
     /// Seconds after which memory was full.
@@ -179,6 +181,8 @@ const BINS: f64 = 40.0;
 /// Meaning of the mark of full memory.
 const FULL: &str = "From 'memory is full' on, an older page is thrown out for each page that is \
                     read. Each point of a rate is the mean since the one before.";
+/// A fill below this share of the highest one is a line at most.
+const FILL_SHOWN_SHARE: f64 = 0.02;
 /// A purge takes at least this share of the most that was in the page cache.
 const PURGE_SHARE: f64 = 0.25;
 
@@ -294,7 +298,11 @@ fn panels(canvas: &mut Canvas, axes: &CourseAxes, course: &CacheCourse, top: f64
     canvas.path("line ink2", "", &path(rates.iter().map(|point| at(&rate, *point))));
     if let Some(mean) = mean(&course.points) {
         let y = rate.at(mean);
-        canvas.path("tie", MEAN_DASHES, &format!("M{COURSE_LEFT:.1} {y:.1}H{RIGHT:.1}"));
+        let end = axes.time.at(course.points.last().map_or(0.0, |point| point.0));
+        canvas.path("tie", MEAN_DASHES, &format!("M{COURSE_LEFT:.1} {y:.1}H{end:.1}"));
+        let median = figure(course.median_mib_s);
+        let words = format!("this run {}, median of all {median}", figure(mean));
+        canvas.text(RIGHT, rate_top - 6.0, "soft end rim", &words);
     }
     if let Some(second) = full(course) {
         let x = axes.time.at(second);
@@ -307,6 +315,10 @@ fn panels(canvas: &mut Canvas, axes: &CourseAxes, course: &CacheCourse, top: f64
     canvas.text(LEFT, rate_top - 6.0, "soft rim", "read, MiB/s");
     let cached = format!("files in the page cache, {}", axes.unit);
     canvas.text(LEFT, fill_top - 6.0, "soft rim", &cached);
+    let most = fills.iter().map(|point| point.1).fold(0.0, f64::max);
+    if most < axes.fill_high * FILL_SHOWN_SHARE {
+        canvas.text(RIGHT, fill_top - 6.0, "soft end rim", "none");
+    }
 }
 
 fn panel(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64), ticks: Vec<f64>) {
@@ -383,4 +395,44 @@ fn described(courses: &[CacheCourse]) -> String {
         format!("{}: {} s, {}", course.name, figure(seconds), words.join(", "))
     };
     format!("{}.", courses.iter().map(course).collect::<Vec<_>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::assert_readable;
+    use super::*;
+
+    #[test]
+    fn a_purge_is_where_the_page_cache_is_emptied() {
+        let gib = 1_u64 << 30;
+        let fill = [0, gib / 2, gib, gib, gib / 2, 0, gib / 2, gib, 0];
+        let point = |(n, bytes): (usize, &u64)| (n as f64, 1_000.0, Some(*bytes));
+        let points: Vec<_> = fill.iter().enumerate().map(point).collect();
+        let purged = CacheCourse {
+            name: "through a purged cache".to_owned(),
+            median_mib_s: 990.0,
+            points,
+            full_at_s: Some(2.0),
+            memory_bytes: Some(gib),
+            is_purged: true,
+        };
+        let calm = CacheCourse { is_purged: false, full_at_s: None, ..purged.clone() };
+        let chart = cache_course("t", &[purged, calm]);
+        let own = chart.description.split(';').next().unwrap_or_default();
+        assert!(
+            own.contains("memory full after 2 s, emptied after 4, 8 s"),
+            "{}",
+            chart.description
+        );
+        for words in
+            [">1.0 GiB of memory is full after 2 s<", ">this run 1,000, median of all 990<"]
+        {
+            assert!(chart.body.contains(words), "{words}: {}", chart.body);
+        }
+        assert_eq!(chart.description.matches("emptied").count(), 1, "{}", chart.description);
+        // Each course marks its own moments, and the key explains them.
+        assert_eq!(chart.body.matches("class=\"limit\"").count(), 3, "{}", chart.body);
+        assert_eq!(chart.body.matches("class=\"mark\"").count(), 5, "{}", chart.body);
+        assert_readable(&chart);
+    }
 }

@@ -44,6 +44,7 @@ fn cache_charts(name: &str, value: f64) -> [Chart; 4] {
     let points = vec![(0.0, value, None), (value, 3.0, Some(u64::MAX))];
     let course = CacheCourse {
         name: name.to_owned(),
+        median_mib_s: value,
         points,
         full_at_s: Some(value),
         memory_bytes: Some(value as u64),
@@ -160,7 +161,7 @@ fn story_charts(name: &str, value: f64) -> [Chart; 8] {
     };
     let row = WayRow { command: text(), way: text(), class: "first" };
     let measure = Measure { median: value, range: Some((value, value)), words: text() };
-    let panel = WayPanel { head: ["t", "t"], bars: vec![Some(measure)], full: None };
+    let panel = WayPanel { head: ["t", "t"], bars: vec![Some(measure)], full: None, tick: figure };
     let ratio = RatioBar { ratio: value, interval: Some((0.5, value)) };
     let group = RatioGroup { name: text(), ratios: vec![Ok(ratio), Err("killed"), Ok(ratio)] };
     let class = |class| RatioClass { class, name, meaning: name };
@@ -469,31 +470,6 @@ fn each_way_has_the_length_of_its_rate() {
     assert!(chart.body.contains("class=\"onbar end\">3.5 times as fast<"), "{}", chart.body);
 }
 
-#[test]
-fn a_purge_is_where_the_page_cache_is_emptied() {
-    let gib = 1_u64 << 30;
-    let fill = [0, gib / 2, gib, gib, gib / 2, 0, gib / 2, gib, 0];
-    let points = fill.iter().enumerate().map(|(n, bytes)| (n as f64, 1_000.0, Some(*bytes)));
-    let points: Vec<_> = points.collect();
-    let purged = CacheCourse {
-        name: "through a purged cache".to_owned(),
-        points,
-        full_at_s: Some(2.0),
-        memory_bytes: Some(gib),
-        is_purged: true,
-    };
-    let calm = CacheCourse { is_purged: false, full_at_s: None, ..purged.clone() };
-    let chart = cache_course("t", &[purged, calm]);
-    let own = chart.description.split(';').next().unwrap_or_default();
-    assert!(own.contains("memory full after 2 s, emptied after 4, 8 s"), "{}", chart.description);
-    assert!(chart.body.contains(">1.0 GiB of memory is full after 2 s<"), "{}", chart.body);
-    assert_eq!(chart.description.matches("emptied").count(), 1, "{}", chart.description);
-    // Each course marks its own moments, and the key explains them.
-    assert_eq!(chart.body.matches("class=\"limit\"").count(), 3, "{}", chart.body);
-    assert_eq!(chart.body.matches("class=\"mark\"").count(), 5, "{}", chart.body);
-    assert_readable(&chart);
-}
-
 fn method(name: &str, p50_us: f64) -> MethodLine {
     MethodLine {
         name: name.to_owned(),
@@ -681,21 +657,23 @@ fn each_way_is_a_bar_in_each_panel() {
         let range = Some(((share - 0.1).max(0.0), (share + 0.5).min(1.0)));
         Some(Measure { median: share, range, words: format!("{:.0} %", share * 100.0) })
     });
-    let kept = WayPanel { head: ["kept", "more"], bars: shares.to_vec(), full: Some(1.0) };
-    let one =
-        ways("t", &rows, std::slice::from_ref(&kept), ("range", "All had 768 MiB of memory."));
+    let (head, full) = (["kept", "more"], Some(1.0));
+    let kept = WayPanel { head, bars: shares.to_vec(), full, tick: figure };
+    let words = ("range", "All had 768 MiB of memory.");
+    let one = ways("t", &rows, std::slice::from_ref(&kept), words);
     assert_readable(&one);
     let full = lengths(&one.body, "third");
-    assert_eq!(full.len(), 2, "one way has one colour: {full:?}");
+    assert!(full.len() == 2, "one way has one colour: {full:?}");
     assert!((lengths(&one.body, "second")[0] * 2.0 - full[0]).abs() < 0.2, "half of the bar");
     assert!(one.description.contains("tar, plain: kept 8 %; tar, nocache"), "{}", one.description);
-    let mut times = [0.104, 0.036, 0.012, 0.011, 0.127, 0.011].map(|seconds: f64| {
-        let range = Some((seconds * 0.8, seconds * 2.0));
-        Some(Measure { median: seconds, range, words: format!("{} ms", seconds * 1e3) })
+    let mut times = [0.104, 0.036, 0.012, 0.011, 0.127, 0.011].map(|median: f64| {
+        let (range, words) = (Some((median * 0.8, median * 2.0)), format!("{} ms", median * 1e3));
+        Some(Measure { median, range, words })
     });
     times[1] = None;
-    let again = WayPanel { head: ["read again in", "less"], bars: times.to_vec(), full: None };
-    let two = ways("t", &rows, &[kept, again], ("range", "All had 768 MiB of memory."));
+    let head = ["read again in", "less"];
+    let again = WayPanel { head, bars: times.to_vec(), full: None, tick: figure };
+    let two = ways("t", &rows, &[kept, again], words);
     assert_readable(&two);
     assert!(lengths(&two.body, "third")[0] < full[0], "two panels share the width");
     assert_eq!(lengths(&two.body, "second").len(), 1, "what was not measured has no bar");

@@ -19,6 +19,8 @@ const HEAD: f64 = 39.0;
 const COMMAND: f64 = 24.0;
 const ROW: f64 = 20.0;
 const GAP: f64 = 8.0;
+/// Room for the words of the axes.
+const TICKS: f64 = 18.0;
 /// A range that is shorter is left out: its ends would hide the bar.
 const RANGE_MIN: f64 = 5.0;
 
@@ -48,7 +50,7 @@ pub struct Measure {
 }
 
 /// A column of bars on one scale.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct WayPanel {
     /// Its name, and which end is the good one.
     pub head: [&'static str; 2],
@@ -56,6 +58,8 @@ pub struct WayPanel {
     pub bars: Vec<Option<Measure>>,
     /// The value of the longest bar; `None` if it is that of the largest figure.
     pub full: Option<f64>,
+    /// Words for a value of the axis.
+    pub tick: fn(f64) -> String,
 }
 
 /// A group of rows for each command, a row for each way, in it a bar of each panel. `range` is the
@@ -72,8 +76,15 @@ pub fn ways(
             canvas.text(left, 14.0 + line as f64 * 17.0, "soft", words);
         }
     }
+    let commands = distinct(rows.iter().map(|row| row.command.as_str()));
+    let named = commands.iter().filter(|command| !command.is_empty()).count();
+    let bottom =
+        HEAD + (named as f64 * COMMAND + rows.len() as f64 * ROW + commands.len() as f64 * GAP);
+    for (panel, ends) in panels.iter().zip(ends(panels.len())) {
+        panel.draw_axis(&mut canvas, ends, bottom);
+    }
     let mut top = HEAD;
-    for command in distinct(rows.iter().map(|row| row.command.as_str())) {
+    for command in commands {
         if !command.is_empty() {
             canvas.text(LEFT, top + 17.0, "strong", &clipped(command, 60));
             top += COMMAND;
@@ -91,6 +102,7 @@ pub fn ways(
         }
         top += GAP;
     }
+    top += TICKS;
     if panels.iter().zip(ends(panels.len())).any(|(panel, ends)| panel.has_ranges(ends)) {
         let words = format!("{range}, if wide enough to be seen");
         top = legend(&mut canvas, top, &[(Glyph::Whisker, &words)]);
@@ -155,6 +167,23 @@ impl WayPanel {
 
     fn has_ranges(&self, ends: (f64, f64)) -> bool {
         self.measures().any(|measure| self.range(measure, ends).is_some())
+    }
+
+    /// Draws the lines of the axis, which are behind the bars, at a round value and at half of it.
+    fn draw_axis(&self, canvas: &mut Canvas, (left, right): (f64, f64), bottom: f64) {
+        let full = self.full();
+        if !full.is_finite() || full <= 0.0 {
+            return;
+        }
+        let step = 10_f64.powf(full.log10().floor());
+        let most = (full / step).floor() * step;
+        for value in [most / 2.0, most] {
+            let x = left + (right - left) * on_paper(value / full);
+            canvas.line("grid", (x, HEAD), (x, bottom - GAP));
+        }
+        let end = left + (right - left) * on_paper(most / full);
+        canvas.tick((left, bottom + 8.0), "0");
+        canvas.tick((end, bottom + 8.0), &(self.tick)(most));
     }
 
     /// Draws the bar of a row with its range, and its figure beside the panel.

@@ -153,7 +153,7 @@ fn the_price_of_the_page_cache_is_drawn_beside_what_the_device_can_give() {
         "1.1 MiB of them were pushed out of memory",
         ">past the cache: the reference</text>",
         ">965 MiB/s</text>",
-        ">median loss 47 % (31 to 49)</text>",
+        ">loss by round 47 % (31 to 49)</text>",
         ">files in the page cache, MiB</text>",
         ">memory is full</text>",
         ">through a purged cache</text>",

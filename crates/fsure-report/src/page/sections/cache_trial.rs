@@ -124,11 +124,13 @@ fn effects(trials: &[CacheTrial]) -> Vec<WayPanel> {
             head: ["kept of a file read once", "before; more is better"],
             bars: once.collect(),
             full: Some(1.0),
+            tick: |share| format!("{:.0} %", share * 100.0),
         },
         WayPanel {
             head: ["of one read three times", "before; more is better"],
             bars: thrice.collect(),
             full: Some(1.0),
+            tick: |share| format!("{:.0} %", share * 100.0),
         },
     ]
 }
@@ -148,11 +150,13 @@ fn delays(trials: &[CacheTrial]) -> Vec<WayPanel> {
             head: ["time, if it was read", "once; less is better"],
             bars: trials.iter().map(once).collect(),
             full: None,
+            tick: |seconds| microseconds(seconds * 1e6),
         },
         WayPanel {
             head: ["time, if it was read three", "times; less is better"],
             bars: trials.iter().map(thrice).collect(),
             full: None,
+            tick: |seconds| microseconds(seconds * 1e6),
         },
     ]
 }

@@ -213,7 +213,7 @@ fn loss_words(loss_percent: &Spread, way: &TreeWay, past: &TreeWay) -> String {
     // Plus zero, since a rounded loss of less than nothing would be "-0".
     let [low, high] = [loss_percent.low, loss_percent.high].map(|end| end.round() + 0.0);
     match loss_percent.median {
-        loss if loss >= 0.0 => format!("median loss {loss:.0} % ({low:.0} to {high:.0})"),
+        loss if loss >= 0.0 => format!("loss by round {loss:.0} % ({low:.0} to {high:.0})"),
         _ => format!("{} times as fast", figure(way.median / past.median)),
     }
 }
@@ -227,6 +227,7 @@ fn course(through: &TreeWay, ways: &[&TreeWay], charts: &mut Charts) -> Piece {
     let courses: Vec<_> = own
         .map(|way| CacheCourse {
             name: way.name.clone(),
+            median_mib_s: way.median,
             points: way.points.clone(),
             full_at_s: way.full_at_s,
             memory_bytes: way.memory_bytes,

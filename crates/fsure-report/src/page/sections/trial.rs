@@ -194,11 +194,13 @@ fn picture(run: &TrialRun, charts: &mut Charts) -> Option<Piece> {
             head: ["time of the command", SHORTER],
             bars: run_ways.iter().map(command).collect(),
             full: longest,
+            tick: |seconds| milliseconds(seconds * 1e3),
         },
         WayPanel {
             head: ["with its copies", SHORTER],
             bars: run_ways.iter().map(whole).collect(),
             full: longest,
+            tick: |seconds| milliseconds(seconds * 1e3),
         },
     ];
     let runs = run_ways.iter().map(|way| way.runs as usize);
