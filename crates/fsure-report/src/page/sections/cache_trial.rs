@@ -145,17 +145,25 @@ fn delays(trials: &[CacheTrial]) -> Vec<WayPanel> {
     let thrice = |trial: &CacheTrial| {
         bar(trial, trial.others_thrice_again_seconds, trial.thrice_again_range())
     };
+    // Both columns have one scale, so that they can be compared.
+    let ends = |trial: &CacheTrial| {
+        let ranges = [trial.again_range(), trial.thrice_again_range()];
+        let highest = ranges.into_iter().flatten().map(|(_, high)| high);
+        let medians = [trial.others_again_seconds, trial.others_thrice_again_seconds];
+        highest.chain(medians.into_iter().flatten()).reduce(f64::max)
+    };
+    let longest = trials.iter().filter_map(ends).reduce(f64::max);
     vec![
         WayPanel {
             head: ["time, if it was read", "once; less is better"],
             bars: trials.iter().map(once).collect(),
-            full: None,
+            full: longest,
             tick: |seconds| microseconds(seconds * 1e6),
         },
         WayPanel {
             head: ["time, if it was read three", "times; less is better"],
             bars: trials.iter().map(thrice).collect(),
-            full: None,
+            full: longest,
             tick: |seconds| microseconds(seconds * 1e6),
         },
     ]
