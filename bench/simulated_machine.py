@@ -5,8 +5,8 @@
 
 For a machine whose own control groups are of version 1, or for another kernel. QEMU counts the
 instructions, and the clock of the simulated machine goes on by 1 ns with each of them: its times
-are computed, are the same on a slow host and on one that is busy, and have no caches of a
-processor in them. Time in which its one processor has nothing to do is passed over. Its disk is
+are computed, do not depend on how fast or how busy the host is, and have no caches of a processor
+in them. Time in which its one processor has nothing to do is passed over. Its disk is
 memory behind a model of a drive (null_blk): 80 us for a request, and 1,500 MB/s. Its root folder
 is in memory, too, and has the programs of this machine.
 
@@ -17,6 +17,7 @@ measured; neither root nor KVM.
 
 import json
 import lzma
+import os
 import pathlib
 import shlex
 import shutil
@@ -31,10 +32,13 @@ DISK_MIB = 4_096
 PROCESSOR = "a simulated processor (QEMU)"
 NOTE = f"Simulated: 1 ns for each instruction, and a disk of {DISK_MB_S:,} MB/s."
 BEGIN, END = "begin of the result", "end of the result"
-PROGRAMS = (
-    "bash cat cp dd env fincore ffmpeg head ls mkdir mke2fs mount nocache python3 restic rm rsync "
-    "sh sort stat sync tar umount"
-).split()
+# Programs of the host, of the simulated machine itself, and those to be measured, of which
+# uncached.py says if one is not there.
+HOST = "cpio dpkg-deb ldd qemu-system-x86_64".split()
+NEEDED = "bash cat cp dd fincore mkdir mke2fs mount rm sh sleep sync".split()
+MEASURED = "ffmpeg nocache restic rsync sort tar".split()
+PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
+FINIT_MODULE = 313
 INIT = f"""#!/bin/bash
 export PATH=/usr/bin:/usr/sbin:/bin:/sbin HOME=/root LC_ALL=C
 mount -t proc proc /proc
@@ -48,7 +52,7 @@ for module in configfs null_blk; do
 import ctypes, os, sys
 arguments = sys.argv[2].encode()
 call = ctypes.CDLL(None, use_errno=True).syscall
-if call(313, os.open(sys.argv[1], os.O_RDONLY), arguments, 0):
+if call({FINIT_MODULE}, os.open(sys.argv[1], os.O_RDONLY), arguments, 0):
     sys.exit(sys.argv[1] + ": " + os.strerror(ctypes.get_errno()))
 ' /modules/$module.ko "$([ $module != null_blk ] || echo nr_devices=0)"
 done
@@ -71,10 +75,11 @@ device=/dev/disk
 mke2fs -q -F -t ext4 -E lazy_itable_init=0 $device
 mount $device /mnt
 eval "set -- $(cat /options)"
-python3 /bench/uncached.py --dir /mnt/trial --fsure /usr/bin/fsure --save /result "$@"
-echo "{BEGIN}"
-cat /result
-echo "{END}"
+python3 /bench/uncached.py --dir /mnt/trial --fsure /usr/bin/fsure --save /result "$@" && {{
+    echo "{BEGIN}"
+    cat /result
+    echo "{END}"
+}}
 echo o > /proc/sysrq-trigger
 sleep 9
 """
@@ -94,22 +99,23 @@ def add(root, path):
             add(root, word)
 
 
+def add_program(root, name, path):
+    """Copies a program, and makes it one that is found by its name."""
+    add(root, path)
+    link = root / "usr/bin" / name
+    if not link.exists():
+        link.symlink_to(path)
+
+
 def add_python(root):
     """Copies this interpreter with the standard library."""
-    interpreter = pathlib.Path(sys.executable).resolve()
-    add(root, interpreter)
-    link = root / "usr/bin/python3"
-    link.unlink(missing_ok=True)
-    link.symlink_to(interpreter)
+    add_program(root, "python3", pathlib.Path(sys.executable).resolve())
     library = pathlib.Path(sysconfig.get_path("stdlib"))
-    ignored = shutil.ignore_patterns("test", "*-packages", "__pycache__", "config-*")
-    shutil.copytree(library, root / str(library).lstrip("/"), ignore=ignored)
+    ignored = ("test", "*-packages", "__pycache__", "config-*", "lib-dynload")
+    copy = root / str(library).lstrip("/")
+    shutil.copytree(library, copy, ignore=shutil.ignore_patterns(*ignored))
     for module in (library / "lib-dynload").glob("*.so"):
         add(root, module)
-        needs = subprocess.run(["ldd", module], check=True, capture_output=True, text=True).stdout
-        for word in needs.split():
-            if word.startswith("/"):
-                add(root, word)
 
 
 def add_modules(root, package):
@@ -126,13 +132,10 @@ def make_root(root, package, fsure, options):
     """Makes the root folder of the simulated machine."""
     for name in ("bench", "dev", "mnt", "modules", "proc", "root", "run", "sys", "tmp", "usr/bin"):
         (root / name).mkdir(parents=True)
-    for name in PROGRAMS:
-        found = shutil.which(name)
-        if found:
-            add(root, found)
-            copy = root / "usr/bin" / name
-            if not copy.exists():
-                copy.symlink_to(found)
+    for name in (*NEEDED, *MEASURED):
+        path = shutil.which(name, path=PATH)
+        if path:
+            add_program(root, name, path)
     (root / "bin").mkdir(exist_ok=True)
     for name in ("bash", "sh"):
         if not (root / "bin" / name).exists():
@@ -141,15 +144,38 @@ def make_root(root, package, fsure, options):
         add(root, preloaded)
     add_python(root)
     add_modules(root, package)
-    add(root, fsure)
-    (root / "usr/bin/fsure").unlink(missing_ok=True)
-    (root / "usr/bin/fsure").symlink_to(fsure)
+    add_program(root, "fsure", fsure)
     here = pathlib.Path(__file__).resolve().parent
     for name in ("uncached.py", "cgroup.py"):
         shutil.copy(here / name, root / "bench")
     (root / "options").write_text(shlex.join(["--note", NOTE, *options]), encoding="utf-8")
     (root / "init").write_text(INIT, encoding="ascii")
     (root / "init").chmod(0o755)
+
+
+def run(linux, image):
+    """Runs the machine, passes on what it says, and returns the lines of its result."""
+    call = "qemu-system-x86_64 -M q35 -cpu max,-erms,-fsrm -accel tcg,thread=single -smp 1 "
+    call += "-icount shift=0,align=off,sleep=off -m 6G -nic none -nographic -no-reboot"
+    append = "console=ttyS0 quiet rdinit=/init panic=1 tsc=reliable mitigations=off"
+    call = [*call.split(), "-kernel", linux, "-initrd", image, "-append", append]
+    result = None
+    with subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                          errors="replace") as machine:
+        try:
+            for line in machine.stdout:
+                line = line.rstrip("\r\n")
+                if line == END:
+                    return result
+                if result is not None:
+                    result.append(line)
+                elif line == BEGIN:
+                    result = []
+                else:
+                    print(line, file=sys.stderr, flush=True)
+        finally:
+            machine.kill()
+    sys.exit("DID NOT RUN to its end: the lines above are those of the simulated machine")
 
 
 def main():
@@ -159,27 +185,27 @@ def main():
     kernel, result, fsure = (pathlib.Path(name).absolute() for name in sys.argv[1:4])
     if result.exists():
         sys.exit(f"{result} is there already: name another file")
+    for path in (kernel, fsure):
+        if not path.is_file():
+            sys.exit(f"{path} is not a file: name a kernel's package, the result, and fsure")
+    missing = [name for name in (*HOST, *NEEDED) if not shutil.which(name, path=PATH)]
+    if missing:
+        sys.exit(f"needs {', '.join(missing)}: install them first")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         package, root, image = folder / "package", folder / "root", folder / "root.cpio"
-        subprocess.run(["dpkg-deb", "-x", kernel, package], check=True)
+        if subprocess.run(["dpkg-deb", "-x", kernel, package], check=False).returncode:
+            sys.exit(f"{kernel} is not a package of Debian: 'apt-get download' fetches one")
         make_root(root, package, fsure, sys.argv[4:])
         with open(image, "wb") as file:
             pack = "find . | cpio --quiet -o -H newc"
             subprocess.run(pack, shell=True, cwd=root, check=True, stdout=file)
         shutil.rmtree(root)
         (linux,) = (package / "boot").glob("vmlinuz-*")
-        call = "qemu-system-x86_64 -M q35 -cpu max,-erms,-fsrm -accel tcg,thread=single -smp 1 "
-        call += "-icount shift=0,align=off,sleep=off -m 6G -nic none -nographic -no-reboot"
-        append = "console=ttyS0 quiet rdinit=/init panic=1 tsc=reliable mitigations=off"
-        call = [*call.split(), "-kernel", linux, "-initrd", image, "-append", append]
-        ran = subprocess.run(call, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             text=True, errors="replace").stdout.replace("\r", "")
-    before, found, after = ran.partition(f"{BEGIN}\n")
-    print(before, file=sys.stderr)
-    if not found or END not in after:
-        sys.exit("DID NOT RUN to its end: the lines above are those of the machine")
-    lines = after.partition(END)[0].splitlines()
+        try:
+            lines = run(linux, image)
+        except KeyboardInterrupt:
+            sys.exit(130)
     start = json.loads(lines[0])
     start["machine"]["processor"] = PROCESSOR
     lines[0] = json.dumps(start, separators=(",", ":"))
