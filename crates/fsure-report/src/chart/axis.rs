@@ -131,7 +131,7 @@ pub(super) fn on_paper(share: f64) -> f64 {
 }
 
 /// The figure of one digit that is nearest to a value on one side of it.
-fn one_digit(value: f64, is_on_side: impl Fn(f64, f64) -> bool) -> f64 {
+pub(super) fn one_digit(value: f64, is_on_side: impl Fn(f64, f64) -> bool) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
     let figures = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0].map(|digit| digit * power);
     let nearest = figures.into_iter().filter(|figure| is_on_side(*figure, value));

@@ -45,7 +45,7 @@ pub use timeline::{Moment, timeline};
 pub use treemap::{TreemapClass, TreemapItem, treemap};
 pub use waits::Waits;
 pub(crate) use ways::distinct;
-pub use ways::{Measure, WayPanel, WayRow, ways};
+pub use ways::{Measure, WayPanel, WayRow, WayScale, ways};
 
 use svg::{COLUMN, Canvas, character, escaped, wrapped};
 

@@ -1,9 +1,8 @@
 //! Commands that were run in several ways: a group of bars for each command, a bar for each way, in
-//! one or two columns with a scale of their own. More columns would have bars too short to be
-//! compared.
+//! one or two columns with one scale. More columns would have bars too short to be compared.
 
 use super::Chart;
-use super::axis::on_paper;
+use super::axis::{on_paper, one_digit};
 use super::folders::{BAR, bar};
 use super::legend::{Glyph, legend, note, whisker};
 use super::svg::{COLUMN, Canvas, clipped};
@@ -49,13 +48,18 @@ pub struct Measure {
     pub words: String,
 }
 
-/// A column of bars on one scale.
-#[derive(Clone, Debug)]
+/// A column of bars.
+#[derive(Clone, Debug, PartialEq)]
 pub struct WayPanel {
     /// Its name, and which end is the good one.
     pub head: [&'static str; 2],
     /// The bars, in the order of the rows; `None` if not measured.
     pub bars: Vec<Option<Measure>>,
+}
+
+/// The scale of all columns, so that bars can be compared across them.
+#[derive(Clone, Copy, Debug)]
+pub struct WayScale {
     /// The value of the longest bar; `None` if it is that of the largest figure.
     pub full: Option<f64>,
     /// Words for a value of the axis.
@@ -68,8 +72,10 @@ pub fn ways(
     title: &str,
     rows: &[WayRow],
     panels: &[WayPanel],
+    scale: WayScale,
     (range, conditions): (&str, &str),
 ) -> Chart {
+    let full = scale.full.unwrap_or_else(|| largest(panels));
     let mut canvas = Canvas::default();
     for (panel, (left, _)) in panels.iter().zip(ends(panels.len())) {
         for (line, words) in panel.head.iter().enumerate() {
@@ -79,9 +85,9 @@ pub fn ways(
     let commands = distinct(rows.iter().map(|row| row.command.as_str()));
     let named = commands.iter().filter(|command| !command.is_empty()).count();
     let bottom =
-        HEAD + (named as f64 * COMMAND + rows.len() as f64 * ROW + commands.len() as f64 * GAP);
-    for (panel, ends) in panels.iter().zip(ends(panels.len())) {
-        panel.draw_axis(&mut canvas, ends, bottom);
+        HEAD + named as f64 * COMMAND + rows.len() as f64 * ROW + commands.len() as f64 * GAP;
+    for ends in ends(panels.len()) {
+        axis(&mut canvas, ends, bottom, (full, scale.tick));
     }
     let mut top = HEAD;
     for command in commands {
@@ -93,7 +99,7 @@ pub fn ways(
         for (number, row) in rows.iter().enumerate().filter(|(_, row)| row.command == command) {
             canvas.text(PANELS[0] - 8.0, top + 12.0, "end", &clipped(&row.way, 16));
             for (panel, ends) in panels.iter().zip(ends(panels.len())) {
-                panel.draw(&mut canvas, ends, number, (row.class, top));
+                panel.draw(&mut canvas, (ends, full), number, (row.class, top));
             }
             top += ROW;
         }
@@ -103,7 +109,7 @@ pub fn ways(
         top += GAP;
     }
     top += TICKS;
-    if panels.iter().zip(ends(panels.len())).any(|(panel, ends)| panel.has_ranges(ends)) {
+    if panels.iter().zip(ends(panels.len())).any(|(panel, ends)| panel.has_ranges(ends, full)) {
         let words = format!("{range}, if wide enough to be seen");
         top = legend(&mut canvas, top, &[(Glyph::Whisker, &words)]);
     } else if panels.iter().flat_map(WayPanel::measures).any(|measure| measure.range.is_some()) {
@@ -147,60 +153,68 @@ fn ends(panels: usize) -> Vec<(f64, f64)> {
     PANELS.into_iter().zip(rights).map(|(left, right)| (left, right - FIGURE)).collect()
 }
 
+/// The largest figure of all panels, with the end of its range.
+fn largest(panels: &[WayPanel]) -> f64 {
+    let most = |measure: &Measure| measure.range.map_or(measure.median, |(_, high)| high);
+    panels.iter().flat_map(WayPanel::measures).map(most).fold(0.0, f64::max)
+}
+
+/// The place of a value in a panel whose right end is `full`.
+fn place(value: f64, (left, right): (f64, f64), full: f64) -> f64 {
+    left + (right - left) * on_paper(value / full)
+}
+
+/// Draws the lines of an axis, which are behind the bars, at a round value and at half of it.
+fn axis(
+    canvas: &mut Canvas,
+    ends: (f64, f64),
+    bottom: f64,
+    (full, tick): (f64, fn(f64) -> String),
+) {
+    if !full.is_finite() || full <= 0.0 {
+        return;
+    }
+    let most = one_digit(full, |digit, value| digit <= value);
+    for value in [most / 2.0, most] {
+        let x = place(value, ends, full);
+        canvas.line("grid", (x, HEAD), (x, bottom - GAP));
+    }
+    canvas.tick((ends.0, bottom + 8.0), "0");
+    canvas.tick((place(most, ends, full), bottom + 8.0), &tick(most));
+}
+
 impl WayPanel {
     fn measures(&self) -> impl Iterator<Item = &Measure> {
         self.bars.iter().flatten()
     }
 
-    /// The value of a bar over the whole width.
-    fn full(&self) -> f64 {
-        let most = |measure: &Measure| measure.range.map_or(measure.median, |(_, high)| high);
-        self.full.unwrap_or_else(|| self.measures().map(most).fold(0.0, f64::max))
-    }
-
-    /// Ends of the range of a bar; `None` if it is not drawn.
-    fn range(&self, measure: &Measure, (left, right): (f64, f64)) -> Option<(f64, f64)> {
-        let at = |value: f64| left + (right - left) * on_paper(value / self.full());
-        let (low, high) = measure.range.map(|(low, high)| (at(low), at(high)))?;
-        (high - low >= RANGE_MIN).then_some((low, high))
-    }
-
-    fn has_ranges(&self, ends: (f64, f64)) -> bool {
-        self.measures().any(|measure| self.range(measure, ends).is_some())
-    }
-
-    /// Draws the lines of the axis, which are behind the bars, at a round value and at half of it.
-    fn draw_axis(&self, canvas: &mut Canvas, (left, right): (f64, f64), bottom: f64) {
-        let full = self.full();
-        if !full.is_finite() || full <= 0.0 {
-            return;
-        }
-        let step = 10_f64.powf(full.log10().floor());
-        let most = (full / step).floor() * step;
-        for value in [most / 2.0, most] {
-            let x = left + (right - left) * on_paper(value / full);
-            canvas.line("grid", (x, HEAD), (x, bottom - GAP));
-        }
-        let end = left + (right - left) * on_paper(most / full);
-        canvas.tick((left, bottom + 8.0), "0");
-        canvas.tick((end, bottom + 8.0), &(self.tick)(most));
+    fn has_ranges(&self, ends: (f64, f64), full: f64) -> bool {
+        self.measures().any(|measure| measure.drawn_range(ends, full).is_some())
     }
 
     /// Draws the bar of a row with its range, and its figure beside the panel.
     fn draw(
         &self,
         canvas: &mut Canvas,
-        (left, right): (f64, f64),
+        (ends, full): ((f64, f64), f64),
         row: usize,
         (class, top): (&str, f64),
     ) {
         let Some(measure) = &self.bars[row] else { return };
-        let full = self.full();
-        bar(canvas, (left, right), class, (measure.median / full, ""), top);
-        if let Some(range) = self.range(measure, (left, right)) {
+        bar(canvas, ends, class, (measure.median / full, ""), top);
+        if let Some(range) = measure.drawn_range(ends, full) {
             whisker(canvas, range, top + BAR / 2.0);
         }
         // In a column: behind a range, a figure would read as that of its end.
-        canvas.text(right + 6.0, top + BAR - 2.0, "strong", &measure.words);
+        canvas.text(ends.1 + 6.0, top + BAR - 2.0, "strong", &measure.words);
+    }
+}
+
+impl Measure {
+    /// Ends of its range on the paper; `None` if it is not drawn.
+    fn drawn_range(&self, ends: (f64, f64), full: f64) -> Option<(f64, f64)> {
+        let (low, high) = self.range?;
+        let (low, high) = (place(low, ends, full), place(high, ends, full));
+        (high - low >= RANGE_MIN).then_some((low, high))
     }
 }

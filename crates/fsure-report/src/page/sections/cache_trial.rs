@@ -5,8 +5,8 @@ use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::NO_FIGURE;
 use super::Draft;
 use crate::chart::{
-    Measure, RatioBar, RatioClass, RatioGroup, WayPanel, WayRow, distinct, figure, microseconds,
-    ratios, ways, whole_size,
+    Measure, RatioBar, RatioClass, RatioGroup, WayPanel, WayRow, WayScale, distinct, figure,
+    microseconds, ratios, ways, whole_size,
 };
 use crate::interval_words;
 use crate::outputs::{CacheTrial, CacheTrialRun, KeptShare};
@@ -21,6 +21,11 @@ const NOT_RUN: &str = "not run";
 
 /// The meaning of the ranges of what is kept.
 const RANGE: &str = "least to most of the runs";
+
+/// The scales of what is kept, and of the time to read it again.
+const SHARES: WayScale =
+    WayScale { full: Some(1.0), tick: |share| format!("{:.0} %", share * 100.0) };
+const TIMES: WayScale = WayScale { full: None, tick: |seconds| microseconds(seconds * 1e6) };
 
 /// The section of a run.
 pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
@@ -57,13 +62,12 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
         let system = system(first, &run.trials);
         let title = format!("How much of another program's file stays in memory{system}?");
         let words = conditions(first, &run.trials);
-        let stays = ways(&title, &rows, &effects(&trials), (RANGE, &words));
+        let stays = ways(&title, &rows, &effects(&trials), SHARES, (RANGE, &words));
         draft.part("What stays in memory", [charts.add(&stays, "")]);
         if run.trials.iter().any(|trial| trial.others_again_seconds.is_some()) {
             let title =
                 format!("How long does it take another program to read its file again{system}?");
-            let words = conditions(first, &run.trials);
-            let waits = ways(&title, &rows, &delays(&trials), (RANGE, &words));
+            let waits = ways(&title, &rows, &delays(&trials), TIMES, (RANGE, &words));
             draft.part("What the other program waits", [charts.add(&waits, "")]);
         }
         draft.part("Cost", cost(&run.trials, &system, charts));
@@ -123,14 +127,10 @@ fn effects(trials: &[CacheTrial]) -> Vec<WayPanel> {
         WayPanel {
             head: ["kept of a file read once", "before; more is better"],
             bars: once.collect(),
-            full: Some(1.0),
-            tick: |share| format!("{:.0} %", share * 100.0),
         },
         WayPanel {
             head: ["of one read three times", "before; more is better"],
             bars: thrice.collect(),
-            full: Some(1.0),
-            tick: |share| format!("{:.0} %", share * 100.0),
         },
     ]
 }
@@ -145,26 +145,14 @@ fn delays(trials: &[CacheTrial]) -> Vec<WayPanel> {
     let thrice = |trial: &CacheTrial| {
         bar(trial, trial.others_thrice_again_seconds, trial.thrice_again_range())
     };
-    // Both columns have one scale, so that they can be compared.
-    let ends = |trial: &CacheTrial| {
-        let ranges = [trial.again_range(), trial.thrice_again_range()];
-        let highest = ranges.into_iter().flatten().map(|(_, high)| high);
-        let medians = [trial.others_again_seconds, trial.others_thrice_again_seconds];
-        highest.chain(medians.into_iter().flatten()).reduce(f64::max)
-    };
-    let longest = trials.iter().filter_map(ends).reduce(f64::max);
     vec![
         WayPanel {
             head: ["time, if it was read", "once; less is better"],
             bars: trials.iter().map(once).collect(),
-            full: longest,
-            tick: |seconds| microseconds(seconds * 1e6),
         },
         WayPanel {
             head: ["time, if it was read three", "times; less is better"],
             bars: trials.iter().map(thrice).collect(),
-            full: longest,
-            tick: |seconds| microseconds(seconds * 1e6),
         },
     ]
 }

@@ -6,7 +6,7 @@ use super::super::pieces::{Cell, Grade, Piece, Section, Table};
 use super::super::words::{NO_FIGURE, milliseconds, number};
 use super::{Draft, machine_of_all};
 use crate::chart::{
-    Measure, RatioBar, RatioClass, RatioGroup, WayPanel, WayRow, figure, ratios, ways,
+    Measure, RatioBar, RatioClass, RatioGroup, WayPanel, WayRow, WayScale, figure, ratios, ways,
 };
 use crate::interval_words;
 use crate::outputs::{ResultContent, TrialRun, TrialWay};
@@ -186,22 +186,13 @@ fn picture(run: &TrialRun, charts: &mut Charts) -> Option<Piece> {
     };
     let command = |way: &&TrialWay| measure(way.median_s, way.low_s.zip(way.high_s));
     let whole = |way: &&TrialWay| measure(way.whole_s, way.whole_low_s.zip(way.whole_high_s));
-    // Both columns have one scale, so that the price of the copies can be seen.
-    let ends = run_ways.iter().flat_map(|way| [way.high_s, way.whole_high_s, way.whole_s]);
-    let longest = ends.flatten().reduce(f64::max);
+    let scale = WayScale { full: None, tick: |seconds| milliseconds(seconds * 1e3) };
     let panels = [
         WayPanel {
             head: ["time of the command", SHORTER],
             bars: run_ways.iter().map(command).collect(),
-            full: longest,
-            tick: |seconds| milliseconds(seconds * 1e3),
         },
-        WayPanel {
-            head: ["with its copies", SHORTER],
-            bars: run_ways.iter().map(whole).collect(),
-            full: longest,
-            tick: |seconds| milliseconds(seconds * 1e3),
-        },
+        WayPanel { head: ["with its copies", SHORTER], bars: run_ways.iter().map(whole).collect() },
     ];
     let runs = run_ways.iter().map(|way| way.runs as usize);
     let interval = interval_words::meaning(runs.clone());
@@ -212,7 +203,7 @@ fn picture(run: &TrialRun, charts: &mut Charts) -> Option<Piece> {
         runs.max().unwrap_or_default()
     );
     let title = "How long does the command take, on the disk and in memory?";
-    let chart = || ways(title, &rows, &panels, (&interval, &conditions));
+    let chart = || ways(title, &rows, &panels, scale, (&interval, &conditions));
     (!rows.is_empty()).then(|| charts.add(&chart(), ""))
 }
 
