@@ -43,6 +43,10 @@ pub fn crash(options: &CrashOptions, listener: &dyn CrashMonitor) -> Result<Cras
             fs: options.front.name().to_owned(),
             mount_options: options.front.mount_options().to_owned(),
             flush_ms: Some(options.latency.flush.as_secs_f64() * 1e3).filter(|ms| *ms > 0.0),
+            pause_max_ms: options
+                .every_flush
+                .is_none()
+                .then_some(options.pause.as_secs_f64() * 1e3),
             ..DriveTried::default()
         };
         // Cuts that were made before count.

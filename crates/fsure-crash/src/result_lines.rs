@@ -109,6 +109,10 @@ pub struct DriveTried {
     /// Time that the drive takes for a flush of nothing, in milliseconds; absent for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush_ms: Option<f64>,
+    /// Longest time between a check and the next cut, in milliseconds; absent if each flush is
+    /// checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_max_ms: Option<f64>,
     /// Cuts made; those of the twin do not count.
     pub cuts: u64,
     /// Of them, by what is known.

@@ -109,8 +109,15 @@ pub struct CutRun {
     pub cuts: Vec<CutCell>,
     /// Result of all cuts, in words.
     pub outcome: String,
-    /// The simulated drive and its file system, in words.
+    /// The file system on the drive, with its options.
+    pub filesystem: String,
+    /// Behavior of the simulated drive, in words.
     pub drive: String,
+    /// Time that it takes for a flush, in words; empty for none.
+    pub flush: String,
+    /// Longest time from the first write after a cut to the next cut, in words; empty if not
+    /// recorded.
+    pub pause_max: String,
     /// True if the superblock of its file system is longer than 512 bytes.
     pub has_long_superblock: bool,
 }

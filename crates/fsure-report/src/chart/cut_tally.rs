@@ -8,8 +8,8 @@ use super::number_format::microseconds;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas};
 
 /// Ends of the bars and of the line. Before them is the room for their names.
-const ENDS: (f64, f64) = (118.0, COLUMN - 8.0);
-const NAME: f64 = ENDS.0 - 12.0;
+pub(super) const ENDS: (f64, f64) = (118.0, COLUMN - 8.0);
+pub(super) const NAME: f64 = ENDS.0 - 12.0;
 const BAR: f64 = 20.0;
 const ROW: f64 = BAR + 4.0;
 /// Height of the marks of losses, and that of the figures below them.
@@ -181,6 +181,7 @@ mod tests {
         for words in ["4 +", "4 -", "4 x", "4 !"] {
             assert!(chart.body.contains(&format!(">{words}</text>")), "{words}: {}", chart.body);
         }
+        assert_eq!(chart.body.matches(">oldest loss</text>").count(), 3, "a head and two rows");
         let kept = lengths(&chart.body, "tile good");
         assert!((kept[0] * 4.0 - (ENDS.1 - ENDS.0)).abs() < 1.0, "10 of 40 in order: {kept:?}");
         assert!((kept[1] * 10.0 - (ENDS.1 - ENDS.0)).abs() < 1.0, "the same scale: {kept:?}");

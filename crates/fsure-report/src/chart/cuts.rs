@@ -4,6 +4,7 @@
 
 use super::Chart;
 use super::axis::on_paper;
+use super::cut_conditions::CutConditions;
 use super::cut_run::{CutCell, CutRun, CutState, VARIANTS, WORDED};
 use super::cut_tally::{self, Tally};
 use super::legend::{Glyph, legend, note};
@@ -18,6 +19,8 @@ const BELOW_LINES: f64 = 4.0;
 /// Height of the bar of a rate, and room below it.
 const RATE: f64 = 10.0;
 const BELOW_RATE: f64 = 4.0;
+/// Room above such a bar in a row of its own.
+const ABOVE_RATE: f64 = 4.0;
 /// A narrower bar is left out: one that can be seen would show more than there is.
 const WIDTH_MIN: f64 = 0.5;
 const GAP: f64 = 14.0;
@@ -29,8 +32,8 @@ const BETWEEN: f64 = 4.0;
 const SUPERBLOCK: &str = "A torn write may cut through the superblock of a file system, which is \
                           longer than 512 bytes: then nothing mounts, whatever the program did.";
 
-/// Said of a drive that is described above.
-const SAME_DRIVE: &str = "the same drive and file system as above";
+/// Name of the bar of the oldest loss.
+const OLDEST: &str = "oldest loss";
 
 /// Meaning of a frame.
 const FRAMED: &str = " Framed: the cut breaks the order of the writes, and only such a cut can show \
@@ -54,20 +57,19 @@ pub fn cuts(title: &str, runs: &[CutRun]) -> Chart {
     let most = runs.iter().map(|run| measure.of(run).0).filter(|value| value.is_finite());
     let most = most.fold(0.0, f64::max);
     let tally = Tally::of(runs);
+    let conditions = CutConditions::of(runs);
     // The colours come first, since the last cells of several runs are far from the end. What is
     // read but once stands there.
-    let mut top = key(&mut canvas, runs, measure, &tally);
+    let bottom = key(&mut canvas, runs, measure, &tally);
+    let mut top = note(&mut canvas, bottom, &conditions.words()) + GAP;
     if runs.iter().any(|run| !run.rate.1.is_empty()) {
         canvas.text(RIGHT, top + 14.0, "soft end", measure.heading());
         top += LINE;
     }
-    let mut drive_above = "";
     for run in runs {
-        let repeats_drive = run.drive == drive_above;
-        let shown = Shown { run, measure, repeats_drive, tally: &tally };
+        let shown = Shown { run, measure, conditions: conditions.own(run), tally: &tally };
         shown.draw(&mut canvas, most, top);
         top += shown.height();
-        drive_above = &run.drive;
     }
     let top = notes(&mut canvas, runs, top);
     let rows = runs.iter().map(|run| format!("{}, {}: {}", run.label, run.rate.1, run.result()));
@@ -101,7 +103,15 @@ impl Measured {
     fn heading(self) -> &'static str {
         match self {
             Self::Rates => "acknowledged writes",
-            Self::Losses => "oldest loss",
+            Self::Losses => OLDEST,
+        }
+    }
+
+    /// The name of the bar in a row of its own.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Rates => "acknowledged",
+            Self::Losses => OLDEST,
         }
     }
 
@@ -131,7 +141,7 @@ fn key(canvas: &mut Canvas, runs: &[CutRun], measure: Measured, tally: &Tally<'_
     let cells = entries.iter().map(|(style, words)| (Glyph::Bar(style), words.as_str()));
     let entries: Vec<_> = bar.into_iter().chain(cells).collect();
     let bottom = legend(canvas, 0.0, &entries);
-    tally.key(canvas, bottom) + GAP
+    tally.key(canvas, bottom)
 }
 
 /// Explains the words and the frames of the cells, and returns the height below.
@@ -161,62 +171,78 @@ fn notes(canvas: &mut Canvas, runs: &[CutRun], top: f64) -> f64 {
 struct Shown<'a> {
     run: &'a CutRun,
     measure: Measured,
-    /// True if the run above it has the same drive, which is not described again.
-    repeats_drive: bool,
+    /// Its file system, and conditions that are not those of most, in words.
+    conditions: String,
     tally: &'a Tally<'a>,
 }
 
 impl Shown<'_> {
-    /// The lines below the label: the drive, and the result of the cuts unless bars show that.
+    /// The lines below the label: the conditions, and the result of the cuts unless bars show that.
     fn lines(&self) -> Vec<String> {
         let room = ((RIGHT - LEFT) / COLUMN_CHARACTER) as usize;
-        let drive = if self.repeats_drive { SAME_DRIVE } else { &self.run.drive };
-        let drive = match self.measure {
-            Measured::Losses => format!("{drive}; acknowledged: {}", self.run.rate.1),
-            Measured::Rates => drive.to_owned(),
+        let conditions = match self.measure {
+            Measured::Losses => format!("{}; acknowledged: {}", self.conditions, self.run.rate.1),
+            Measured::Rates => self.conditions.clone(),
         };
         let result = self.run.is_worded().then(|| self.run.result());
-        let lines = std::iter::once(drive).chain(result);
+        let lines = std::iter::once(conditions).chain(result);
         lines.flat_map(|words| wrapped(&words, room)).collect()
     }
 
-    /// Height of the lines above the cells.
-    fn head(&self) -> f64 {
-        let bar = if self.run.rate.1.is_empty() { 0.0 } else { RATE + BELOW_RATE };
-        (self.lines().len() + 1) as f64 * LINE + BELOW_LINES + bar
-    }
-
     fn height(&self) -> f64 {
-        let cuts = match self.run.is_worded() {
-            true => self.run.cuts.len().div_ceil(WORDED) as f64 * (CELL + BETWEEN),
-            false => cut_tally::height(self.run),
+        let has_bar = !self.run.rate.1.is_empty();
+        let (bar, cuts) = match self.run.is_worded() {
+            true => {
+                (RATE + BELOW_RATE, self.run.cuts.len().div_ceil(WORDED) as f64 * (CELL + BETWEEN))
+            }
+            false => (ABOVE_RATE + RATE + BELOW_RATE, cut_tally::height(self.run)),
         };
-        self.head() + cuts + GAP
+        let bar = if has_bar { bar } else { 0.0 };
+        (self.lines().len() + 1) as f64 * LINE + BELOW_LINES + bar + cuts + GAP
     }
 
-    fn draw(&self, canvas: &mut Canvas, most: f64, top: f64) {
+    fn draw(&self, canvas: &mut Canvas, most: f64, mut top: f64) {
         let run = self.run;
         let room = (RIGHT - LEFT) / COLUMN_CHARACTER;
-        let (value, words) = self.measure.of(run);
+        let words = &self.measure.of(run).1;
         let label = room - words.chars().count() as f64 - 2.0;
         canvas.text(LEFT, top + 14.0, "strong", &clipped(&run.label, (label / 1.1) as usize));
         canvas.text(RIGHT, top + 14.0, "strong end", words);
-        let mut below = top + LINE;
+        top += LINE;
+        if run.is_worded() {
+            top = self.draw_bar(canvas, top, (LEFT, most));
+            top = self.draw_lines(canvas, top);
+            return self.draw_cells(canvas, top);
+        }
+        top = self.draw_lines(canvas, top);
         if !run.rate.1.is_empty() {
-            let width = (RIGHT - LEFT) * on_paper(value / most);
-            if width >= WIDTH_MIN {
-                canvas.rect(self.measure.class(), (LEFT, below), (width, RATE));
-            }
-            canvas.line("axis", (LEFT, below - 1.0), (LEFT, below + RATE + 1.0));
-            below += RATE + BELOW_RATE;
+            top += ABOVE_RATE;
+            canvas.text(cut_tally::NAME, top + RATE, "end soft", self.measure.name());
+            top = self.draw_bar(canvas, top, (cut_tally::ENDS.0, most));
         }
-        for (place, line) in self.lines().iter().enumerate() {
-            canvas.text(LEFT, below + 14.0 + place as f64 * LINE, "soft", line);
+        self.tally.draw(canvas, top, run);
+    }
+
+    /// Draws the bar of the figure from a left end on, and returns the height below it.
+    fn draw_bar(&self, canvas: &mut Canvas, top: f64, (left, most): (f64, f64)) -> f64 {
+        if self.run.rate.1.is_empty() {
+            return top;
         }
-        match run.is_worded() {
-            true => self.draw_cells(canvas, top + self.head()),
-            false => self.tally.draw(canvas, top + self.head(), run),
+        let width = (RIGHT - left) * on_paper(self.measure.of(self.run).0 / most);
+        if width >= WIDTH_MIN {
+            canvas.rect(self.measure.class(), (left, top), (width, RATE));
         }
+        canvas.line("axis", (left, top - 1.0), (left, top + RATE + 1.0));
+        top + RATE + BELOW_RATE
+    }
+
+    /// Draws the lines, and returns the height below them.
+    fn draw_lines(&self, canvas: &mut Canvas, top: f64) -> f64 {
+        let lines = self.lines();
+        for (place, line) in lines.iter().enumerate() {
+            canvas.text(LEFT, top + 14.0 + place as f64 * LINE, "soft", line);
+        }
+        top + lines.len() as f64 * LINE + BELOW_LINES
     }
 
     fn draw_cells(&self, canvas: &mut Canvas, top: f64) {

@@ -9,6 +9,7 @@ mod block_map;
 mod cache;
 mod comparison;
 mod curve;
+mod cut_conditions;
 mod cut_run;
 mod cut_tally;
 mod cuts;

@@ -149,7 +149,10 @@ fn story_charts(name: &str, value: f64) -> [Chart; 8] {
         oldest_lost: (value, text()),
         cuts,
         outcome: text(),
+        filesystem: text(),
         drive: text(),
+        flush: text(),
+        pause_max: text(),
         has_long_superblock: true,
     };
     let folder = FolderBars {
@@ -558,9 +561,10 @@ pub(super) fn deferred_cuts(count: usize) -> CutRun {
         oldest_lost: (2_900.0, "2.9 s".to_owned()),
         cuts: cuts.iter().cycle().take(count).cloned().collect(),
         outcome: "5 of 6 cuts lost something, 1 damaged, 1 did not mount".to_owned(),
-        drive: "ext4 (data=journal) on a simulated drive that defers flushes by up to 1s, 21.7 ms \
-                each"
-            .to_owned(),
+        filesystem: "ext4 (data=journal)".to_owned(),
+        drive: "defers flushes by up to 1 s".to_owned(),
+        flush: "21.7 ms".to_owned(),
+        pause_max: "2 s".to_owned(),
         has_long_superblock: true,
     }
 }

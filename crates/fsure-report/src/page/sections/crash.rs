@@ -108,7 +108,10 @@ fn runs(run: &CrashRun, name: &str) -> Vec<CutRun> {
             oldest_lost: oldest_lost(own.clone()),
             outcome: outcome(drive, own.clone()),
             cuts: own.map(cell).collect(),
+            filesystem: filesystem(drive),
             drive: simulated(drive),
+            flush: drive.flush_ms.map_or_else(String::new, milliseconds),
+            pause_max: drive.pause_max_ms.map_or_else(String::new, milliseconds),
             has_long_superblock: LONG_SUPERBLOCKS.contains(&drive.fs.as_str()),
         }
     };
@@ -141,26 +144,27 @@ fn outcome<'a>(drive: &DriveResult, cuts: impl Iterator<Item = &'a CutRow>) -> S
     words.join("; ")
 }
 
-/// A file system on a simulated drive, in words that tell what the drive does with a flush.
+/// A file system with its options, in words.
+fn filesystem(result: &DriveResult) -> String {
+    match result.mount_options.as_str() {
+        "" => result.fs.clone(),
+        options => format!("{} ({options})", result.fs),
+    }
+}
+
+/// The behavior of a simulated drive at a flush, in words.
 fn simulated(result: &DriveResult) -> String {
-    let (drive, fs) = (&result.drive, &result.fs);
+    let drive = &result.drive;
     let (name, time) = drive.split_once(':').unwrap_or((drive, ""));
     let time = with_unit_apart(time);
-    let does = match name {
+    match name {
         "honest" => "flushes when it is asked to".to_owned(),
         "plp" => "keeps its cache in a cut".to_owned(),
         "lying" if time.is_empty() => "never flushes".to_owned(),
         "lying" => format!("flushes only {time} later"),
         "defer" => format!("says at once that it has flushed, and does so up to {time} later"),
         name => format!("is of the kind {name}"),
-    };
-    let options = match result.mount_options.as_str() {
-        "" => String::new(),
-        options => format!(" ({options})"),
-    };
-    let each =
-        result.flush_ms.map_or(String::new(), |ms| format!("; a flush takes {}", milliseconds(ms)));
-    format!("{fs}{options} on a simulated drive that {does}{each}")
+    }
 }
 
 /// Puts a space between the number and the unit of a time as an option has it: `1s`.
