@@ -164,8 +164,8 @@ fn story_charts(name: &str, value: f64) -> [Chart; 8] {
     };
     let row = WayRow { command: text(), way: text(), class: "first" };
     let measure = Measure { median: value, range: Some((value, value)), words: text() };
-    let panel = WayPanel { head: ["t", "t"], bars: vec![Some(measure)] };
     let scale = WayScale { full: None, tick: figure };
+    let panel = WayPanel { head: ["t", "t"], scale, bars: vec![Some(measure)] };
     let ratio = RatioBar { ratio: value, interval: Some((0.5, value)) };
     let group = RatioGroup { name: text(), ratios: vec![Ok(ratio), Err("killed"), Ok(ratio)] };
     let class = |class| RatioClass { class, name, meaning: name };
@@ -175,8 +175,8 @@ fn story_charts(name: &str, value: f64) -> [Chart; 8] {
         cuts(name, &[]),
         folders(name, &[folder], name, name),
         folders(name, &[], name, name),
-        ways(name, &[row], &[panel.clone(), panel], scale, (name, name)),
-        ways(name, &[], &[], scale, (name, name)),
+        ways(name, &[row], &[panel.clone(), panel], (name, name)),
+        ways(name, &[], &[], (name, name)),
         ratios(name, &[group.clone(), group], &classes, (name, name)),
         ratios(name, &[], &classes, (name, name)),
     ]
@@ -662,10 +662,10 @@ fn each_way_is_a_bar_in_each_panel() {
         let range = Some(((share - 0.1).max(0.0), (share + 0.5).min(1.0)));
         Some(Measure { median: share, range, words: format!("{:.0} %", share * 100.0) })
     });
-    let kept = WayPanel { head: ["kept", "more"], bars: shares.to_vec() };
     let scale = WayScale { full: Some(1.0), tick: figure };
+    let kept = WayPanel { head: ["kept", "more"], scale, bars: shares.to_vec() };
     let words = ("range", "All had 768 MiB of memory.");
-    let one = ways("t", &rows, std::slice::from_ref(&kept), scale, words);
+    let one = ways("t", &rows, std::slice::from_ref(&kept), words);
     assert_readable(&one);
     let full = lengths(&one.body, "third");
     assert!(full.len() == 2, "one way has one colour: {full:?}");
@@ -676,13 +676,19 @@ fn each_way_is_a_bar_in_each_panel() {
         Some(Measure { median, range, words })
     });
     times[1] = None;
-    let again = WayPanel { head: ["read again in", "less"], bars: times.to_vec() };
-    let two = ways("t", &rows, &[kept, again], scale, words);
+    let scale = WayScale { full: None, tick: figure };
+    let again = WayPanel { head: ["read again in", "less"], scale, bars: times.to_vec() };
+    let two = ways("t", &rows, &[kept, again.clone()], words);
     assert_readable(&two);
     assert!(lengths(&two.body, "third")[0] < full[0], "two panels share the width");
     assert_eq!(lengths(&two.body, "second").len(), 1, "what was not measured has no bar");
     assert!(two.description.contains("tar, nocache: kept 50 %; "), "{}", two.description);
     assert!(two.description.contains("rsync, plain: kept 2 %, read again in 127 ms"));
+    let mut longer = again.clone();
+    longer.bars[0].as_mut().unwrap().range = Some((0.1, 0.508));
+    let [alone, beside] = [&[again.clone(), again.clone()], &[again, longer]]
+        .map(|panels| lengths(&ways("t", &rows, panels, words).body, "third"));
+    assert!((alone[0] / beside[0] - 2.0).abs() < 0.1, "one scale: {alone:?} {beside:?}");
 }
 
 #[test]

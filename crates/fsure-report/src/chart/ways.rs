@@ -1,5 +1,5 @@
 //! Commands that were run in several ways: a group of bars for each command, a bar for each way, in
-//! one or two columns with one scale. More columns would have bars too short to be compared.
+//! one or two columns. More columns would have bars too short to be compared.
 
 use super::Chart;
 use super::axis::{on_paper, one_digit};
@@ -49,18 +49,21 @@ pub struct Measure {
 }
 
 /// A column of bars.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct WayPanel {
     /// Its name, and which end is the good one.
     pub head: [&'static str; 2],
+    /// Its scale.
+    pub scale: WayScale,
     /// The bars, in the order of the rows; `None` if not measured.
     pub bars: Vec<Option<Measure>>,
 }
 
-/// The scale of all columns, so that bars can be compared across them.
+/// The scale of a column.
 #[derive(Clone, Copy, Debug)]
 pub struct WayScale {
-    /// The value of the longest bar; `None` if it is that of the largest figure.
+    /// The value of the longest bar; `None` if it is that of the largest figure of all columns with
+    /// `None`, so that bars can be compared across them.
     pub full: Option<f64>,
     /// Words for a value of the axis.
     pub tick: fn(f64) -> String,
@@ -72,22 +75,21 @@ pub fn ways(
     title: &str,
     rows: &[WayRow],
     panels: &[WayPanel],
-    scale: WayScale,
     (range, conditions): (&str, &str),
 ) -> Chart {
-    let full = scale.full.unwrap_or_else(|| largest(panels));
+    let panels = placed(panels);
     let mut canvas = Canvas::default();
-    for (panel, (left, _)) in panels.iter().zip(ends(panels.len())) {
-        for (line, words) in panel.head.iter().enumerate() {
-            canvas.text(left, 14.0 + line as f64 * 17.0, "soft", words);
+    for placed in &panels {
+        for (line, words) in placed.panel.head.iter().enumerate() {
+            canvas.text(placed.ends.0, 14.0 + line as f64 * 17.0, "soft", words);
         }
     }
     let commands = distinct(rows.iter().map(|row| row.command.as_str()));
     let named = commands.iter().filter(|command| !command.is_empty()).count();
     let bottom =
         HEAD + named as f64 * COMMAND + rows.len() as f64 * ROW + commands.len() as f64 * GAP;
-    for ends in ends(panels.len()) {
-        axis(&mut canvas, ends, bottom, (full, scale.tick));
+    for placed in &panels {
+        placed.draw_axis(&mut canvas, bottom);
     }
     let mut top = HEAD;
     for command in commands {
@@ -98,25 +100,26 @@ pub fn ways(
         let first = top;
         for (number, row) in rows.iter().enumerate().filter(|(_, row)| row.command == command) {
             canvas.text(PANELS[0] - 8.0, top + 12.0, "end", &clipped(&row.way, 16));
-            for (panel, ends) in panels.iter().zip(ends(panels.len())) {
-                panel.draw(&mut canvas, (ends, full), number, (row.class, top));
+            for placed in &panels {
+                placed.draw(&mut canvas, number, (row.class, top));
             }
             top += ROW;
         }
-        for (left, _) in ends(panels.len()) {
-            canvas.line("axis", (left, first - 2.0), (left, top - 2.0));
+        for Placed { ends: (left, _), .. } in &panels {
+            canvas.line("axis", (*left, first - 2.0), (*left, top - 2.0));
         }
         top += GAP;
     }
     top += TICKS;
-    if panels.iter().zip(ends(panels.len())).any(|(panel, ends)| panel.has_ranges(ends, full)) {
+    let mut measures = panels.iter().flat_map(|placed| placed.panel.measures());
+    if panels.iter().any(Placed::has_ranges) {
         let words = format!("{range}, if wide enough to be seen");
         top = legend(&mut canvas, top, &[(Glyph::Whisker, &words)]);
-    } else if panels.iter().flat_map(WayPanel::measures).any(|measure| measure.range.is_some()) {
+    } else if measures.any(|measure| measure.range.is_some()) {
         top = note(&mut canvas, top, ALIKE);
     }
     let height = note(&mut canvas, top, conditions) + 6.0;
-    let description = description(rows, panels);
+    let description = description(rows, &panels);
     Chart { title: title.to_owned(), description, width: COLUMN, height, body: canvas.body }
 }
 
@@ -131,9 +134,9 @@ pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> 
     distinct
 }
 
-fn description(rows: &[WayRow], panels: &[WayPanel]) -> String {
+fn description(rows: &[WayRow], panels: &[Placed<'_>]) -> String {
     let rows = rows.iter().enumerate().map(|(number, row)| {
-        let figures = panels.iter().filter_map(|panel| {
+        let figures = panels.iter().filter_map(|Placed { panel, .. }| {
             let measure = panel.bars[number].as_ref()?;
             Some(format!("{} {}", panel.head[0], measure.words))
         });
@@ -146,75 +149,79 @@ fn description(rows: &[WayRow], panels: &[WayPanel]) -> String {
     format!("{}.", rows.collect::<Vec<_>>().join("; "))
 }
 
-/// The left and right ends of the bars of so many panels.
-fn ends(panels: usize) -> Vec<(f64, f64)> {
-    let rights = [PANELS[1] - BETWEEN, RIGHT];
-    let rights = if panels == 1 { &rights[1..] } else { &rights[..] };
-    PANELS.into_iter().zip(rights).map(|(left, right)| (left, right - FIGURE)).collect()
-}
-
-/// The largest figure of all panels, with the end of its range.
-fn largest(panels: &[WayPanel]) -> f64 {
-    let most = |measure: &Measure| measure.range.map_or(measure.median, |(_, high)| high);
-    panels.iter().flat_map(WayPanel::measures).map(most).fold(0.0, f64::max)
-}
-
-/// The place of a value in a panel whose right end is `full`.
-fn place(value: f64, (left, right): (f64, f64), full: f64) -> f64 {
-    left + (right - left) * on_paper(value / full)
-}
-
-/// Draws the lines of an axis, which are behind the bars, at a round value and at half of it.
-fn axis(
-    canvas: &mut Canvas,
+/// A panel on the paper.
+struct Placed<'a> {
+    panel: &'a WayPanel,
+    /// Left and right ends of its bars.
     ends: (f64, f64),
-    bottom: f64,
-    (full, tick): (f64, fn(f64) -> String),
-) {
-    if !full.is_finite() || full <= 0.0 {
-        return;
-    }
-    let most = one_digit(full, |digit, value| digit <= value);
-    for value in [most / 2.0, most] {
-        let x = place(value, ends, full);
-        canvas.line("grid", (x, HEAD), (x, bottom - GAP));
-    }
-    canvas.tick((ends.0, bottom + 8.0), "0");
-    canvas.tick((place(most, ends, full), bottom + 8.0), &tick(most));
+    /// The value of the longest bar.
+    full: f64,
+}
+
+/// Places one panel or two beside each other.
+fn placed(panels: &[WayPanel]) -> Vec<Placed<'_>> {
+    let rights = [PANELS[1] - BETWEEN, RIGHT];
+    let rights = if panels.len() == 1 { &rights[1..] } else { &rights[..] };
+    let ends = PANELS.into_iter().zip(rights).map(|(left, right)| (left, right - FIGURE));
+    let largest = largest(panels);
+    let full = |panel: &WayPanel| panel.scale.full.unwrap_or(largest);
+    let placed = panels.iter().zip(ends);
+    placed.map(|(panel, ends)| Placed { panel, ends, full: full(panel) }).collect()
+}
+
+/// The largest figure of all panels that share a scale, with the end of its range.
+fn largest(panels: &[WayPanel]) -> f64 {
+    let sharing = panels.iter().filter(|panel| panel.scale.full.is_none());
+    let most = |measure: &Measure| measure.range.map_or(measure.median, |(_, high)| high);
+    sharing.flat_map(WayPanel::measures).map(most).fold(0.0, f64::max)
 }
 
 impl WayPanel {
     fn measures(&self) -> impl Iterator<Item = &Measure> {
         self.bars.iter().flatten()
     }
+}
 
-    fn has_ranges(&self, ends: (f64, f64), full: f64) -> bool {
-        self.measures().any(|measure| measure.drawn_range(ends, full).is_some())
+impl Placed<'_> {
+    /// The place of a value.
+    fn at(&self, value: f64) -> f64 {
+        let (left, right) = self.ends;
+        left + (right - left) * on_paper(value / self.full)
+    }
+
+    /// Draws the lines of an axis, which are behind the bars, at a round value and at half of it.
+    fn draw_axis(&self, canvas: &mut Canvas, bottom: f64) {
+        if !self.full.is_finite() || self.full <= 0.0 {
+            return;
+        }
+        let most = one_digit(self.full, |digit, value| digit <= value);
+        for value in [most / 2.0, most] {
+            let x = self.at(value);
+            canvas.line("grid", (x, HEAD), (x, bottom - GAP));
+        }
+        canvas.tick((self.ends.0, bottom + 8.0), "0");
+        canvas.tick((self.at(most), bottom + 8.0), &(self.panel.scale.tick)(most));
+    }
+
+    fn has_ranges(&self) -> bool {
+        self.panel.measures().any(|measure| self.range(measure).is_some())
+    }
+
+    /// Ends of the range of a figure on the paper; `None` if it is not drawn.
+    fn range(&self, measure: &Measure) -> Option<(f64, f64)> {
+        let (low, high) = measure.range?;
+        let (low, high) = (self.at(low), self.at(high));
+        (high - low >= RANGE_MIN).then_some((low, high))
     }
 
     /// Draws the bar of a row with its range, and its figure beside the panel.
-    fn draw(
-        &self,
-        canvas: &mut Canvas,
-        (ends, full): ((f64, f64), f64),
-        row: usize,
-        (class, top): (&str, f64),
-    ) {
-        let Some(measure) = &self.bars[row] else { return };
-        bar(canvas, ends, class, (measure.median / full, ""), top);
-        if let Some(range) = measure.drawn_range(ends, full) {
+    fn draw(&self, canvas: &mut Canvas, row: usize, (class, top): (&str, f64)) {
+        let Some(measure) = &self.panel.bars[row] else { return };
+        bar(canvas, self.ends, class, (measure.median / self.full, ""), top);
+        if let Some(range) = self.range(measure) {
             whisker(canvas, range, top + BAR / 2.0);
         }
         // In a column: behind a range, a figure would read as that of its end.
-        canvas.text(ends.1 + 6.0, top + BAR - 2.0, "strong", &measure.words);
-    }
-}
-
-impl Measure {
-    /// Ends of its range on the paper; `None` if it is not drawn.
-    fn drawn_range(&self, ends: (f64, f64), full: f64) -> Option<(f64, f64)> {
-        let (low, high) = self.range?;
-        let (low, high) = (place(low, ends, full), place(high, ends, full));
-        (high - low >= RANGE_MIN).then_some((low, high))
+        canvas.text(self.ends.1 + 6.0, top + BAR - 2.0, "strong", &measure.words);
     }
 }

@@ -22,6 +22,10 @@ const NOT_RUN: &str = "not run";
 /// The meaning of the ranges of what is kept.
 const RANGE: &str = "least to most of the runs";
 
+/// Heads of what is kept.
+const MORE: &str = "more is better";
+const KEPT: [&str; 2] = ["kept in memory", MORE];
+
 /// The scales of what is kept, and of the time to read it again.
 const SHARES: WayScale =
     WayScale { full: Some(1.0), tick: |share| format!("{:.0} %", share * 100.0) };
@@ -60,15 +64,10 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
         let own = |trial: &CacheTrial| row(trial.program.clone(), trial);
         let rows: Vec<_> = trials.iter().map(own).collect();
         let system = system(first, &run.trials);
-        let title = format!("How much of another program's file stays in memory{system}?");
         let words = conditions(first, &run.trials);
-        let stays = ways(&title, &rows, &effects(&trials), SHARES, (RANGE, &words));
-        draft.part("What stays in memory", [charts.add(&stays, "")]);
-        if run.trials.iter().any(|trial| trial.others_again_seconds.is_some()) {
-            let title =
-                format!("How long does it take another program to read its file again{system}?");
-            let waits = ways(&title, &rows, &delays(&trials), TIMES, (RANGE, &words));
-            draft.part("What the other program waits", [charts.add(&waits, "")]);
+        for (title, panels) in effects(&trials, &system) {
+            let chart = ways(&title, &rows, &panels, (RANGE, &words));
+            draft.part("What stays in memory", [charts.add(&chart, "")]);
         }
         draft.part("Cost", cost(&run.trials, &system, charts));
     }
@@ -114,47 +113,59 @@ fn class(way: &str) -> &'static str {
     }
 }
 
-/// The share of another program's file that is in memory after each run.
-fn effects(trials: &[CacheTrial]) -> Vec<WayPanel> {
-    let bar = |trial: &CacheTrial, share: Option<KeptShare>| {
-        let Some(share) = share else { return no_bar(trial) };
-        let words = format!("{:.0} %", share.median * 100.0);
-        Measure { median: share.median, range: Some(share.range), words }
+/// The charts of another program's file after each run, by how often it had been read before: the
+/// share of it that is in memory, and the time to read it again, which older results do not have.
+fn effects(trials: &[CacheTrial], system: &str) -> Vec<(String, Vec<WayPanel>)> {
+    let once = |head| kept_panel(head, trials, CacheTrial::kept);
+    let thrice = |head| kept_panel(head, trials, CacheTrial::thrice_kept);
+    if trials.iter().all(|trial| trial.others_again_seconds.is_none()) {
+        let title = format!("How much of another program's file stays in memory{system}?");
+        let heads = [["of a file read once", MORE], ["of one read three times", MORE]];
+        return vec![(title, vec![once(heads[0]), thrice(heads[1])])];
+    }
+    let title = |read: &str| {
+        format!(
+            "How much stays in memory of another program's file that was read {read} before, and \
+             how long does it take to read it again{system}?"
+        )
     };
-    let once = trials.iter().map(|trial| Some(bar(trial, trial.kept())));
-    let thrice = trials.iter().map(|trial| Some(bar(trial, trial.thrice_kept())));
+    let again = |trial: &CacheTrial| (trial.others_again_seconds, trial.again_range());
+    let thrice_again =
+        |trial: &CacheTrial| (trial.others_thrice_again_seconds, trial.thrice_again_range());
     vec![
-        WayPanel {
-            head: ["kept of a file read once", "before; more is better"],
-            bars: once.collect(),
-        },
-        WayPanel {
-            head: ["of one read three times", "before; more is better"],
-            bars: thrice.collect(),
-        },
+        (title("once"), vec![once(KEPT), again_panel(trials, again)]),
+        (title("three times"), vec![thrice(KEPT), again_panel(trials, thrice_again)]),
     ]
 }
 
-/// The time in which the other program reads its file again after each run.
-fn delays(trials: &[CacheTrial]) -> Vec<WayPanel> {
-    let bar = |trial: &CacheTrial, seconds: Option<f64>, range| match trial.has_figures() {
-        true => seconds.map(|median| Measure { median, range, words: again(seconds) }),
-        false => Some(no_bar(trial)),
+/// The share of another program's file that is in memory after each run.
+fn kept_panel(
+    head: [&'static str; 2],
+    trials: &[CacheTrial],
+    share: fn(&CacheTrial) -> Option<KeptShare>,
+) -> WayPanel {
+    let bar = |trial: &CacheTrial| {
+        let Some(share) = share(trial) else { return no_bar(trial) };
+        let words = format!("{:.0} %", share.median * 100.0);
+        Measure { median: share.median, range: Some(share.range), words }
     };
-    let once = |trial: &CacheTrial| bar(trial, trial.others_again_seconds, trial.again_range());
-    let thrice = |trial: &CacheTrial| {
-        bar(trial, trial.others_thrice_again_seconds, trial.thrice_again_range())
+    let bars = trials.iter().map(|trial| Some(bar(trial))).collect();
+    WayPanel { head, scale: SHARES, bars }
+}
+
+/// The time in which the other program reads its file again after each run, with its range.
+fn again_panel(
+    trials: &[CacheTrial],
+    time: impl Fn(&CacheTrial) -> (Option<f64>, Option<(f64, f64)>),
+) -> WayPanel {
+    let bar = |trial: &CacheTrial| match (time(trial), trial.has_figures()) {
+        ((seconds, range), true) => {
+            seconds.map(|median| Measure { median, range, words: again(seconds) })
+        }
+        (_, false) => Some(no_bar(trial)),
     };
-    vec![
-        WayPanel {
-            head: ["time, if it was read", "once; less is better"],
-            bars: trials.iter().map(once).collect(),
-        },
-        WayPanel {
-            head: ["time, if it was read three", "times; less is better"],
-            bars: trials.iter().map(thrice).collect(),
-        },
-    ]
+    let head = ["time to read it again", "less is better"];
+    WayPanel { head, scale: TIMES, bars: trials.iter().map(bar).collect() }
 }
 
 /// No bar, for a program that was killed or not run.
@@ -234,7 +245,7 @@ fn of_all(trials: &[CacheTrial]) -> String {
     let is_limit = |trial: &&CacheTrial| ![PLAIN, "nocache", UNCACHED].contains(&&*trial.way);
     if let Some(limited) = trials.iter().find(is_limit) {
         words += &format!(
-            " {}: a limit of a control group, for the memory of the program and its page cache.",
+            " '{}' is a limit of a control group, for the memory of the program and its page cache.",
             limited.way
         );
     }

@@ -190,9 +190,14 @@ fn picture(run: &TrialRun, charts: &mut Charts) -> Option<Piece> {
     let panels = [
         WayPanel {
             head: ["time of the command", SHORTER],
+            scale,
             bars: run_ways.iter().map(command).collect(),
         },
-        WayPanel { head: ["with its copies", SHORTER], bars: run_ways.iter().map(whole).collect() },
+        WayPanel {
+            head: ["with its copies", SHORTER],
+            scale,
+            bars: run_ways.iter().map(whole).collect(),
+        },
     ];
     let runs = run_ways.iter().map(|way| way.runs as usize);
     let interval = interval_words::meaning(runs.clone());
@@ -203,7 +208,7 @@ fn picture(run: &TrialRun, charts: &mut Charts) -> Option<Piece> {
         runs.max().unwrap_or_default()
     );
     let title = "How long does the command take, on the disk and in memory?";
-    let chart = || ways(title, &rows, &panels, scale, (&interval, &conditions));
+    let chart = || ways(title, &rows, &panels, (&interval, &conditions));
     (!rows.is_empty()).then(|| charts.add(&chart(), ""))
 }
 
