@@ -71,9 +71,51 @@ impl RatioBar {
         }
     }
 
+    fn draw(&self, canvas: &mut Canvas, top: f64, axis: &Axis, class: &str) {
+        let (one, at) = (axis.at(1.0), axis.at(self.ratio));
+        canvas.rect(class, (at.min(one), top), ((at - one).abs().max(1.0), BAR));
+        if let Some((low, high)) = self.interval {
+            whisker(canvas, (axis.at(low), axis.at(high)), top + BAR / 2.0);
+        }
+        canvas.text(FIGURE, top + BAR - 2.0, "strong", &two_digits(self.ratio));
+        canvas.text(INTERVAL, top + BAR - 2.0, "soft", &self.interval_words());
+    }
+
     fn ends(&self) -> [f64; 2] {
         let (low, high) = self.interval.unwrap_or((self.ratio, self.ratio));
         [low.min(self.ratio), high.max(self.ratio)]
+    }
+}
+
+impl RatioGroup {
+    fn height(&self) -> f64 {
+        NAME + self.ratios.len() as f64 * ROW + GAP
+    }
+
+    /// Draws its name, and below that the lines of the axis with its bars on them.
+    fn draw(
+        &self,
+        canvas: &mut Canvas,
+        top: f64,
+        (axis, ticks): (&Axis, &[f64]),
+        classes: &[RatioClass<'_>],
+    ) {
+        canvas.text(LEFT, top + 16.0, "strong", &clipped(&self.name, 56));
+        let mut top = top + NAME;
+        let bottom = top + self.ratios.len() as f64 * ROW;
+        for tick in ticks {
+            canvas.line("grid", (axis.at(*tick), top), (axis.at(*tick), bottom));
+        }
+        canvas.line("axis", (axis.at(1.0), top), (axis.at(1.0), bottom));
+        for (bar, class) in self.ratios.iter().zip(classes) {
+            let name = clipped(class.name, LABEL_CHARACTERS_MAX);
+            canvas.text(LABEL, top + BAR - 2.0, "end", &name);
+            match bar {
+                Ok(bar) => bar.draw(canvas, top, axis, class.class),
+                Err(missing) => canvas.text(FIGURE, top + BAR - 2.0, "soft", missing),
+            }
+            top += ROW;
+        }
     }
 }
 
@@ -89,6 +131,7 @@ pub fn ratios(
     let has_intervals = bars.clone().any(|bar| bar.interval.is_some());
     let axis = axis(&bars.copied().collect::<Vec<_>>());
     let one = axis.at(1.0);
+    let ticks = ticks(&axis);
     let mut canvas = Canvas::default();
     // The key comes first: the last groups of a long chart are far from its end.
     let explained = classes.iter().filter(|one| !one.meaning.is_empty());
@@ -99,37 +142,13 @@ pub fn ratios(
     canvas.text(one + 8.0, head + 14.0, "soft", "\u{2192} faster");
     canvas.text(FIGURE, head + 14.0, "soft", "times");
     canvas.text(INTERVAL, head + 14.0, "soft", "interval");
-    let mut top = head + HEAD;
-    let bottom = top + groups.iter().map(height).sum::<f64>();
-    for tick in ticks(&axis) {
-        canvas.line("grid", (axis.at(tick), top), (axis.at(tick), bottom));
-        canvas.tick((axis.at(tick), bottom + 16.0), &figure(tick));
-    }
-    canvas.line("axis", (one, top), (one, bottom));
+    let mut bottom = head + HEAD;
     for group in groups {
-        canvas.text(LEFT, top + 16.0, "strong rim", &clipped(&group.name, 56));
-        top += NAME;
-        for (bar, class) in group.ratios.iter().zip(classes) {
-            let name = clipped(class.name, LABEL_CHARACTERS_MAX);
-            canvas.text(LABEL, top + BAR - 2.0, "end", &name);
-            let bar = match bar {
-                Ok(bar) => bar,
-                Err(missing) => {
-                    canvas.text(FIGURE, top + BAR - 2.0, "soft", missing);
-                    top += ROW;
-                    continue;
-                }
-            };
-            let at = axis.at(bar.ratio);
-            canvas.rect(class.class, (at.min(one), top), ((at - one).abs().max(1.0), BAR));
-            if let Some((low, high)) = bar.interval {
-                whisker(&mut canvas, (axis.at(low), axis.at(high)), top + BAR / 2.0);
-            }
-            canvas.text(FIGURE, top + BAR - 2.0, "strong", &two_digits(bar.ratio));
-            canvas.text(INTERVAL, top + BAR - 2.0, "soft", &bar.interval_words());
-            top += ROW;
-        }
-        top += GAP;
+        group.draw(&mut canvas, bottom, (&axis, &ticks), classes);
+        bottom += group.height();
+    }
+    for tick in ticks {
+        canvas.tick((axis.at(tick), bottom + 16.0), &figure(tick));
     }
     let height = note(&mut canvas, bottom + TICKS + GAP, conditions) + 6.0;
     let description = description(groups, classes);
@@ -183,10 +202,6 @@ fn ticks(axis: &Axis) -> Vec<f64> {
 /// beside each other.
 fn two_digits(ratio: f64) -> String {
     if ratio < 10.0 { format!("{ratio:.2}") } else { figure(ratio) }
-}
-
-fn height(group: &RatioGroup) -> f64 {
-    NAME + group.ratios.len() as f64 * ROW + GAP
 }
 
 fn description(groups: &[RatioGroup], classes: &[RatioClass<'_>]) -> String {
