@@ -24,8 +24,6 @@ const GAP: f64 = 8.0;
 const TICKS: f64 = 20.0;
 /// A ratio up to which, and down to its inverse, the axis is as long as its bars need.
 const SMALL_RATIO: f64 = 2.0;
-/// A ratio up to which the axis ends there. From it on, the axis is one of powers of ten.
-const MEDIUM_RATIO: f64 = 3.0;
 
 /// A thing that was tried.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,32 +154,26 @@ pub fn ratios(
 }
 
 /// The axis, up to a value that has a tick, so that the longest bar can be read. If a ratio is not
-/// a small one, it has fixed ends, so that two pictures are likely to have one: 0.3 and 3, or
-/// powers of ten.
+/// a small one, each end is at least 3 times 1, and one of 3, 10, 30 and so on, so that two
+/// pictures are likely to have one axis.
 /// An interval that goes further makes it longer by no more than that.
 fn axis(bars: &[RatioBar]) -> Axis {
     let ends = || bars.iter().flat_map(RatioBar::ends).filter(|end| end.is_finite() && *end > 0.0);
     let (least, most) = (ends().fold(1.0, f64::min), ends().fold(1.0, f64::max));
-    let is_within = |ratio: f64| least >= 1.0 / ratio && most <= ratio;
-    match () {
-        () if is_within(SMALL_RATIO) => {
-            Axis::logarithmic(ends().chain([1.0, round_step(most)]), 0.95, AXIS)
-        }
-        () if is_within(MEDIUM_RATIO) => {
-            Axis::logarithmic([1.0 / MEDIUM_RATIO, MEDIUM_RATIO].into_iter(), 1.0, AXIS)
-        }
-        () => {
-            let ratios = || bars.iter().map(|bar| bar.ratio).filter(|ratio| *ratio > 0.0);
-            let lowest = 1.0 / round_up_to_ten(1.0 / ratios().fold(1.0, f64::min));
-            let highest = round_up_to_ten(ratios().fold(1.0, f64::max));
-            Axis::logarithmic([lowest.min(least), highest.max(most)].into_iter(), 1.0, AXIS)
-        }
+    if least >= 1.0 / SMALL_RATIO && most <= SMALL_RATIO {
+        return Axis::logarithmic(ends().chain([1.0, round_step(most)]), 0.95, AXIS);
     }
+    let ratios = || bars.iter().map(|bar| bar.ratio).filter(|ratio| *ratio > 0.0);
+    let lowest = 1.0 / round_up(1.0 / ratios().fold(1.0, f64::min));
+    let highest = round_up(ratios().fold(1.0, f64::max));
+    Axis::logarithmic([lowest.min(least), highest.max(most)].into_iter(), 1.0, AXIS)
 }
 
-/// The least power of ten, from ten on, that is not below this.
-fn round_up_to_ten(value: f64) -> f64 {
-    10_f64.powf(value.log10().ceil().max(1.0))
+/// The least of 3, 10, 30, 100 and so on that is not below this.
+fn round_up(value: f64) -> f64 {
+    let ten = 10_f64.powf(value.log10().ceil().max(1.0));
+    let three = 3.0 * ten / 10.0;
+    if value <= three { three } else { ten }
 }
 
 /// The ticks of the axis, which are those of small differences if it has no room for large ones.
@@ -227,12 +219,15 @@ mod tests {
             (axis.low, axis.high)
         };
         assert_eq!(ends(&[0.97, 1.3]), (0.9, 2.0));
-        let medium = ends(&[1.0, 2.3]);
-        assert!((medium.0 - 0.3).abs() < 1e-9 && (medium.1 - 3.0).abs() < 1e-9, "{medium:?}");
-        assert_eq!(ends(&[1.0, 3.7]), (0.1, 10.0));
-        assert_eq!(ends(&[0.11, 1.5]), (0.1, 10.0));
-        assert_eq!(ends(&[0.04, 12.0]), (0.01, 100.0));
-        let wide = RatioBar { ratio: 0.12, interval: Some((0.09, 0.14)) };
-        assert_eq!((axis(&[wide]).low, axis(&[wide]).high), (0.09, 10.0));
+        let assert_near = |found: (f64, f64), (low, high): (f64, f64)| {
+            let is_near = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-9;
+            assert!(is_near(found.0, low) && is_near(found.1, high), "{found:?}");
+        };
+        assert_near(ends(&[1.0, 2.3]), (0.3, 3.0));
+        assert_near(ends(&[1.0, 3.7]), (0.3, 10.0));
+        assert_near(ends(&[0.11, 1.5]), (0.1, 3.0));
+        assert_near(ends(&[0.04, 12.0]), (0.03, 30.0));
+        let wide = axis(&[RatioBar { ratio: 0.12, interval: Some((0.09, 0.14)) }]);
+        assert_near((wide.low, wide.high), (0.09, 3.0));
     }
 }
