@@ -159,13 +159,14 @@ fn deferring_on_a_drive_of_apple_loses_what_it_was_allowed_to() {
         "1-SQLite-as-it-is",
         "2-SQLite,-deferred-by-the-drive",
         "3-SQLite-under-fsure-defer,-ext4",
-        "5-SQLite-with-synchronous=NORMAL",
+        "5-SQLite-as-it-is,-ext4-by-default",
+        "6-SQLite-with-synchronous=NORMAL",
     ];
     if or_skip("btrfs on a simulated Apple drive", is_there("mkfs.btrfs")).is_some() {
         names.push("4-SQLite-under-fsure-defer,-btrfs");
     }
     if or_skip("PostgreSQL on a simulated Apple drive", is_there("initdb")).is_some() {
-        names.extend(["6-PostgreSQL-as-it-is", "7-PostgreSQL-with-synchronous_commit=off"]);
+        names.extend(["7-PostgreSQL-as-it-is", "8-PostgreSQL-with-synchronous_commit=off"]);
     }
     for name in names {
         assert!(text.contains(&format!("== {name}\n")), "{name} in {text}");
