@@ -131,11 +131,14 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A group of rows, with words above it.
+/// A group of rows, with words above it, and below them the same kind of writes as others have
+/// measured it.
 struct Group<'a> {
     words: &'static str,
     is_flushed: bool,
     rows: Vec<Row<'a>>,
+    /// The fastest first.
+    others: Vec<&'static Reference>,
 }
 
 impl<'a> Group<'a> {
@@ -149,7 +152,34 @@ impl<'a> Group<'a> {
                 _ => rows.push(row),
             }
         }
-        Self { words, is_flushed, rows }
+        let others = match is_flushed {
+            true => REFERENCES.iter().rev().collect(),
+            false => vec![&UNFLUSHED_REFERENCE],
+        };
+        Self { words, is_flushed, rows, others }
+    }
+
+    fn height(&self) -> f64 {
+        let rows: f64 = self.rows.iter().map(Row::height).sum();
+        GROUP + rows + self.others.len() as f64 * (LINE + RANGE)
+    }
+
+    fn draw(&self, canvas: &mut Canvas, axis: &Axis, mark: &Mark, mut top: f64) {
+        canvas.text(4.0, top + 18.0, "strong", self.words);
+        top += GROUP;
+        for row in &self.rows {
+            strip(canvas, axis, (mark, self.is_flushed), top + row.middle());
+            draw(canvas, axis, row, top);
+            top += row.height();
+        }
+        for other in &self.others {
+            let time = other.microseconds();
+            canvas.text(LEFT, top + 14.0, "soft", &clipped(other.what, name_room(REFERENCE_END)));
+            canvas.text(FIGURES[0], top + 14.0, "soft end", &measured_microseconds(time));
+            strip(canvas, axis, (mark, self.is_flushed), top + LINE + MIDDLE);
+            canvas.circle("reference", (axis.at(time), top + LINE + MIDDLE), 5.0);
+            top += LINE + RANGE;
+        }
     }
 }
 
@@ -168,46 +198,22 @@ fn groups<'a>(methods: &[&'a MethodLine]) -> Vec<Group<'a>> {
     [unflushed, flushed].into_iter().filter(|group| !group.rows.is_empty()).collect()
 }
 
-/// Writes that others have measured: the one without a flush, and then the fastest first.
-fn others() -> impl Iterator<Item = &'static Reference> {
-    std::iter::once(&UNFLUSHED_REFERENCE).chain(REFERENCES.iter().rev())
-}
-
 /// The latencies of the methods of one target, with the mark that a program sets for them.
 /// `conditions` are sentences on how they were measured.
 pub fn latency(title: &str, methods: &[&MethodLine], mark: &Mark, conditions: &str) -> Chart {
     let values = methods.iter().flat_map(|one| [one.p10_us, one.p50_us, one.p99_us, one.max_us]);
-    let of_others = others().map(Reference::microseconds);
-    let marks = [mark.value, FLASH_MIN_US];
-    let axis = time_axis(values.chain(of_others).chain(marks), SHOWN_US);
     let groups = groups(methods);
-    let of_group = |group: &Group<'_>| GROUP + group.rows.iter().map(Row::height).sum::<f64>();
-    let of_groups: f64 = groups.iter().map(of_group).sum();
+    let others = groups.iter().flat_map(|group| &group.others).map(|other| other.microseconds());
+    let marks = [mark.value, FLASH_MIN_US];
+    let axis = time_axis(values.chain(others).chain(marks), SHOWN_US);
     let mut canvas = Canvas::default();
     let head = note(&mut canvas, 0.0, conditions);
-    let bottom = head + HEAD + of_groups + GROUP + others().count() as f64 * (LINE + RANGE);
+    let bottom = head + HEAD + groups.iter().map(Group::height).sum::<f64>();
     frame(&mut canvas, &axis, (head, bottom));
     let mut top = head + HEAD;
     for group in &groups {
-        canvas.text(4.0, top + 18.0, "strong", group.words);
-        top += GROUP;
-        for row in &group.rows {
-            strip(&mut canvas, &axis, (mark, group.is_flushed), top + row.middle());
-            draw(&mut canvas, &axis, row, top);
-            top += row.height();
-        }
-    }
-    canvas.text(4.0, top + 18.0, "strong", "measured by others");
-    canvas.text(FIGURES[0], top + 18.0, "soft end", "mean");
-    top += GROUP;
-    for other in others() {
-        let time = other.microseconds();
-        canvas.text(LEFT, top + 14.0, "soft", &clipped(other.what, name_room(REFERENCE_END)));
-        canvas.text(FIGURES[0], top + 14.0, "soft end", &measured_microseconds(time));
-        let is_flushed = *other != UNFLUSHED_REFERENCE;
-        strip(&mut canvas, &axis, (mark, is_flushed), top + LINE + MIDDLE);
-        canvas.circle("reference", (axis.at(time), top + LINE + MIDDLE), 5.0);
-        top += LINE + RANGE;
+        group.draw(&mut canvas, &axis, mark, top);
+        top += group.height();
     }
     let height = key(&mut canvas, &axis, (&groups, mark), bottom + 26.0) + 6.0;
     let description = description(&groups);
@@ -222,12 +228,14 @@ fn frame(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64)) {
     foot(canvas, axis, bottom);
 }
 
-/// The lines of the axis and the area beyond the mark of a program, behind the range of a row: not
-/// behind its name, too, which could not be read so well. Of a flush, also the time that flash
+/// The lines of the axis behind the range of a row: not behind its name, too, which could not be
+/// read so well. Of a flush, also the area beyond the mark of a program, and the time that flash
 /// needs.
 fn strip(canvas: &mut Canvas, axis: &Axis, (mark, is_flushed): (&Mark, bool), middle: f64) {
-    let at = axis.at(mark.value);
-    canvas.rect("zone", (at, middle - HALF), ((ENDS.1 - at).max(0.0), 2.0 * HALF));
+    if is_flushed {
+        let at = axis.at(mark.value);
+        canvas.rect("zone", (at, middle - HALF), ((ENDS.1 - at).max(0.0), 2.0 * HALF));
+    }
     lines(canvas, axis, middle, HALF);
     if is_flushed {
         let path = format!("M{:.1} {:.1}v{:.1}", axis.at(FLASH_MIN_US), middle - HALF, 2.0 * HALF);
@@ -265,6 +273,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
 /// Explains the marks and the axis, and returns the height below it.
 fn key(canvas: &mut Canvas, axis: &Axis, (groups, mark): (&[Group<'_>], &Mark), top: f64) -> f64 {
     let rows = || groups.iter().flat_map(|group| &group.rows);
+    let has_flushes = groups.iter().any(|group| group.is_flushed);
     let beyond = format!("beyond the mark of {}", mark.label);
     let flash = format!("{FLASH_MIN_US:.0} µs: a flush to the left did not wait for common flash");
     let entries = [
@@ -277,8 +286,9 @@ fn key(canvas: &mut Canvas, axis: &Axis, (groups, mark): (&[Group<'_>], &Mark), 
             "p99: 99 % are faster",
         ),
         (true, Glyph::Diamond, "slowest"),
-        (true, Glyph::Bar("zone"), beyond.as_str()),
-        (true, Glyph::Upright("limit", DASHES), flash.as_str()),
+        (has_flushes, Glyph::Bar("zone"), beyond.as_str()),
+        (has_flushes, Glyph::Upright("limit", DASHES), flash.as_str()),
+        (true, Glyph::Circle("reference"), "a mean, measured by others"),
     ];
     let entries = entries.into_iter().filter(|(is_drawn, ..)| *is_drawn);
     let entries: Vec<_> = entries.map(|(_, glyph, words)| (glyph, words)).collect();
@@ -291,10 +301,14 @@ fn key(canvas: &mut Canvas, axis: &Axis, (groups, mark): (&[Group<'_>], &Mark), 
         bottom = note(canvas, bottom, shared);
     }
     bottom = note(canvas, bottom, &writes(groups));
-    let mut sources: Vec<_> = others().map(|one| one.source).collect();
+    let others = groups.iter().flat_map(|group| &group.others);
+    let mut sources: Vec<_> = others.map(|one| one.source).collect();
     sources.sort_unstable();
     sources.dedup();
-    note(canvas, bottom, &format!("Grey dots: {}.", sources.join("; ")))
+    match sources.is_empty() {
+        true => bottom,
+        false => note(canvas, bottom, &format!("By others: {}.", sources.join("; "))),
+    }
 }
 
 /// The number of writes of all methods, in sentences.

@@ -513,7 +513,7 @@ fn what_does_not_wait_for_the_drive_stands_apart_from_what_does() {
         chart.body.contains(">beyond the mark of etcd: 99 % in less than 10 ms (its FAQ)</text>")
     );
     let zones = lengths(&chart.body, "zone");
-    assert_eq!(zones.len(), 4 + 7, "one behind each range, and those of others: {zones:?}");
+    assert_eq!(zones.len(), 2 + 6, "one behind each flush, and those of others: {zones:?}");
     assert!(zones.iter().all(|zone| *zone == zones[0] && *zone > 20.0), "{zones:?}");
     assert_readable(&chart);
     assert!(chart.body.contains(">16.7 µs</text>"), "what does not flush on macOS");
