@@ -37,10 +37,10 @@ impl CutState {
     /// The state in a word.
     pub(super) fn word(self) -> &'static str {
         match self {
-            Self::Kept => "no loss",
+            Self::Kept => "safe",
             Self::Lost => "lost",
             Self::Damaged => "damaged",
-            Self::Unmountable => "no mount",
+            Self::Unmountable => "gone",
             Self::Unknown => "unknown",
         }
     }
@@ -69,10 +69,10 @@ impl CutState {
 
     pub(super) fn meaning(self) -> &'static str {
         match self {
-            Self::Kept => "no loss: all that was acknowledged is there",
+            Self::Kept => "safe: all that was acknowledged is there",
             Self::Lost => "lost: the last writes are gone, the rest is sound",
             Self::Damaged => "damaged: the check fails",
-            Self::Unmountable => "no mount: the file system does not mount",
+            Self::Unmountable => "gone: the file system does not mount",
             Self::Unknown => "nothing is known",
         }
     }
@@ -125,6 +125,12 @@ pub struct CutRun {
 impl CutRun {
     pub(super) fn is_worded(&self) -> bool {
         self.cuts.len() <= WORDED * WORDED_ROWS
+    }
+
+    /// Returns true if its rate, or its oldest loss, is a bar: beside bars of counts, it would be
+    /// taken for one of them.
+    pub(super) fn has_bar(&self) -> bool {
+        self.is_worded() && !self.rate.1.is_empty()
     }
 
     /// Returns the result of all cuts in words, and how many of those that can do damage did.

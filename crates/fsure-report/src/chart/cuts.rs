@@ -1,6 +1,6 @@
 //! Cuts of the power: for each drive a cell for each cut, with what it took, or bars of counts if
-//! there are many. The price of a commit stands above: what is fast and loses the last moments can
-//! be told from what is fast and damages.
+//! there are many. The price of a commit stands above, beside cells as a bar, too: what is fast and
+//! loses the last moments can be told from what is fast and damages.
 
 use super::Chart;
 use super::axis::on_paper;
@@ -19,8 +19,6 @@ const BELOW_LINES: f64 = 4.0;
 /// Height of the bar of a rate, and room below it.
 const RATE: f64 = 10.0;
 const BELOW_RATE: f64 = 4.0;
-/// Room above such a bar in a row of its own.
-const ABOVE_RATE: f64 = 4.0;
 /// A narrower bar is left out: one that can be seen would show more than there is.
 const WIDTH_MIN: f64 = 0.5;
 const GAP: f64 = 14.0;
@@ -31,9 +29,6 @@ const BETWEEN: f64 = 4.0;
 /// Danger of a torn write to the file system itself.
 const SUPERBLOCK: &str = "A torn write may cut through the superblock of a file system, which is \
                           longer than 512 bytes: then nothing mounts, whatever the program did.";
-
-/// Name of the bar of the oldest loss.
-const OLDEST: &str = "oldest loss";
 
 /// Meaning of a frame.
 const FRAMED: &str = " Framed: the cut breaks the order of the writes, and only such a cut can show \
@@ -103,15 +98,7 @@ impl Measured {
     fn heading(self) -> &'static str {
         match self {
             Self::Rates => "acknowledged writes",
-            Self::Losses => OLDEST,
-        }
-    }
-
-    /// The name of the bar in a row of its own.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Rates => "acknowledged",
-            Self::Losses => OLDEST,
+            Self::Losses => "oldest loss",
         }
     }
 
@@ -136,8 +123,8 @@ fn key(canvas: &mut Canvas, runs: &[CutRun], measure: Measured, tally: &Tally<'_
         false => (state.style(), state.meaning().to_owned()),
     });
     let entries: Vec<_> = entries.collect();
-    let has_rates = runs.iter().any(|run| !run.rate.1.is_empty());
-    let bar = has_rates.then_some((Glyph::Bar(measure.class()), measure.meaning()));
+    let has_bars = runs.iter().any(CutRun::has_bar);
+    let bar = has_bars.then_some((Glyph::Bar(measure.class()), measure.meaning()));
     let cells = entries.iter().map(|(style, words)| (Glyph::Bar(style), words.as_str()));
     let entries: Vec<_> = bar.into_iter().chain(cells).collect();
     let bottom = legend(canvas, 0.0, &entries);
@@ -190,50 +177,35 @@ impl Shown<'_> {
     }
 
     fn height(&self) -> f64 {
-        let has_bar = !self.run.rate.1.is_empty();
-        let (bar, cuts) = match self.run.is_worded() {
-            true => {
-                (RATE + BELOW_RATE, self.run.cuts.len().div_ceil(WORDED) as f64 * (CELL + BETWEEN))
-            }
-            false => (ABOVE_RATE + RATE + BELOW_RATE, cut_tally::height(self.run)),
+        let cuts = match self.run.is_worded() {
+            true => self.run.cuts.len().div_ceil(WORDED) as f64 * (CELL + BETWEEN),
+            false => cut_tally::height(self.run),
         };
-        let bar = if has_bar { bar } else { 0.0 };
+        let bar = if self.run.has_bar() { RATE + BELOW_RATE } else { 0.0 };
         (self.lines().len() + 1) as f64 * LINE + BELOW_LINES + bar + cuts + GAP
     }
 
     fn draw(&self, canvas: &mut Canvas, most: f64, mut top: f64) {
         let run = self.run;
         let room = (RIGHT - LEFT) / COLUMN_CHARACTER;
-        let words = &self.measure.of(run).1;
+        let (value, words) = self.measure.of(run);
         let label = room - words.chars().count() as f64 - 2.0;
         canvas.text(LEFT, top + 14.0, "strong", &clipped(&run.label, (label / 1.1) as usize));
         canvas.text(RIGHT, top + 14.0, "strong end", words);
         top += LINE;
-        if run.is_worded() {
-            top = self.draw_bar(canvas, top, (LEFT, most));
-            top = self.draw_lines(canvas, top);
-            return self.draw_cells(canvas, top);
+        if run.has_bar() {
+            let width = (RIGHT - LEFT) * on_paper(value / most);
+            if width >= WIDTH_MIN {
+                canvas.rect(self.measure.class(), (LEFT, top), (width, RATE));
+            }
+            canvas.line("axis", (LEFT, top - 1.0), (LEFT, top + RATE + 1.0));
+            top += RATE + BELOW_RATE;
         }
         top = self.draw_lines(canvas, top);
-        if !run.rate.1.is_empty() {
-            top += ABOVE_RATE;
-            canvas.text(cut_tally::NAME, top + RATE, "end soft", self.measure.name());
-            top = self.draw_bar(canvas, top, (cut_tally::ENDS.0, most));
+        match run.is_worded() {
+            true => self.draw_cells(canvas, top),
+            false => self.tally.draw(canvas, top, run),
         }
-        self.tally.draw(canvas, top, run);
-    }
-
-    /// Draws the bar of the figure from a left end on, and returns the height below it.
-    fn draw_bar(&self, canvas: &mut Canvas, top: f64, (left, most): (f64, f64)) -> f64 {
-        if self.run.rate.1.is_empty() {
-            return top;
-        }
-        let width = (RIGHT - left) * on_paper(self.measure.of(self.run).0 / most);
-        if width >= WIDTH_MIN {
-            canvas.rect(self.measure.class(), (left, top), (width, RATE));
-        }
-        canvas.line("axis", (left, top - 1.0), (left, top + RATE + 1.0));
-        top + RATE + BELOW_RATE
     }
 
     /// Draws the lines, and returns the height below them.

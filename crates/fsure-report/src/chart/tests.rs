@@ -573,7 +573,7 @@ pub(super) fn deferred_cuts(count: usize) -> CutRun {
 fn each_cut_is_a_cell_that_says_what_it_took() {
     let chart = cuts("t", &[deferred_cuts(6), deferred_cuts(12)]);
     assert_readable(&chart);
-    for word in ["no loss", "lost", "damaged", "no mount", "unknown", "426 ms", "(prefix)"] {
+    for word in ["safe", "lost", "damaged", "gone", "unknown", "426 ms", "(prefix)"] {
         assert!(chart.body.contains(&format!(">{word}</text>")), "{word}");
     }
     assert!(chart.description.contains("2,461 commits/s: 5 of 6 cuts"), "{}", chart.description);
