@@ -154,8 +154,8 @@ pub fn ratios(
 }
 
 /// The axis, up to a value that has a tick, so that the longest bar can be read. If a ratio is not
-/// a small one, each end is at least 3 times 1, and one of 3, 10, 30 and so on, so that two
-/// pictures are likely to have one axis.
+/// a small one, the axis begins at 0.5, 0.1, 0.05 and so on, and ends at 2, 5, 10, 20 and so on, so
+/// that two pictures are likely to have one, which leaves room for gains.
 /// An interval that goes further makes it longer by no more than that.
 fn axis(bars: &[RatioBar]) -> Axis {
     let ends = || bars.iter().flat_map(RatioBar::ends).filter(|end| end.is_finite() && *end > 0.0);
@@ -164,16 +164,17 @@ fn axis(bars: &[RatioBar]) -> Axis {
         return Axis::logarithmic(ends().chain([1.0, round_step(most)]), 0.95, AXIS);
     }
     let ratios = || bars.iter().map(|bar| bar.ratio).filter(|ratio| *ratio > 0.0);
-    let lowest = 1.0 / round_up(1.0 / ratios().fold(1.0, f64::min));
-    let highest = round_up(ratios().fold(1.0, f64::max));
+    let slowest = 1.0 / ratios().fold(1.0, f64::min);
+    let fastest = ratios().fold(1.0, f64::max);
+    let lowest = 1.0 / round_up(slowest, &[5.0]);
+    let highest = round_up(fastest, &[5.0, 2.0]);
     Axis::logarithmic([lowest.min(least), highest.max(most)].into_iter(), 1.0, AXIS)
 }
 
-/// The least of 3, 10, 30, 100 and so on that is not below this.
-fn round_up(value: f64) -> f64 {
+/// The least power of ten, from ten on, or one divided by a part, that is not below a value.
+fn round_up(value: f64, parts: &[f64]) -> f64 {
     let ten = 10_f64.powf(value.log10().ceil().max(1.0));
-    let three = 3.0 * ten / 10.0;
-    if value <= three { three } else { ten }
+    parts.iter().map(|part| ten / part).find(|step| value <= *step).unwrap_or(ten)
 }
 
 /// The ticks of the axis, which are those of small differences if it has no room for large ones.
@@ -223,11 +224,11 @@ mod tests {
             let is_near = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-9;
             assert!(is_near(found.0, low) && is_near(found.1, high), "{found:?}");
         };
-        assert_near(ends(&[1.0, 2.3]), (0.3, 3.0));
-        assert_near(ends(&[1.0, 3.7]), (0.3, 10.0));
-        assert_near(ends(&[0.11, 1.5]), (0.1, 3.0));
-        assert_near(ends(&[0.04, 12.0]), (0.03, 30.0));
+        assert_near(ends(&[1.0, 2.3]), (0.5, 5.0));
+        assert_near(ends(&[1.0, 5.3]), (0.5, 10.0));
+        assert_near(ends(&[0.11, 1.5]), (0.1, 2.0));
+        assert_near(ends(&[0.04, 12.0]), (0.01, 20.0));
         let wide = axis(&[RatioBar { ratio: 0.12, interval: Some((0.09, 0.14)) }]);
-        assert_near((wide.low, wide.high), (0.09, 3.0));
+        assert_near((wide.low, wide.high), (0.09, 2.0));
     }
 }
