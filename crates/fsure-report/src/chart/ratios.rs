@@ -24,6 +24,8 @@ const GAP: f64 = 8.0;
 const TICKS: f64 = 20.0;
 /// A ratio up to which, and down to its inverse, the axis is as long as its bars need.
 const SMALL_RATIO: f64 = 2.0;
+/// The share by which an interval may go beyond the end of the axis.
+const OVERHANG: f64 = 0.05;
 
 /// A thing that was tried.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,7 +158,7 @@ pub fn ratios(
 /// The axis, up to a value that has a tick, so that the longest bar can be read. If a ratio is not
 /// a small one, the axis begins at 0.5, 0.1, 0.05 and so on, and ends at 2, 5, 10, 20 and so on, so
 /// that two pictures are likely to have one, which leaves room for gains.
-/// An interval that goes further makes it longer by no more than that.
+/// An interval that goes further, by more than can be seen, makes it longer by no more than that.
 fn axis(bars: &[RatioBar]) -> Axis {
     let ends = || bars.iter().flat_map(RatioBar::ends).filter(|end| end.is_finite() && *end > 0.0);
     let (least, most) = (ends().fold(1.0, f64::min), ends().fold(1.0, f64::max));
@@ -168,7 +170,9 @@ fn axis(bars: &[RatioBar]) -> Axis {
     let fastest = ratios().fold(1.0, f64::max);
     let lowest = 1.0 / round_up(slowest, &[5.0]);
     let highest = round_up(fastest, &[5.0, 2.0]);
-    Axis::logarithmic([lowest.min(least), highest.max(most)].into_iter(), 1.0, AXIS)
+    let lowest = if least < lowest * (1.0 - OVERHANG) { least } else { lowest };
+    let highest = if most > highest * (1.0 + OVERHANG) { most } else { highest };
+    Axis::logarithmic([lowest, highest].into_iter(), 1.0, AXIS)
 }
 
 /// The least power of ten, from ten on, or one divided by a part, that is not below a value.
