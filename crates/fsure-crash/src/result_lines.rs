@@ -109,8 +109,8 @@ pub struct DriveTried {
     /// Time that the drive takes for a flush of nothing, in milliseconds; absent for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush_ms: Option<f64>,
-    /// Longest time between a check and the next cut, in milliseconds; absent if each flush is
-    /// checked.
+    /// Longest time from the first acknowledgement after a check to the next cut, in milliseconds;
+    /// absent if each flush is checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_max_ms: Option<f64>,
     /// Cuts made; those of the twin do not count.

@@ -32,10 +32,8 @@ impl<'a> CutConditions<'a> {
         }
         if !self.pause_max.is_empty() {
             let pause = self.pause_max;
-            words += &format!(
-                ", and a cut came at most {pause} after the first write since the \
-                               cut before, so that no older loss can show"
-            );
+            words += &format!(", and a cut came at most {pause} after the first write since the ");
+            words += "cut before, so that no older loss can show";
         }
         words + "."
     }
@@ -49,12 +47,15 @@ impl<'a> CutConditions<'a> {
         }
         if run.flush != self.flush {
             words += &match run.flush.as_str() {
-                "" => "; a flush takes no time".to_owned(),
+                "" => "; no time of a flush is recorded".to_owned(),
                 time => format!("; a flush takes {time}"),
             };
         }
-        if run.pause_max != self.pause_max && !run.pause_max.is_empty() {
-            words += &format!("; cuts at most {} after the first write", run.pause_max);
+        if run.pause_max != self.pause_max {
+            words += &match run.pause_max.as_str() {
+                "" => "; no pause before a cut is recorded".to_owned(),
+                pause => format!("; cuts at most {pause} after the first write"),
+            };
         }
         words
     }
@@ -92,7 +93,11 @@ mod tests {
         let own = runs.each_ref().map(|run| conditions.own(run));
         assert_eq!(
             own,
-            ["ext4 on a simulated drive that lies; a flush takes no time", "ext4", "ext4"]
+            [
+                "ext4 on a simulated drive that lies; no time of a flush is recorded",
+                "ext4",
+                "ext4; no pause before a cut is recorded",
+            ]
         );
         let long = of("flushes", "9 ms", "60 s");
         assert_eq!(conditions.own(&long), "ext4; cuts at most 60 s after the first write");

@@ -113,7 +113,7 @@ pub struct CutRun {
     pub filesystem: String,
     /// Behavior of the simulated drive, in words.
     pub drive: String,
-    /// Time that it takes for a flush, in words; empty for none.
+    /// Time that it takes for a flush, in words; empty for none, or if not recorded.
     pub flush: String,
     /// Longest time from the first write after a cut to the next cut, in words; empty if not
     /// recorded.

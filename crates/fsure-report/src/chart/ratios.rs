@@ -185,13 +185,11 @@ fn round_up(value: f64, parts: &[f64]) -> f64 {
 fn ticks(axis: &Axis) -> Vec<f64> {
     const LARGE_MIN: usize = 3;
     const SMALL: [f64; 7] = [0.6, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0];
-    const MEDIUM: [f64; 5] = [0.3, 0.5, 1.0, 2.0, 3.0];
     let large = axis.ticks();
     let on_it = |tick: &f64| (axis.low..=axis.high).contains(tick);
-    match () {
-        () if large.len() >= LARGE_MIN => large,
-        () if axis.high > SMALL_RATIO => MEDIUM.into_iter().filter(on_it).collect(),
-        () => SMALL.into_iter().filter(on_it).collect(),
+    match large.len() >= LARGE_MIN {
+        true => large,
+        false => SMALL.into_iter().filter(on_it).collect(),
     }
 }
 

@@ -80,8 +80,8 @@ pub(crate) struct DriveResult {
     pub(crate) mount_options: String,
     /// Time of a flush of nothing, in milliseconds; `None` if it takes none or is not known.
     pub(crate) flush_ms: Option<f64>,
-    /// Longest time between a check and the next cut, in milliseconds; `None` in older results, and
-    /// if each flush is checked.
+    /// Longest time from the first acknowledgement after a check to the next cut, in milliseconds;
+    /// `None` in older results, and if each flush is checked.
     pub(crate) pause_max_ms: Option<f64>,
     pub(crate) cuts: u64,
     pub(crate) survived: u64,

@@ -56,13 +56,12 @@ pub(super) fn section(run: &CacheTrialRun, charts: &mut Charts) -> Section {
         draft.plain_exit_code(totals.exit_code);
     }
     if let Some(first) = run.trials.first() {
-        let row = |command: String, trial: &CacheTrial| {
-            let (way, class) = (trial.way.clone(), class(&trial.way));
-            WayRow { command, way, class }
-        };
         let trials = with_gaps(&run.trials);
-        let own = |trial: &CacheTrial| row(trial.program.clone(), trial);
-        let rows: Vec<_> = trials.iter().map(own).collect();
+        let row = |trial: &CacheTrial| {
+            let (command, way) = (trial.program.clone(), trial.way.clone());
+            WayRow { command, way, class: class(&trial.way) }
+        };
+        let rows: Vec<_> = trials.iter().map(row).collect();
         let system = system(first, &run.trials);
         let words = conditions(first, &run.trials);
         for (title, panels) in effects(&trials, &system) {
