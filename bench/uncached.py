@@ -5,10 +5,8 @@ program, which that has read once, and three times, with the time in which it re
 
 Needs root, control groups of version 1 or 2, `fincore`, about 4 GB on a real disk, and what of
 the programs is installed. The memory is made small by a control group around all of it, since a
-large machine has room for what a program reads. On version 1 a small group does not make the
-kernel write earlier to storage, as a small machine would: `vm.dirty_bytes` is set as there
-meanwhile, for the whole machine. The plain memory group has a hard limit in version 1, and
-`memory.high`, as `systemd-run -p MemoryHigh=128M` sets it, in version 2. A program that is killed
+large machine has room for what a program reads. The plain memory group has a hard limit in
+version 1, and `memory.high`, as `systemd-run -p MemoryHigh=128M` sets it, in version 2. A program that is killed
 is reported as that. Prints a table for docs/uncached.md. With --save, the medians are kept as
 lines of JSON that `fsure report` draws.
 """
@@ -83,7 +81,6 @@ OWN = ("big", "tree", "repo", "out")
 METHODS = ("plain", "nocache", "group", "fsure")
 # How often the other program has read its file: Linux protects what was read more than once.
 READS = (1, 3)
-SYSCTL = pathlib.Path("/proc/sys/vm")
 # How a program that was killed ends, and one that has run it.
 KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
@@ -189,23 +186,6 @@ def touch_memory():
     by another amount in each way of running it."""
     call = [sys.executable, "-c", f"b'x' * {TOUCHED}"]
     subprocess.run(call, check=True)
-
-
-@contextlib.contextmanager
-def dirty_limits_of_a_small_machine():
-    """Lets the kernel write to storage as early as on a machine with so little memory: in the
-    background from 10 % of it on, and with programs that wait from 20 % on."""
-    names = ("dirty_bytes", "dirty_ratio", "dirty_background_bytes", "dirty_background_ratio")
-    before = {name: (SYSCTL / name).read_text(encoding="ascii") for name in names}
-    try:
-        for name, share in (("dirty_bytes", 0.2), ("dirty_background_bytes", 0.1)):
-            (SYSCTL / name).write_text(str(int(MEMORY * share)), encoding="ascii")
-        yield
-    finally:
-        # Of bytes and ratio, the kernel sets the one to 0 that was not written last.
-        for name, value in before.items():
-            if int(value):
-                (SYSCTL / name).write_text(value, encoding="ascii")
 
 
 def inside(group, words):
@@ -435,8 +415,6 @@ def main():
         if limit.folder is None:
             sys.exit("DID NOT RUN: needs root, and control groups that limit memory")
         groups = stack.enter_context(Groups(limit.folder))
-        if not groups.is_v2:
-            stack.enter_context(dirty_limits_of_a_small_machine())
         for name in ("big", "tree", "repo", "hot"):
             evict(pathlib.Path(name))
         saved = Results(save, fsure, given.note)

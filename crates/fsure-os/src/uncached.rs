@@ -49,6 +49,9 @@ pub struct Uncached {
     pub left: u64,
     /// Bytes that a shortage of memory took from any program while it ran.
     pub evicted: u64,
+    /// The times that a control group around it was at its limit meanwhile, which can have taken
+    /// memory from any process in that group.
+    pub outer_limit_hits: u64,
     /// The most memory that it had, page cache included; `None` if the kernel does not
     /// report it.
     pub peak: Option<u64>,

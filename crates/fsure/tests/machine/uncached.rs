@@ -4,14 +4,20 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
+use fsure_core::Random;
+use fsure_os::loop_mount::{FileSystem, LoopMount, format};
+use fsure_os::process_tree::Ended;
+use fsure_simdrive::{Behavior, CutVariant, Image, Latency, LiveDrive, Traits};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::crash_loop_mount::{run, site};
 use crate::support::cache::{assert_undisturbed, cool, half_warm, pages, warm};
-use crate::support::{Run, code, content, fsure, serial, skip};
+use crate::support::{Run, code, content, fsure, or_skip, serial, skip};
 
 const MIB: u64 = 1 << 20;
 
@@ -82,6 +88,36 @@ fn it_has_little_in_memory_while_it_runs() {
         let summary = summary(&run);
         let Some(peak) = summary["peak"].as_u64() else { return Ok(()) };
         if peak < 400 * MIB { Ok(()) } else { Err(format!("{summary}")) }
+    });
+}
+
+/// An empty ext4 on a drive that needs 5 ms for each request to write.
+fn slow_drive(folder: &Path) -> Result<LoopMount, String> {
+    let area = site(folder);
+    let latency = Latency { write: Duration::from_millis(5), ..Latency::NONE };
+    let traits = |latency| Traits { latency, ..Traits::new(Behavior::Protected) };
+    let blank = Arc::new(LiveDrive::new(traits(Latency::NONE), Image::new(1_000 * MIB)));
+    format(&area, blank.clone(), FileSystem::Ext4).map_err(|error| error.to_string())?;
+    let image = blank.cut(CutVariant::None, &mut Random::new(1));
+    let drive = Arc::new(LiveDrive::new(traits(latency), image));
+    LoopMount::mount(&area, drive, FileSystem::Ext4, "").map_err(|error| error.to_string())
+}
+
+#[test]
+fn what_it_writes_faster_than_the_drive_does_not_fill_the_memory() {
+    const TEST: &str = "what_it_writes_faster";
+    let _alone = serial::alone();
+    let Some(folder) = folder(TEST) else { return };
+    let Some(drive) = or_skip(TEST, slow_drive(folder.path())) else { return };
+    assert_undisturbed(|| {
+        let program = env!("CARGO_BIN_EXE_fsure");
+        let command = "sh -c 'head -c 700M /dev/zero > file'";
+        let line = format!("{program} --json uncached --limit 32M -- {command}; rm file");
+        let (ended, output) = run(&drive, &line);
+        assert_eq!(ended, Ended::Code(0), "{output}");
+        let said: Value = serde_json::from_str(output.lines().last().unwrap()).unwrap();
+        let Some(peak) = said["peak"].as_u64() else { return Ok(()) };
+        if peak < 350 * MIB { Ok(()) } else { Err(said.to_string()) }
     });
 }
 
@@ -183,6 +219,13 @@ fn files_of_others_stay_in_a_memory_that_is_too_small_for_both() {
         all if all == 64 * MIB => Ok(()),
         some => Err(format!("{some} bytes are left of it")),
     });
+    // Its own memory is not bounded, and what that pushes out is told.
+    let hungry = "sh -c 'head -c 500M /dev/zero | tail -c 500M > /dev/null'";
+    let line = format!("{} --json uncached -- {hungry} > said", env!("CARGO_BIN_EXE_fsure"));
+    assert!(left_by(&line) < 64 * MIB);
+    let said = std::fs::read_to_string(folder.path().join("said")).unwrap();
+    let said: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    assert!(said["outer_limit_hits"].as_u64() >= Some(1), "{said}");
 }
 
 #[test]
@@ -228,6 +271,17 @@ impl Waiting {
         let tops = ["/sys/fs/cgroup", "/sys/fs/cgroup/memory"];
         let group = tops.iter().map(|top| Path::new(top).join(path)).find(|group| group.is_dir());
         Self { fsure, group: group.unwrap() }
+    }
+
+    fn keeper(&self) -> Pid {
+        let own = self.group.file_name().unwrap().to_str().unwrap();
+        let keeper = std::fs::read_dir("/proc").unwrap().find_map(|process| {
+            let process = process.unwrap();
+            let line = std::fs::read_to_string(process.path().join("cmdline")).ok()?;
+            let is_keeper = line.contains("uncached-keep") && line.contains(own);
+            is_keeper.then(|| process.file_name().to_str().unwrap().parse().unwrap())
+        });
+        Pid::from_raw(keeper.unwrap()).unwrap()
     }
 
     fn signal(&self, signal: Signal) {
@@ -284,17 +338,28 @@ fn what_is_left_behind_is_told_and_its_group_is_removed_behind_it() {
 }
 
 #[test]
+fn a_bound_is_lifted_when_its_keeper_is_killed() {
+    let Some(folder) = folder("a_bound_is_lifted") else { return };
+    let mut run = Waiting::start(folder.path(), UNTIL_TOLD);
+    let knobs = ["memory.high", "memory.limit_in_bytes"].map(|name| run.group.join(name));
+    let knob = knobs.iter().find(|knob| knob.exists()).unwrap();
+    let bound = || std::fs::read_to_string(knob).unwrap();
+    // Not the kernel's word for no bound at all: pages are counted in an i64 of bytes.
+    let is_bounded = || bound().trim().parse().is_ok_and(|bytes: u64| bytes < 1 << 60);
+    std::fs::write(knob, (200 * MIB).to_string()).unwrap();
+    assert!(is_bounded(), "{}", bound());
+    kill_process(run.keeper(), Signal::KILL).unwrap();
+    wait_for("the bound is lifted", || !is_bounded());
+    std::fs::write(folder.path().join("end"), "").unwrap();
+    assert_eq!(code(run.fsure.wait().unwrap()), 0);
+    assert!(!run.group.exists());
+}
+
+#[test]
 fn groups_whose_keeper_was_killed_too_are_swept() {
     let Some(folder) = folder("groups_whose_keeper_was_killed") else { return };
     let mut run = Waiting::start(folder.path(), UNTIL_TOLD);
-    let own = run.group.file_name().unwrap().to_str().unwrap().to_owned();
-    let keeper = std::fs::read_dir("/proc").unwrap().find_map(|process| {
-        let process = process.unwrap();
-        let line = std::fs::read_to_string(process.path().join("cmdline")).ok()?;
-        let is_keeper = line.contains("uncached-keep") && line.contains(&own);
-        is_keeper.then(|| process.file_name().to_str().unwrap().parse().unwrap())
-    });
-    kill_process(Pid::from_raw(keeper.unwrap()).unwrap(), Signal::KILL).unwrap();
+    kill_process(run.keeper(), Signal::KILL).unwrap();
     run.signal(Signal::KILL);
     run.fsure.wait().unwrap();
     assert_eq!(uncached(folder.path(), "true").code, 0);

@@ -29,14 +29,21 @@ pub fn text(done: &Uncached, limit: u64) -> String {
             number(done.left, "process", "processes")
         );
     }
-    text += match done.evicted {
-        0 => ".\nOthers: memory was never short, so none of their pages were pushed out",
-        _ => ".\nOthers: memory was short meanwhile: ",
+    text += &match (done.evicted, done.outer_limit_hits) {
+        (0, 0) => {
+            ".\nOthers: memory was never short, so none of their pages were pushed out".to_owned()
+        }
+        (0, hits) => format!(
+            ".\nOthers: a control group around the command was at its memory limit {}: what other \
+             programs in it had in memory may have been pushed out",
+            number(hits, "time", "times")
+        ),
+        (evicted, _) => format!(
+            ".\nOthers: memory was short meanwhile: at most {} were pushed out, by all programs \
+             together",
+            size(evicted)
+        ),
     };
-    if done.evicted > 0 {
-        text +=
-            &format!("at most {} were pushed out, by all programs together", size(done.evicted));
-    }
     if let Some(stalled) = done.stalled.filter(|time| !time.is_zero()) {
         text += &format!(".\nWaited for memory: {}", duration(stalled));
     }
@@ -53,6 +60,7 @@ struct UncachedSummary<'a> {
     kept: u64,
     left: u64,
     evicted: u64,
+    outer_limit_hits: u64,
     peak: Option<u64>,
     stalled_ms: Option<f64>,
     elapsed_ms: f64,
@@ -77,6 +85,7 @@ pub fn json_line(done: &Uncached, limit: u64) -> String {
         kept: done.kept,
         left: done.left,
         evicted: done.evicted,
+        outer_limit_hits: done.outer_limit_hits,
         peak: done.peak,
         stalled_ms: done.stalled.map(milliseconds),
         elapsed_ms: milliseconds(done.end.time),
@@ -111,6 +120,7 @@ mod tests {
             kept: 0,
             left: 0,
             evicted: 0,
+            outer_limit_hits: 0,
             peak: Some(140 * MIB),
             stalled: Some(Duration::from_millis(12)),
             io: Some(Transferred {
@@ -142,6 +152,8 @@ mod tests {
              Others: memory was short meanwhile: at most 5.0 MiB were pushed out, by all programs \
              together.\n"
         );
+        let within = Uncached { outer_limit_hits: 3, io: None, ..done() };
+        assert!(text(&within, MIB).contains("at its memory limit 3 times: what other programs"));
     }
 
     #[test]
@@ -149,7 +161,7 @@ mod tests {
         assert_eq!(
             json_line(&done(), MIB),
             "{\"type\":\"summary\",\"command\":\"uncached\",\"limit\":1048576,\"bounded\":true,\"kept\":0,\
-             \"left\":0,\"evicted\":0,\"peak\":146800640,\"stalled_ms\":12.0,\
+             \"left\":0,\"evicted\":0,\"outer_limit_hits\":0,\"peak\":146800640,\"stalled_ms\":12.0,\
              \"elapsed_ms\":1500.0,\"bytes_read\":3221225472,\"bytes_written\":4096,\
              \"storage_bytes_read\":2147483648,\"storage_bytes_written\":8192,\
              \"command_exit\":7,\"command_signal\":null,\"exit_code\":7}"

@@ -16,6 +16,11 @@ const PREFIX: &str = "fsure-uncached-";
 /// A bound is not moved for less than one part in this many of the cache: each write to it
 /// makes the kernel settle its counters.
 const BOUND_STEPS: u64 = 8;
+/// The memory that the processes of a held group may have beside its cache before the next look,
+/// in bytes: more than a processor fills in [`super::keeper`]'s pause of a held group.
+const HELD_HEADROOM_BYTES: u64 = 64 << 20;
+/// One part in this many of the cache may wait to be written before the group is held.
+const UNWRITTEN_SHARE: u64 = 4;
 /// The pause before what is being written to storage is looked at again.
 const WRITEBACK_INTERVAL: Duration = Duration::from_millis(20);
 /// The time for which the cache may cease to shrink before what is not written yet is left.
@@ -34,7 +39,8 @@ pub(super) struct Group {
 /// The version of its interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
-    One,
+    /// With the page cache that a group may have at most which is held, in bytes.
+    One(Option<u64>),
     /// With the bound that was set last.
     Two(u64),
 }
@@ -58,8 +64,13 @@ impl Group {
         let folder = parent.join(format!("{PREFIX}{}-{:016x}", std::process::id(), random()));
         std::fs::create_dir(&folder)
             .map_err(|error| cannot(&error, "make a control group in", &parent))?;
-        let group = Self::at(folder.clone());
-        group.map(|group| (group, home)).inspect_err(|_| drop(std::fs::remove_dir(folder)))
+        let group = Self::at(folder.clone()).inspect_err(|_| drop(std::fs::remove_dir(folder)))?;
+        if let Version::One(_) = group.version {
+            // At a limit that stays, processes wait for memory of their own until it is raised. A
+            // kernel that does not know this kills them, and they are held all the same.
+            let _ = group.set("memory.oom_control", 1);
+        }
+        Ok((group, home))
     }
 
     /// Opens a group that exists.
@@ -71,7 +82,7 @@ impl Group {
         }
         let version = match folder.join("memory.high").exists() {
             true => Version::Two(u64::MAX),
-            false if folder.join("memory.limit_in_bytes").exists() => Version::One,
+            false if folder.join("memory.limit_in_bytes").exists() => Version::One(None),
             false => {
                 let why = format!("the control group {} does not count memory", folder.display());
                 return Err(io::Error::new(io::ErrorKind::Unsupported, why));
@@ -118,16 +129,62 @@ impl Group {
                 self.set("memory.high", most)?;
                 self.version = Version::Two(most);
             }
-            // A limit that stays kills: it does not wait for the command to become smaller, and
-            // this process might be late to raise it.
-            Version::One if charged.cache > cache => {
+            // What waits to be written cannot be taken back, so that the command itself has to wait
+            // until there is less of it. The kernel has it do so at a limit that stays.
+            Version::One(held)
+                if charged.cache > cache && charged.unwritten > cache / UNWRITTEN_SHARE =>
+            {
+                let most = held.map_or(charged.cache, |held| held.min(charged.cache));
+                let limit = charged.own + most + HELD_HEADROOM_BYTES;
+                match self.set("memory.limit_in_bytes", limit) {
+                    Ok(()) => self.version = Version::One(Some(most)),
+                    // Its own memory has grown beyond that meanwhile.
+                    Err(_) => self.lift()?,
+                }
+            }
+            // Such a limit is in the way of a command that needs more memory itself, until this
+            // process raises it. So it stays only as long as that.
+            Version::One(_) if charged.cache > cache => {
                 // It fails if there is too little to take, and the next time may do.
                 let _ = self.set("memory.limit_in_bytes", most);
-                self.set("memory.limit_in_bytes", -1)?;
+                self.lift()?;
             }
-            Version::One | Version::Two(_) => {}
+            Version::One(Some(_)) => self.lift()?,
+            Version::One(None) | Version::Two(_) => {}
         }
         Ok(charged)
+    }
+
+    /// Returns true if its processes have to wait for what they have written.
+    pub(super) fn is_held(&self) -> bool {
+        matches!(self.version, Version::One(Some(_)))
+    }
+
+    /// Takes its bound away.
+    pub(super) fn lift(&mut self) -> io::Result<()> {
+        match &mut self.version {
+            Version::One(held) => {
+                *held = None;
+                self.set("memory.limit_in_bytes", -1)
+            }
+            Version::Two(last) => {
+                *last = u64::MAX;
+                self.set("memory.high", "max")
+            }
+        }
+    }
+
+    /// Returns how often groups around it were at their limits, so that the kernel may have taken
+    /// memory from any process in them.
+    pub(super) fn outer_limit_hits(&self) -> u64 {
+        let hits = |folder: &Path| match self.version {
+            Version::One(_) => number(folder.join("memory.failcnt")),
+            Version::Two(_) => {
+                let table = std::fs::read_to_string(folder.join("memory.events.local")).ok()?;
+                Some(value(&table, "high ")? + value(&table, "max ")?)
+            }
+        };
+        self.folder.ancestors().skip(1).map_while(hits).sum()
     }
 
     /// Gives back the page cache when there are no processes left, and returns the bytes that
@@ -136,7 +193,7 @@ impl Group {
         let (mut least, mut progress, mut tries) = (u64::MAX, Instant::now(), 0);
         loop {
             match self.version {
-                Version::One => drop(self.set("memory.force_empty", 0)),
+                Version::One(_) => drop(self.set("memory.force_empty", 0)),
                 Version::Two(_) => self.set("memory.high", 0)?,
             }
             let charged = self.charged()?;
@@ -158,7 +215,7 @@ impl Group {
     /// Returns the most memory that it had.
     pub(super) fn peak(&self) -> Option<u64> {
         number(self.folder.join(match self.version {
-            Version::One => "memory.max_usage_in_bytes",
+            Version::One(_) => "memory.max_usage_in_bytes",
             Version::Two(_) => "memory.peak",
         }))
     }
@@ -181,7 +238,7 @@ impl Group {
         let table =
             std::fs::read_to_string(&file).map_err(|error| cannot(&error, "read", &file))?;
         let (current, prefix, unwritten) = match self.version {
-            Version::One => ("memory.usage_in_bytes", "total_", ["dirty", "writeback"]),
+            Version::One(_) => ("memory.usage_in_bytes", "total_", ["dirty", "writeback"]),
             Version::Two(_) => ("memory.current", "", ["file_dirty", "file_writeback"]),
         };
         let sum = |names: &[&str]| -> u64 {

@@ -4,8 +4,8 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,6 +15,8 @@ use super::group::{Charged, Group};
 
 /// The pause between two checks of a group that is at work. A fast drive reads 100 MB meanwhile.
 const BUSY_INTERVAL: Duration = Duration::from_millis(20);
+/// The pause if its processes wait for what they have written.
+const HELD_INTERVAL: Duration = Duration::from_millis(5);
 /// The longest pause, for one that is idle.
 const IDLE_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -25,9 +27,12 @@ impl Keeper {
     pub(super) fn begin(program: &Path, group: &Group, cache: u64) -> io::Result<Self> {
         let mut command = Command::new(program);
         command.arg("uncached-keep").arg(group.folder()).arg(cache.to_string());
-        command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null());
+        command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped());
         // Not of the group to which a terminal sends its signals.
-        Ok(Self(command.stderr(Stdio::null()).process_group(0).spawn()?))
+        let mut child = command.stderr(Stdio::null()).process_group(0).spawn()?;
+        let (output, folder) = (child.stdout.take(), group.folder().to_owned());
+        std::thread::spawn(move || lift_at_end(output, folder));
+        Ok(Self(child))
     }
 
     pub(super) fn process(&self) -> u32 {
@@ -53,6 +58,15 @@ impl Keeper {
     }
 }
 
+/// Takes the bound of the group away if the keeper is killed: a command that then needs more
+/// memory would stand still.
+fn lift_at_end(output: Option<ChildStdout>, folder: PathBuf) -> io::Result<()> {
+    // Nothing is ever written to it: it ends with the keeper.
+    output.map(|mut output| output.read_to_end(&mut Vec::new())).transpose()?;
+    // A keeper that was not killed has removed the group.
+    Group::at(folder)?.lift()
+}
+
 pub(crate) fn keep(folder: &Path, cache: u64, input: &io::Stdin) -> io::Result<()> {
     let mut group = Group::at(folder.to_owned())?;
     let mut events = group.events();
@@ -63,7 +77,11 @@ pub(crate) fn keep(folder: &Path, cache: u64, input: &io::Stdin) -> io::Result<(
             group.give_back()?;
             return group.remove();
         }
-        pause = if now == seen { IDLE_INTERVAL.min(pause * 2) } else { BUSY_INTERVAL };
+        pause = match group.is_held() {
+            true => HELD_INTERVAL,
+            false if now == seen => IDLE_INTERVAL.min(pause * 2),
+            false => BUSY_INTERVAL,
+        };
         seen = now;
         // Nothing is ever written to it: it is ready when fsure has ended.
         let input = (!is_alone).then_some(input);

@@ -36,13 +36,13 @@ pub(crate) fn run(options: &Options) -> Result<Uncached, Failure> {
             return Err(refused(error));
         }
     };
-    let before = Counters::read();
+    let before = Counters::read(&group);
     let started = ForegroundCommand::start(&options.command, |command| {
         // SAFETY: between fork and exec only a system call is made.
         unsafe { command.pre_exec(move || Ok(rustix::io::write(&entry, b"0").map(drop)?)) };
     });
     let end = started.map_err(Failure::NotStarted)?.wait().map_err(Failure::Lost)?;
-    let after = Counters::read();
+    let after = Counters::read(&group);
     let left = group.processes().map_err(Failure::Lost)?;
     let (peak, stalled) = (group.peak(), group.stalled());
     let kept = match left {
@@ -62,6 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<Uncached, Failure> {
         kept,
         left,
         evicted: after.evicted.saturating_sub(before.evicted),
+        outer_limit_hits: after.outer_limit_hits.saturating_sub(before.outer_limit_hits),
         peak,
         stalled,
         io: before.io.zip(after.io).map(|(before, after)| since(before, after)),
@@ -73,16 +74,17 @@ struct Counters {
     /// Bytes that were taken back because memory was short, on the whole machine. What a control
     /// group takes back because of its own limit is not counted there.
     evicted: u64,
+    outer_limit_hits: u64,
     io: Option<Transferred>,
 }
 
 impl Counters {
-    fn read() -> Self {
+    fn read(group: &Group) -> Self {
         let table = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
         let pages = ["pgsteal_kswapd ", "pgsteal_direct ", "pgsteal_khugepaged "];
         let pages: u64 = pages.iter().filter_map(|name| value(&table, name)).sum();
         let evicted = pages.saturating_mul(rustix::param::page_size() as u64);
-        Self { evicted, io: transferred() }
+        Self { evicted, outer_limit_hits: group.outer_limit_hits(), io: transferred() }
     }
 }
 
