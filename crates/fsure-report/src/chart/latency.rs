@@ -176,6 +176,7 @@ impl<'a> Group<'a> {
             let time = other.microseconds();
             canvas.text(LEFT, top + 14.0, "soft", &clipped(other.what, name_room(REFERENCE_END)));
             canvas.text(FIGURES[0], top + 14.0, "soft end", &measured_microseconds(time));
+            canvas.text(FIGURES[1], top + 14.0, "soft end", "(mean)");
             strip(canvas, axis, (mark, self.is_flushed), top + LINE + MIDDLE);
             canvas.circle("reference", (axis.at(time), top + LINE + MIDDLE), 5.0);
             top += LINE + RANGE;
