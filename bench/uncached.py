@@ -207,10 +207,11 @@ def machine():
     info = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     processor = re.search(r"^model name\s*: (.*)$", info, re.MULTILINE)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    is_virtual = re.search(r"^flags\s*:.*\bhypervisor\b", info, re.MULTILINE)
     return {"system": f"Linux {platform.release()}",
             "processor": processor[1] if processor else None,
             "cores": len(os.sched_getaffinity(0)), "memory_bytes": memory,
-            "virtualization": None}
+            "virtualization": "virtual" if is_virtual else None}
 
 
 def kernel():
