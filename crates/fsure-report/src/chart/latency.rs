@@ -41,7 +41,7 @@ const UNFLUSHED_SHARE: f64 = 0.05;
 const UNFLUSHED: [&str; 3] = ["write only", "sync_file_range", "O_DIRECT"];
 /// Methods share a row if their medians are within this factor of the quickest of them: those of
 /// one call differ by up to a third from one run to the next (`docs/experiments.md`).
-const SAME_ROW_FACTOR: f64 = 4.0 / 3.0;
+const SAME_ROW_FACTOR: f64 = 1.25;
 /// The flushes that others are held against, the best first.
 const FLUSHES: [&str; 2] = ["fsync", "fdatasync"];
 /// Dashes of the line at the time that flash needs, and half the height of the axis behind a range.
@@ -57,7 +57,8 @@ fn name_room(end: f64) -> usize {
 struct Row<'a> {
     names: Vec<&'a str>,
     /// The least and the largest median of them.
-    median_us: (f64, f64),
+    /// The least first.
+    medians_us: Vec<f64>,
     p10_us: f64,
     p90_us: f64,
     p99_us: Option<f64>,
@@ -70,7 +71,7 @@ impl<'a> Row<'a> {
     fn of(method: &'a MethodLine) -> Self {
         Self {
             names: vec![&method.name],
-            median_us: (method.p50_us, method.p50_us),
+            medians_us: vec![method.p50_us],
             p10_us: method.p10_us,
             p90_us: method.p90_us,
             p99_us: method.known_p99_us(),
@@ -81,7 +82,7 @@ impl<'a> Row<'a> {
 
     fn takes_in(&mut self, other: Self) {
         self.names.extend(other.names);
-        self.median_us.1 = self.median_us.1.max(other.median_us.1);
+        self.medians_us.extend(other.medians_us);
         self.p10_us = self.p10_us.min(other.p10_us);
         self.p90_us = self.p90_us.max(other.p90_us);
         self.p99_us = self.p99_us.zip(other.p99_us).map(|(one, two)| one.max(two));
@@ -90,9 +91,16 @@ impl<'a> Row<'a> {
         self.counts = (self.counts.0.min(least), self.counts.1.max(most));
     }
 
+    /// The least and the largest median.
+    fn median_range(&self) -> (f64, f64) {
+        let (first, last) = (self.medians_us.first(), self.medians_us.last());
+        first.zip(last).map(|(least, most)| (*least, *most)).expect("a row has a method")
+    }
+
     /// The median, or the least and the largest, in words: `88.1–89.7 µs`.
     fn median(&self) -> String {
-        let [low, high] = [self.median_us.0, self.median_us.1].map(measured_microseconds);
+        let (low, high) = self.median_range();
+        let [low, high] = [low, high].map(measured_microseconds);
         match (low.split_once(' '), high.split_once(' ')) {
             _ if low == high => low,
             (Some((number, unit)), Some((_, other))) if unit == other => {
@@ -147,7 +155,7 @@ impl<'a> Group<'a> {
         let mut rows: Vec<Row<'a>> = Vec::new();
         for row in sorted.iter().map(|method| Row::of(method)) {
             match rows.last_mut() {
-                Some(last) if row.median_us.1 <= last.median_us.0 * SAME_ROW_FACTOR => {
+                Some(last) if row.median_range().1 <= last.median_range().0 * SAME_ROW_FACTOR => {
                     last.takes_in(row);
                 }
                 _ => rows.push(row),
@@ -262,7 +270,7 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
         canvas.text(*at, top + 14.0, class, words);
     }
     let middle = top + row.middle();
-    let (median, slowest) = (axis.at(row.median_us.0), axis.at(row.max_us));
+    let (median, slowest) = (axis.at(row.median_range().0), axis.at(row.max_us));
     canvas.line("whisker", (median, middle), (slowest, middle));
     let (from, to) = (axis.at(row.p10_us), axis.at(row.p90_us));
     canvas.rect("bar", (from, middle - 5.0), ((to - from).max(BAR_MIN), 10.0));
@@ -270,7 +278,9 @@ fn draw(canvas: &mut Canvas, axis: &Axis, row: &Row<'_>, top: f64) {
         p99_mark(canvas, axis.at(p99), middle);
     }
     diamond(canvas, (slowest, middle));
-    canvas.circle("outlier", (median, middle), 3.5);
+    for median in &row.medians_us {
+        canvas.circle("outlier", (axis.at(*median), middle), 3.5);
+    }
 }
 
 /// Explains the marks and the axis, and returns the height below it.
@@ -298,9 +308,9 @@ fn key(canvas: &mut Canvas, axis: &Axis, (groups, mark): (&[Group<'_>], &Mark), 
     let mut bottom = legend(canvas, top, &entries);
     bottom = note(canvas, bottom, scale(axis));
     if rows().any(|row| row.names.len() > 1) {
-        let shared = "Methods whose medians are within a third share a row: its dot is on the least \
-                      median, its bar goes from the least 10th to the largest 90th percentile, \
-                      and it has the largest p99 and the slowest write of all.";
+        let shared = "Methods whose medians are within a quarter share a row, with a dot for each. Its \
+                      bar goes from the least 10th to the largest 90th percentile, and it has the \
+                      largest p99 and the slowest write of all.";
         bottom = note(canvas, bottom, shared);
     }
     bottom = note(canvas, bottom, &writes(groups));

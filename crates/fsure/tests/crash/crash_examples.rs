@@ -160,7 +160,7 @@ fn deferring_on_a_drive_of_apple_loses_what_it_was_allowed_to() {
         "2-SQLite,-deferred-by-the-drive",
         "3-SQLite-under-fsure-defer,-ext4",
         "5-SQLite-as-it-is,-ext4-by-default",
-        "6-SQLite-with-synchronous=NORMAL",
+        "6-SQLite-with-NORMAL,-many-commits",
     ];
     if or_skip("btrfs on a simulated Apple drive", is_there("mkfs.btrfs")).is_some() {
         names.push("4-SQLite-under-fsure-defer,-btrfs");
