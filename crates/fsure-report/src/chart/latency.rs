@@ -170,7 +170,7 @@ impl<'a> Group<'a> {
 
     fn height(&self) -> f64 {
         let rows: f64 = self.rows.iter().map(Row::height).sum();
-        GROUP + rows + self.others.len() as f64 * (LINE + RANGE)
+        GROUP + rows + LINE + self.others.len() as f64 * (LINE + RANGE)
     }
 
     fn draw(&self, canvas: &mut Canvas, axis: &Axis, mark: &Mark, mut top: f64) {
@@ -181,11 +181,12 @@ impl<'a> Group<'a> {
             draw(canvas, axis, row, top);
             top += row.height();
         }
+        canvas.text(LEFT, top + 14.0, "soft strong", "measured by others, a mean each:");
+        top += LINE;
         for other in &self.others {
             let time = other.microseconds();
             canvas.text(LEFT, top + 14.0, "soft", &clipped(other.what, name_room(REFERENCE_END)));
             canvas.text(FIGURES[0], top + 14.0, "soft end", &measured_microseconds(time));
-            canvas.text(FIGURES[1], top + 14.0, "soft end", "(mean)");
             // The mark is one of a p99, and these are means.
             strip(canvas, axis, (None, self.is_flushed), top + LINE + MIDDLE);
             canvas.circle("reference", (axis.at(time), top + LINE + MIDDLE), 5.0);
@@ -308,9 +309,8 @@ fn key(canvas: &mut Canvas, axis: &Axis, (groups, mark): (&[Group<'_>], &Mark), 
     let mut bottom = legend(canvas, top, &entries);
     bottom = note(canvas, bottom, scale(axis));
     if rows().any(|row| row.names.len() > 1) {
-        let shared = "Methods whose medians are within a quarter share a row, with a dot for each. Its \
-                      bar goes from the least 10th to the largest 90th percentile, and it has the \
-                      largest p99 and the slowest write of all.";
+        let shared = "Calls whose medians are within a quarter share a row: it has a dot for each, and \
+                      the widest of their ranges.";
         bottom = note(canvas, bottom, shared);
     }
     bottom = note(canvas, bottom, &writes(groups));

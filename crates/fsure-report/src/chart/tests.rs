@@ -521,7 +521,7 @@ fn what_does_not_wait_for_the_drive_stands_apart_from_what_does() {
     assert!(chart.body.contains(">fsync, O_DIRECT + fdatasync</text>"), "{}", chart.body);
     assert!(chart.body.contains(">Medians of 64 writes. Fewer than 100"), "{}", chart.body);
     assert!(
-        chart.body.contains(">Methods whose medians are within a quarter share a row"),
+        chart.body.contains(">Calls whose medians are within a quarter share a row"),
         "{}",
         chart.body
     );
