@@ -6,9 +6,9 @@ program, which that has read once, and three times, with the time in which it re
 Needs root, control groups of version 1 or 2, `fincore`, about 4 GB on a real disk, and what of
 the programs is installed. The memory is made small by a control group around all of it, since a
 large machine has room for what a program reads. The plain memory group has a hard limit in
-version 1, and `memory.high`, as `systemd-run -p MemoryHigh=128M` sets it, in version 2. A program that is killed
-is reported as that. Prints a table for docs/uncached.md. With --save, the medians are kept as
-lines of JSON that `fsure report` draws.
+version 1, and `memory.high`, as `systemd-run -p MemoryHigh=128M` sets it, in version 2. A program
+that is killed is reported as that. Prints a table for docs/uncached.md. With --save, the medians
+are kept as lines of JSON that `fsure report` draws.
 """
 
 import argparse

@@ -12,7 +12,7 @@ use super::number_format::microseconds;
 use super::svg::{COLUMN, COLUMN_CHARACTER, Canvas, clipped, wrapped};
 
 /// The width of a bold character beside that of another.
-const STRONG: f64 = 1.18;
+const BOLD_WIDTH_FACTOR: f64 = 1.18;
 const LEFT: f64 = 8.0;
 const RIGHT: f64 = COLUMN - 8.0;
 /// Height of a line above a row of cells, from the last one to the cells, and room below these.
@@ -191,7 +191,7 @@ impl Shown<'_> {
         let run = self.run;
         let room = (RIGHT - LEFT) / COLUMN_CHARACTER;
         let (value, words) = self.measure.of(run);
-        let label = room / STRONG - words.chars().count() as f64 - 1.0;
+        let label = room / BOLD_WIDTH_FACTOR - words.chars().count() as f64 - 1.0;
         canvas.text(LEFT, top + 14.0, "strong", &clipped(&run.label, label as usize));
         canvas.text(RIGHT, top + 14.0, "strong end", words);
         top += LINE;

@@ -56,8 +56,7 @@ fn name_room(end: f64) -> usize {
 /// Methods whose medians are nearly the same, with the widest of their ranges.
 struct Row<'a> {
     names: Vec<&'a str>,
-    /// The least and the largest median of them.
-    /// The least first.
+    /// The median of each, the least first.
     medians_us: Vec<f64>,
     p10_us: f64,
     p90_us: f64,
@@ -177,7 +176,12 @@ impl<'a> Group<'a> {
         canvas.text(4.0, top + 18.0, "strong", self.words);
         top += GROUP;
         for row in &self.rows {
-            strip(canvas, axis, (Some(mark), self.is_flushed), top + row.middle());
+            strip(
+                canvas,
+                axis,
+                (self.is_flushed.then_some(mark), self.is_flushed),
+                top + row.middle(),
+            );
             draw(canvas, axis, row, top);
             top += row.height();
         }
@@ -244,7 +248,7 @@ fn frame(canvas: &mut Canvas, axis: &Axis, (top, bottom): (f64, f64)) {
 /// read so well. Of a flush, also the area beyond the mark of a program, and the time that flash
 /// needs.
 fn strip(canvas: &mut Canvas, axis: &Axis, (mark, is_flushed): (Option<&Mark>, bool), middle: f64) {
-    if let Some(mark) = mark.filter(|_| is_flushed) {
+    if let Some(mark) = mark {
         let at = axis.at(mark.value);
         canvas.rect("zone", (at, middle - HALF), ((ENDS.1 - at).max(0.0), 2.0 * HALF));
     }

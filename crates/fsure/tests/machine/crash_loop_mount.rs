@@ -25,8 +25,12 @@ fn live(behavior: Behavior, image: Image) -> Arc<LiveDrive> {
 }
 
 /// A drive with an empty file system on it.
-fn formatted(site: &Arc<MountArea>, system: FileSystem) -> Result<Image, String> {
-    let drive = live(Behavior::Protected, Image::new(SIZE));
+pub(super) fn formatted(
+    site: &Arc<MountArea>,
+    system: FileSystem,
+    size: u64,
+) -> Result<Image, String> {
+    let drive = live(Behavior::Protected, Image::new(size));
     format(site, drive.clone(), system).map_err(|error| error.to_string())?;
     Ok(drive.cut(CutVariant::None, &mut Random::new(1)))
 }
@@ -86,7 +90,7 @@ fn what_is_flushed_is_there_after_a_cut_and_what_is_not_is_gone() {
     for system in FileSystem::ALL {
         let name = format!("a stand with {}", system.name());
         undisturbed(&name, || {
-            let Some(image) = or_skip(&name, formatted(&site, system)) else { return };
+            let Some(image) = or_skip(&name, formatted(&site, system, SIZE)) else { return };
             let drive = live(Behavior::Honest, image);
             let stand = LoopMount::mount(&site, drive.clone(), system, "");
             let stand = stand.map_err(|error| error.to_string());
@@ -111,7 +115,7 @@ fn a_bad_image_is_distinguished_from_an_impossible_mount() {
     let _alone = crate::support::serial::alone();
     let folder = tempfile::tempdir().unwrap();
     let site = site(folder.path());
-    if or_skip("an image that does not mount", formatted(&site, FileSystem::Ext4)).is_none() {
+    if or_skip("an image that does not mount", formatted(&site, FileSystem::Ext4, SIZE)).is_none() {
         return;
     }
     let empty = live(Behavior::Honest, Image::new(SIZE));
@@ -129,7 +133,7 @@ fn all_that_a_program_starts_ends_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let site = site(folder.path());
     let name = "all that a program starts ends with it";
-    let Some(image) = or_skip(name, formatted(&site, FileSystem::Ext4)) else { return };
+    let Some(image) = or_skip(name, formatted(&site, FileSystem::Ext4, SIZE)) else { return };
     let drive = live(Behavior::Honest, image);
     let stand = LoopMount::mount(&site, drive, FileSystem::Ext4, "").unwrap();
     // A daemon that works on the file system, in a session of its own.
@@ -159,7 +163,7 @@ fn outside(device: &str, line: &str) {
 /// cannot.
 fn mounted(test: &str, folder: &Path) -> Option<(LoopMount, String)> {
     let site = site(folder);
-    let image = or_skip(test, formatted(&site, FileSystem::Ext4))?;
+    let image = or_skip(test, formatted(&site, FileSystem::Ext4, SIZE))?;
     let drive = live(Behavior::Honest, image);
     let stand = LoopMount::mount(&site, drive, FileSystem::Ext4, "").unwrap();
     let device = loops_in(folder).pop().unwrap();
@@ -260,7 +264,7 @@ fn as_many_flushes_arrive_as_a_file_system_must_have_sent() {
             let folder = tempfile::tempdir().unwrap();
             let site = site(folder.path());
             let name = format!("flushes of {}", system.name());
-            let Some(image) = or_skip(&name, formatted(&site, system)) else { return };
+            let Some(image) = or_skip(&name, formatted(&site, system, SIZE)) else { return };
             let drive = live(Behavior::Honest, image);
             let stand = LoopMount::mount(&site, drive.clone(), system, options).unwrap();
             let many = "while [ $(ls | wc -l) -lt 60 ]; do echo > $(ls | wc -l); sync .; done";

@@ -7,15 +7,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fsure_core::Random;
-use fsure_os::loop_mount::{FileSystem, LoopMount, format};
+use fsure_os::loop_mount::{FileSystem, LoopMount};
 use fsure_os::process_tree::Ended;
-use fsure_simdrive::{Behavior, CutVariant, Image, Latency, LiveDrive, Traits};
+use fsure_simdrive::{Behavior, Latency, LiveDrive, Traits};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::crash_loop_mount::{run, site};
+use crate::crash_loop_mount::{formatted, run, site};
 use crate::support::cache::{assert_undisturbed, cool, half_warm, pages, warm};
 use crate::support::{Run, code, content, fsure, or_skip, serial, skip};
 
@@ -94,12 +93,10 @@ fn it_has_little_in_memory_while_it_runs() {
 /// An empty ext4 on a drive that needs 5 ms for each request to write.
 fn slow_drive(folder: &Path) -> Result<LoopMount, String> {
     let area = site(folder);
+    let image = formatted(&area, FileSystem::Ext4, 1_000 * MIB)?;
     let latency = Latency { write: Duration::from_millis(5), ..Latency::NONE };
-    let traits = |latency| Traits { latency, ..Traits::new(Behavior::Protected) };
-    let blank = Arc::new(LiveDrive::new(traits(Latency::NONE), Image::new(1_000 * MIB)));
-    format(&area, blank.clone(), FileSystem::Ext4).map_err(|error| error.to_string())?;
-    let image = blank.cut(CutVariant::None, &mut Random::new(1));
-    let drive = Arc::new(LiveDrive::new(traits(latency), image));
+    let traits = Traits { latency, ..Traits::new(Behavior::Protected) };
+    let drive = Arc::new(LiveDrive::new(traits, image));
     LoopMount::mount(&area, drive, FileSystem::Ext4, "").map_err(|error| error.to_string())
 }
 
@@ -219,7 +216,7 @@ fn files_of_others_stay_in_a_memory_that_is_too_small_for_both() {
         all if all == 64 * MIB => Ok(()),
         some => Err(format!("{some} bytes are left of it")),
     });
-    // Its own memory is not bounded, and what that pushes out is told.
+    // Its own memory is not bounded, and the summary reports that it can push out others.
     let hungry = "sh -c 'head -c 500M /dev/zero | tail -c 500M > /dev/null'";
     let line = format!("{} --json uncached -- {hungry} > said", env!("CARGO_BIN_EXE_fsure"));
     assert!(left_by(&line) < 64 * MIB);

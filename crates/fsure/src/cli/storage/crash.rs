@@ -88,7 +88,7 @@ pub(crate) struct CrashArgs {
         "cuts", "variant", "pause",
     ])]
     every_flush: Option<Duration>,
-    /// The longest time between a check and the next cut
+    /// The longest time from the first acknowledgement after a check to the next cut
     #[arg(long, value_name = "TIME", default_value = "0.5s", value_parser = time)]
     pause: Duration,
     /// Seed of the random choices [default: a new one each time]

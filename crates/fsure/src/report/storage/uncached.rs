@@ -29,21 +29,24 @@ pub fn text(done: &Uncached, limit: u64) -> String {
             number(done.left, "process", "processes")
         );
     }
-    text += &match (done.evicted, done.outer_limit_hits) {
-        (0, 0) => {
-            ".\nOthers: memory was never short, so none of their pages were pushed out".to_owned()
-        }
-        (0, hits) => format!(
-            ".\nOthers: a control group around the command was at its memory limit {}: what other \
-             programs in it had in memory may have been pushed out",
-            number(hits, "time", "times")
-        ),
-        (evicted, _) => format!(
-            ".\nOthers: memory was short meanwhile: at most {} were pushed out, by all programs \
-             together",
+    text += ".\nOthers: ";
+    text += &match done.evicted {
+        0 if done.outer_limit_hits > 0 => String::new(),
+        0 => "memory was never short, so none of their pages were pushed out".to_owned(),
+        evicted => format!(
+            "memory was short meanwhile: at most {} were pushed out, by all programs together",
             size(evicted)
         ),
     };
+    if done.outer_limit_hits > 0 {
+        // What that took is not in the counters of the whole machine.
+        text += if done.evicted > 0 { "; and " } else { "" };
+        text += &format!(
+            "a control group around the command was at its memory limit {}: what other programs \
+             in it had in memory may have been pushed out",
+            number(done.outer_limit_hits, "time", "times")
+        );
+    }
     if let Some(stalled) = done.stalled.filter(|time| !time.is_zero()) {
         text += &format!(".\nWaited for memory: {}", duration(stalled));
     }
@@ -154,6 +157,9 @@ mod tests {
         );
         let within = Uncached { outer_limit_hits: 3, io: None, ..done() };
         assert!(text(&within, MIB).contains("at its memory limit 3 times: what other programs"));
+        let both = text(&Uncached { evicted: 5 * MIB, ..within }, MIB);
+        let limit = "programs together; and a control group around the command was at its memory";
+        assert!(both.contains(limit), "{both}");
     }
 
     #[test]

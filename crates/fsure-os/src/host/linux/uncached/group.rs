@@ -16,10 +16,10 @@ const PREFIX: &str = "fsure-uncached-";
 /// A bound is not moved for less than one part in this many of the cache: each write to it
 /// makes the kernel settle its counters.
 const BOUND_STEPS: u64 = 8;
-/// The memory that the processes of a held group may have beside its cache before the next look,
-/// in bytes: more than a processor fills in [`super::keeper`]'s pause of a held group.
-const HELD_HEADROOM_BYTES: u64 = 64 << 20;
-/// One part in this many of the cache may wait to be written before the group is held.
+/// The memory that the processes of a throttled group may have beside its cache before the next
+/// look, in bytes: more than a processor fills in [`super::keeper`]'s pause of a throttled group.
+const THROTTLED_HEADROOM_BYTES: u64 = 64 << 20;
+/// One part in this many of the cache may wait to be written before the group is throttled.
 const UNWRITTEN_SHARE: u64 = 4;
 /// The pause before what is being written to storage is looked at again.
 const WRITEBACK_INTERVAL: Duration = Duration::from_millis(20);
@@ -39,7 +39,7 @@ pub(super) struct Group {
 /// The version of its interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
-    /// With the page cache that a group may have at most which is held, in bytes.
+    /// With the most page cache that the group may have while it is throttled, in bytes.
     One(Option<u64>),
     /// With the bound that was set last.
     Two(u64),
@@ -66,8 +66,8 @@ impl Group {
             .map_err(|error| cannot(&error, "make a control group in", &parent))?;
         let group = Self::at(folder.clone()).inspect_err(|_| drop(std::fs::remove_dir(folder)))?;
         if let Version::One(_) = group.version {
-            // At a limit that stays, processes wait for memory of their own until it is raised. A
-            // kernel that does not know this kills them, and they are held all the same.
+            // At a limit that stays, processes wait for memory of their own until it is raised.
+            // A kernel without this setting kills them, and the group is of use there, too.
             let _ = group.set("memory.oom_control", 1);
         }
         Ok((group, home))
@@ -131,11 +131,11 @@ impl Group {
             }
             // What waits to be written cannot be taken back, so that the command itself has to wait
             // until there is less of it. The kernel has it do so at a limit that stays.
-            Version::One(held)
+            Version::One(throttled)
                 if charged.cache > cache && charged.unwritten > cache / UNWRITTEN_SHARE =>
             {
-                let most = held.map_or(charged.cache, |held| held.min(charged.cache));
-                let limit = charged.own + most + HELD_HEADROOM_BYTES;
+                let most = throttled.map_or(charged.cache, |most| most.min(charged.cache));
+                let limit = charged.own + most + THROTTLED_HEADROOM_BYTES;
                 match self.set("memory.limit_in_bytes", limit) {
                     Ok(()) => self.version = Version::One(Some(most)),
                     // Its own memory has grown beyond that meanwhile.
@@ -156,15 +156,15 @@ impl Group {
     }
 
     /// Returns true if its processes have to wait for what they have written.
-    pub(super) fn is_held(&self) -> bool {
+    pub(super) fn is_throttled(&self) -> bool {
         matches!(self.version, Version::One(Some(_)))
     }
 
     /// Takes its bound away.
     pub(super) fn lift(&mut self) -> io::Result<()> {
         match &mut self.version {
-            Version::One(held) => {
-                *held = None;
+            Version::One(throttled) => {
+                *throttled = None;
                 self.set("memory.limit_in_bytes", -1)
             }
             Version::Two(last) => {

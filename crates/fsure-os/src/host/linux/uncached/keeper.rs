@@ -16,7 +16,7 @@ use super::group::{Charged, Group};
 /// The pause between two checks of a group that is at work. A fast drive reads 100 MB meanwhile.
 const BUSY_INTERVAL: Duration = Duration::from_millis(20);
 /// The pause if its processes wait for what they have written.
-const HELD_INTERVAL: Duration = Duration::from_millis(5);
+const THROTTLED_INTERVAL: Duration = Duration::from_millis(5);
 /// The longest pause, for one that is idle.
 const IDLE_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -77,8 +77,8 @@ pub(crate) fn keep(folder: &Path, cache: u64, input: &io::Stdin) -> io::Result<(
             group.give_back()?;
             return group.remove();
         }
-        pause = match group.is_held() {
-            true => HELD_INTERVAL,
+        pause = match group.is_throttled() {
+            true => THROTTLED_INTERVAL,
             false if now == seen => IDLE_INTERVAL.min(pause * 2),
             false => BUSY_INTERVAL,
         };
