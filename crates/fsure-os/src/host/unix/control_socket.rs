@@ -87,13 +87,21 @@ fn identity(name: &Path) -> io::Result<(u64, u64)> {
 }
 
 pub(crate) fn ask(name: &Path, line: &str, longest: Option<Duration>) -> io::Result<String> {
-    let mut stream = UnixStream::connect(name)?;
+    exchange(UnixStream::connect(name)?, line, longest)
+}
+
+/// Sends a line and returns the response to it.
+fn exchange(mut stream: UnixStream, line: &str, longest: Option<Duration>) -> io::Result<String> {
     stream.set_read_timeout(longest)?;
     stream.set_write_timeout(longest)?;
     let mut answer = String::new();
-    let asked = stream
-        .write_all(format!("{line}\n").as_bytes())
-        .and_then(|()| BufReader::new(stream.take(LINE_MAX as u64)).read_line(&mut answer));
+    let sent = match stream.write_all(format!("{line}\n").as_bytes()) {
+        // A program with too many clients responds before it reads, and closes.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    };
+    let asked =
+        sent.and_then(|()| BufReader::new(stream.take(LINE_MAX as u64)).read_line(&mut answer));
     asked.map_err(|error| match error.kind() {
         ErrorKind::WouldBlock => {
             let why = format!("no answer after {:?}", longest.unwrap_or_default());
@@ -169,4 +177,18 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 
 fn is_patient(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_that_comes_before_the_request_is_read() {
+        let (asking, mut responding) = UnixStream::pair().unwrap();
+        responding.write_all(BUSY_RESPONSE).unwrap();
+        drop(responding);
+        let response = exchange(asking, "status", None).unwrap();
+        assert_eq!(format!("{response}\n").as_bytes(), BUSY_RESPONSE);
+    }
 }
