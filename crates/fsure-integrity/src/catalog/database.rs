@@ -8,7 +8,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, Params, Row as SqlRow};
 
 use super::backup::BackupLog;
-use super::sqlite_error::{CACHE_KIB_TO_WRITE, map_sqlite_error, untrusted};
+use super::sqlite_error::{CACHE_KIB_TO_WRITE, map_sqlite_error, not_written_because, untrusted};
 use super::table_total::{CountedTable, TableTotal, TableTotals, checksum};
 use super::tables::Table;
 use fsure_core::{Error, Result};
@@ -32,6 +32,9 @@ pub struct Database {
     needs_metadata_count: bool,
     is_writing: bool,
     has_committed: bool,
+    /// True once a transaction was taken back: what is in memory, the totals above all, is that
+    /// of the failed run, and no transaction begins any more.
+    was_rolled_back: bool,
     has_changed_claims: bool,
 }
 
@@ -51,6 +54,7 @@ impl Database {
             needs_metadata_count: false,
             is_writing: false,
             has_committed: false,
+            was_rolled_back: false,
             has_changed_claims: false,
         }
     }
@@ -121,8 +125,18 @@ impl Database {
         }
     }
 
-    /// Starts a transaction unless one is open.
+    /// Starts a transaction unless one is open. Returns an error if an earlier one was taken
+    /// back: a commit would store the totals of rows that are not there.
     pub(super) fn begin(&mut self) -> Result<()> {
+        // SQLite takes a transaction back by itself on a full disk. Each statement after that
+        // would be a transaction of its own.
+        if self.was_rolled_back || self.is_writing && self.connection.is_autocommit() {
+            return Err(not_written_because(
+                &self.file,
+                "an earlier write of this run to it has failed",
+                "run the same command again",
+            ));
+        }
         if !self.is_writing {
             self.release();
             self.run(|connection| {
@@ -177,10 +191,10 @@ impl Database {
         backup.prepare(&self.connection)
     }
 
-    /// Takes back all that was written since the last commit. The database is not to be
-    /// written after this: its totals are those of the failed run.
+    /// Takes back all that was written since the last commit. No transaction begins after this.
     pub(super) fn rollback(&mut self) {
         if self.is_writing {
+            self.was_rolled_back = true;
             // It fails where SQLite has rolled back by itself (disk full).
             let _ = self.connection.execute_batch("ROLLBACK");
             self.is_writing = false;
@@ -220,9 +234,15 @@ impl Database {
     }
 
     /// Returns true if the backup has to be written anew, as a whole, for what this run has
-    /// committed.
+    /// committed, and can be. After a transaction that was taken back, the next run does that.
     pub(super) fn needs_whole_backup(&self) -> bool {
-        self.has_committed && self.backup.as_ref().is_some_and(BackupLog::needs_whole_copy)
+        self.has_kept_commits() && self.backup.as_ref().is_some_and(BackupLog::needs_whole_copy)
+    }
+
+    /// Returns true if the last transaction was committed. What the backup has in memory is of
+    /// the last one.
+    fn has_kept_commits(&self) -> bool {
+        self.has_committed && !self.was_rolled_back
     }
 
     /// Writes the backup anew, in the open transaction. Returns the error of the system if
@@ -245,7 +265,7 @@ impl Database {
     /// with that of the root and of the catalog in it.
     pub(super) fn copy_backup(&self, folder: &Path, root: &str) -> std::io::Result<()> {
         match &self.backup {
-            Some(backup) if self.has_committed => backup.copy_to(folder, root),
+            Some(backup) if self.has_kept_commits() => backup.copy_to(folder, root),
             _ => Ok(()),
         }
     }
@@ -332,6 +352,83 @@ impl Database {
         match self.objection(table)? {
             None => Ok(()),
             Some(why) => Err(self.untrusted(why)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fsure_core::{Algorithm, AlgorithmSet, Digests, RelPath};
+    use fsure_os::filesystem_id::Volume;
+
+    use super::super::{Audit, Catalog, RootSettings};
+    use super::*;
+    use crate::model::{Entry, EntryKind, FileSystemId, Record};
+
+    fn record(path: &str) -> Record {
+        let entry = Entry {
+            kind: EntryKind::Folder,
+            size: 0,
+            mtime_ns: 0,
+            ctime_ns: None,
+            birth_ns: None,
+            inode: None,
+            file_system: FileSystemId(1),
+            target: None,
+        };
+        Record {
+            path: RelPath::from_bytes(path.as_bytes()),
+            entry,
+            digests: Digests::default(),
+            hashed_ns: 0,
+            verified_s: 0,
+            gone_s: None,
+        }
+    }
+
+    fn open_to_write(file: &Path) -> Catalog {
+        Catalog::open(file, Some(Catalog::lock(file, |_| Ok(())).unwrap())).unwrap()
+    }
+
+    /// Makes a catalog with two rows, and a backup that a run has to write anew.
+    fn catalog_without_backup(file: &Path) -> Catalog {
+        let digests = AlgorithmSet::of(&[Algorithm::Blake3]);
+        let settings = RootSettings { digests, cross_file_systems: false };
+        Catalog::create(file, settings, (Volume::unknown(), 1), 0).unwrap();
+        let mut catalog = open_to_write(file);
+        catalog.put(None, record("a"), &[]).unwrap();
+        catalog.commit().unwrap();
+        drop(catalog);
+        std::fs::remove_file(Catalog::backup_file(file)).unwrap();
+        let mut catalog = open_to_write(file);
+        catalog.put(None, record("b"), &[]).unwrap();
+        catalog.commit().unwrap();
+        assert!(catalog.database().needs_whole_backup());
+        catalog
+    }
+
+    #[test]
+    fn a_transaction_that_was_taken_back_is_the_last_one() {
+        for is_by_sqlite in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("catalog.db");
+            let mut catalog = catalog_without_backup(&file);
+            catalog.put(None, record("c"), &[]).unwrap();
+            if is_by_sqlite {
+                catalog.database().run(|connection| connection.execute_batch("ROLLBACK")).unwrap();
+            } else {
+                catalog.rollback();
+            }
+            for written in [catalog.put(None, record("d"), &[]), catalog.commit()] {
+                assert!(matches!(written, Err(Error::RecordNotWritten { .. })), "{written:?}");
+            }
+            catalog.rollback();
+            catalog.keep_backup().unwrap().unwrap();
+            drop(catalog);
+            let mut catalog = Catalog::open(&file, None).unwrap();
+            let audit = Audit::of(&mut catalog).unwrap();
+            assert!(audit.is_clean(), "{audit:?}");
+            assert_eq!(catalog.rows(), 2);
         }
     }
 }

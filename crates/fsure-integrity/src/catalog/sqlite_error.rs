@@ -201,6 +201,6 @@ pub(super) fn not_written(file: &Path, why: &impl std::fmt::Display) -> Error {
     Error::record_not_writable(file, why)
 }
 
-fn not_written_because(file: &Path, why: &str, hint: &str) -> Error {
+pub(super) fn not_written_because(file: &Path, why: &str, hint: &str) -> Error {
     Error::RecordNotWritten { catalog: file.to_owned(), why: why.to_owned(), hint: hint.to_owned() }
 }

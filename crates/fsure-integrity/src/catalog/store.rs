@@ -463,8 +463,8 @@ impl Catalog {
         self.database.commit(has_new_file_system)
     }
 
-    /// Takes back all that was written since the last commit. The catalog is
-    /// not to be written after this: its totals are those of the failed run.
+    /// Takes back all that was written since the last commit. The catalog cannot be written
+    /// after this: its totals are those of the failed run.
     pub fn rollback(&mut self) {
         self.database.rollback();
     }
@@ -475,6 +475,17 @@ impl Catalog {
         if !self.database.needs_whole_backup() {
             return Ok(self.database.sync_backup());
         }
+        match self.write_whole_backup() {
+            // On a full disk not even a commit that adds no row may have its journal.
+            Err(Error::RecordNotWritten { why, .. }) => {
+                self.rollback();
+                Ok(Err(std::io::Error::other(why)))
+            }
+            other => other,
+        }
+    }
+
+    fn write_whole_backup(&mut self) -> Result<std::io::Result<()>> {
         self.begin()?;
         let written = self.database.write_whole_backup()?;
         self.commit()?;

@@ -101,6 +101,32 @@ fn a_full_disk_ends_the_update_and_leaves_the_record_as_it_was() {
     space.record();
 }
 
+/// A run that has committed before the disk is full has a backup to bring in step, whose commit
+/// must not store the totals of what was taken back.
+#[test]
+fn a_disk_that_is_full_after_a_commit_leaves_a_record_that_is_trusted() {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    let mounted = Mounted::tmpfs(beside.root(), 800);
+    let Some(_mounted) = or_skip("a_disk_that_is_full_after_a_commit", mounted) else { return };
+    tree.write("first", "x");
+    let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
+    recorded.record();
+    for number in 0..3000 {
+        tree.write(format!("many/{number:0100}"), content(1000, number));
+    }
+    std::fs::remove_file(beside.path("catalog.db.backup")).expect("remove");
+    let before = recorded.rows().len();
+    // For some three seconds, with a commit after each.
+    let report = recorded.run("update", &["--rate", "1MiB/s", "--threads", "1"]);
+    assert_eq!(report.code, 5, "{report:?}");
+    let is_full = |report: &Report| report.summary()["stopped"].to_string().contains("full");
+    assert!(is_full(&report), "{report:?}");
+    assert!(recorded.rows().len() > before, "it is full before the first commit: {report:?}");
+    let report = recorded.verify();
+    assert!([0, 1, 5].contains(&report.code), "{report:?}");
+    assert_eq!(report.count("ok") as usize, live_files(&recorded), "{report:?}");
+}
+
 /// Fills a file system to its last block, and leaves so many bytes.
 fn fill(root: &Path, left: u64) {
     use std::io::Write as _;

@@ -720,10 +720,8 @@ impl<'a> ResultRecorder<'a> {
         self.write_ranges()?;
         if self.catalog.is_writing() && self.may_write_now()? {
             let kept = self.mtimes.keep(self.catalog, &self.plan.scopes);
-            self.stop_on_write_error(kept)?;
-            let noted = self.note_generation();
-            self.stop_on_write_error(noted)?;
-            let committed = self.catalog.commit();
+            let noted = kept.and_then(|()| self.note_generation());
+            let committed = noted.and_then(|()| self.catalog.commit());
             self.stop_on_write_error(committed)?;
         }
         self.commits.note_committed();
