@@ -2,8 +2,8 @@
 //! paths and commands that work where the user stands.
 #![cfg(target_os = "linux")]
 
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use crate::support::{Run, Tree, code, content, fsure, fsure_in, typed};
 use rustix::process::{Pid, Signal, kill_process};
@@ -150,12 +150,15 @@ fn an_interrupted_verify_reports_what_it_judged_and_how_to_go_on() {
     command.args(["verify", "slow", "last", "--all", "--rate", "4MiB/s", "--threads", "1"]);
     command.env("XDG_CONFIG_HOME", "/nonexistent").env("XDG_STATE_HOME", "/nonexistent");
     let piped = command.current_dir(tree.root()).stdin(Stdio::null()).stdout(Stdio::piped());
-    let child = piped.stderr(Stdio::null()).spawn().expect("start");
-    std::thread::sleep(Duration::from_secs(2));
+    let mut child = piped.stderr(Stdio::null()).spawn().expect("start");
+    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut stdout = String::new();
+    while !stdout.lines().any(|line| line.starts_with("ok ")) {
+        assert_ne!(output.read_line(&mut stdout).expect("read"), 0, "{stdout}");
+    }
     kill_process(Pid::from_child(&child), Signal::INT).expect("interrupt");
-    let output = child.wait_with_output().expect("wait");
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(code(output.status), 130, "{stdout}");
+    output.read_to_string(&mut stdout).expect("read");
+    assert_eq!(code(child.wait().expect("wait")), 130, "{stdout}");
     let judged = stdout.lines().filter(|line| line.starts_with("ok ") && line.contains("slow/"));
     let judged = judged.filter(|line| !line.contains("folder")).count();
     assert!((1..40).contains(&judged), "{judged}: {stdout}");

@@ -3,12 +3,15 @@
 #![cfg(target_os = "linux")]
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, BufRead as _, BufReader};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::settled::{fill, settle};
 use crate::support::{EXT4, Fault, FaultyFs, How, Image, Report, Run, Tree, or_skip};
+use rustix::process::{Pid, Signal, kill_process};
 
 const PAGE: u64 = 4096;
 const MIB: usize = 1 << 20;
@@ -227,4 +230,27 @@ fn a_report_is_read_from_its_lines() {
     assert_eq!(report.verdict("a").as_deref(), Some("rotten"));
     assert_eq!((report.verdict("b"), report.findings().count()), (None, 1));
     assert_eq!((report.code, report.count("ok"), report.count("rotten")), (3, 3, 0));
+}
+
+#[test]
+fn a_process_is_settled_once_its_pipe_is_full_and_its_signal_is_handled() {
+    let mut writes = Command::new("yes").stdout(Stdio::piped()).spawn().expect("start yes");
+    let pipe = writes.stdout.take().expect("a pipe");
+    fill(&writes, &pipe);
+    let there = rustix::io::ioctl_fionread(&pipe).expect("ask");
+    let capacity = rustix::pipe::fcntl_getpipe_size(&pipe).expect("ask");
+    assert_eq!(usize::try_from(there), Ok(capacity));
+    writes.kill().and_then(|()| writes.wait()).expect("kill");
+
+    let script = "trap 'kill $!; echo handled' USR1; sleep 1000 & echo there; wait; wait";
+    let mut shell = Command::new("sh");
+    let mut shell = shell.args(["-c", script]).stdout(Stdio::piped()).spawn().expect("start sh");
+    let mut output = BufReader::new(shell.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    output.read_line(&mut line).expect("read");
+    kill_process(Pid::from_child(&shell), Signal::USR1).expect("send a signal");
+    settle(&shell);
+    let there = rustix::io::ioctl_fionread(output.get_ref()).expect("ask");
+    assert_eq!(there, "handled\n".len() as u64, "after {line}");
+    shell.wait().expect("wait");
 }

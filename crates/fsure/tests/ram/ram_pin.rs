@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::cache::{cool, pages};
+use crate::support::settled::settle;
 use crate::support::{Fault, FaultyFs, Run, code, fsure, or_skip, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -198,6 +199,8 @@ fn an_interrupted_command_leaves_no_process_that_takes_memory() {
         holder(view.root()).is_some_and(|held| held.is_filling)
     });
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    // The thread that gets the signal is not the one that waits for the folder.
+    settle(&child);
     view.silence(&[]);
     assert_eq!(code(child.wait().unwrap()), 130);
     let unpinned = ram("unpin", view.root());

@@ -39,6 +39,8 @@ mod record;
 mod run;
 pub mod scrub;
 pub mod serial;
+#[cfg(target_os = "linux")]
+pub mod settled;
 #[cfg(all(target_os = "linux", feature = "storage"))]
 pub mod sides;
 #[cfg(target_os = "linux")]
