@@ -13,7 +13,8 @@ use super::open_root::{keep_backup, open_root, require_record};
 use crate::catalog::{Audit, Catalog, Claimed, MADE_BY, RootLocation, digest_of};
 use crate::model::{Changes, Generation, ScanMonitor, SignatureInfo, SignedStatement};
 use crate::trust::{
-    Chain, SeenChains, Signer, Statement, forgetful, head, place_of, remember, signed, weak,
+    Chain, SeenChains, Signer, Statement, forgetful, head, place_of, remember, signed,
+    unable_to_remember, weak,
 };
 use fsure_core::{Clock, Error, IoContext as _, RelPath, Result, escape};
 
@@ -135,9 +136,12 @@ fn previous(
     if options.access.is_dry_run && !os_path::exists(file) {
         return Ok(chain);
     }
-    let objection = SeenChains::open(file).and_then(|memory| {
-        memory.objection(&place_of(place), &options.signer.verifier(), chain.as_ref())
-    });
+    let memory = SeenChains::open(file).map_err(|why| forgetful(file, why))?;
+    if !options.access.is_dry_run {
+        memory.require_writable().map_err(|why| unable_to_remember(file, why))?;
+    }
+    let key = options.signer.verifier();
+    let objection = memory.objection(&place_of(place), &key, chain.as_ref());
     match objection {
         Ok(None) => Ok(chain),
         Ok(Some(why)) => Err(refused(place, why)),

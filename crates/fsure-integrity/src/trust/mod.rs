@@ -115,9 +115,13 @@ impl SignedBy {
             RollbackCheck::AtLeast(_) | RollbackCheck::Head(_) => None,
             RollbackCheck::Remembered(file) if self.is_dry_run && !os_path::exists(file) => None,
             RollbackCheck::Remembered(file) => {
-                let asked = SeenChains::open(file)
-                    .and_then(|memory| memory.objection(&place_of(place), &self.key, Some(chain)));
-                asked.map_err(|why| forgetful(file, why))?
+                let memory = SeenChains::open(file).map_err(|why| forgetful(file, why))?;
+                let asked = memory.objection(&place_of(place), &self.key, Some(chain));
+                let objection = asked.map_err(|why| forgetful(file, why))?;
+                if !self.is_dry_run {
+                    memory.require_writable().map_err(|why| unable_to_remember(file, why))?;
+                }
+                objection
             }
         })
     }
@@ -217,6 +221,19 @@ pub(crate) fn refused(place: &RootLocation, why: String) -> Error {
             place.command("log"),
             place.command("seal")
         ),
+        is_recoverable: false,
+    }
+}
+
+/// The error for a memory that can be read and not written.
+pub(crate) fn unable_to_remember(file: &std::path::Path, why: String) -> Error {
+    Error::RecordUntrusted {
+        catalog: file.to_owned(),
+        why: format!("the signature of this record could not be remembered there ({why})"),
+        hint:
+            "make it writable for this user; '--expect-head DIGEST' or '--min-generation N' says \
+               what to expect, and asks no memory"
+                .to_owned(),
         is_recoverable: false,
     }
 }

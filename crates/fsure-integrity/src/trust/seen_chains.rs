@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use fsure_os::lock::{self, Attempt};
 use fsure_os::path as os_path;
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, params};
 
 use super::chain::{Chain, day};
 use super::key::Verifier;
@@ -58,6 +58,16 @@ impl SeenChains {
         match open() {
             Ok((connection, APPLICATION_ID)) => Ok(Self(connection)),
             Ok(_) => Err("it is not fsure's file of seen signatures".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Returns an error if nothing can be remembered: a run that judges for hours is not to find
+    /// that out at its end.
+    pub(crate) fn require_writable(&self) -> Result<(), String> {
+        match self.0.is_readonly(MAIN_DB) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err("it is read-only".to_owned()),
             Err(error) => Err(error.to_string()),
         }
     }

@@ -3,9 +3,10 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::forger::forge;
-use crate::support::fsure_of;
 use crate::support::signable::{Signable, assert_clean, assert_refused, copy};
+use crate::support::{Mounted, fsure_of, or_skip};
 use minisign::KeyPair;
+use rustix::mount::MountFlags;
 
 #[test]
 fn a_rollback_is_detected_here_and_shown_elsewhere() {
@@ -57,6 +58,27 @@ fn a_memory_that_does_not_work_is_no_memory_of_nothing() {
     }
     let named = ["--signed-by", "@mine.pub", "--head", &sample.head()];
     assert_clean(&sample.run("verify", &named), "without memory");
+}
+
+/// A verify of many hours is not to end in this.
+#[test]
+fn a_memory_that_cannot_be_written_is_refused_before_anything_is_judged() {
+    let sample = Signable::sealed();
+    let home = sample.own.path("home");
+    let test = "a_memory_that_cannot_be_written";
+    let Some(_mounted) = or_skip(test, Mounted::bind(&home, &home)) else { return };
+    rustix::mount::mount_remount(&home, MountFlags::BIND | MountFlags::RDONLY, "")
+        .expect("remount");
+    let generations = || sample.catalog().query_row("SELECT count(*) FROM generation", [], one);
+    let before = generations().expect("count");
+    let why = "could not be remembered there (it is read-only)";
+    assert_refused(&sample.verify(), why, "verify");
+    assert_refused(&sample.seal(&[]), why, "seal");
+    assert_eq!(generations(), Ok(before), "nothing was signed");
+}
+
+fn one(row: &rusqlite::Row<'_>) -> rusqlite::Result<i64> {
+    row.get(0)
 }
 
 #[test]
