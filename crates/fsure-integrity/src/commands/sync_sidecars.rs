@@ -11,6 +11,7 @@ use fsure_os::root_dir::{Root, is_gone};
 use super::sidecar_io::{
     FOLDER_FILE_MAX, ProblemReporter, each_folder, read_carrier, read_folder_file,
 };
+use super::write_error::survive_write_error;
 use crate::catalog::{Audit, Catalog, PageStart, RootOptions, Row, StoredRow};
 use crate::manifest::{
     ManifestEntry, carried, contradicts, has_more_digests, is_cut_off_folder_file, is_folder_file,
@@ -55,9 +56,16 @@ pub(super) fn bring_in_line(
     monitor: &dyn ScanMonitor,
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let RootOptions { layout, leaving, .. } = catalog.options();
     let mut run = SidecarSync::new(root, Some(rules), monitor);
-    let carriers = &mut outcome.carriers;
+    let written = write_all(&mut run, catalog);
+    run.stopped = survive_write_error(written, catalog)?.or(run.stopped);
+    outcome.carriers = run.found;
+    run.close(outcome);
+    Ok(())
+}
+
+fn write_all(run: &mut SidecarSync<'_>, catalog: &mut Catalog) -> Result<()> {
+    let RootOptions { layout, leaving, .. } = catalog.options();
     for left in leaving.iter() {
         run.go(left, SidecarAction::TakeAway, catalog)?;
         if run.found.refused == 0 && run.is_going_on() {
@@ -71,8 +79,6 @@ pub(super) fn bring_in_line(
     if catalog.is_writing() {
         catalog.commit()?;
     }
-    *carriers = run.found;
-    run.close(outcome);
     Ok(())
 }
 

@@ -322,6 +322,10 @@ impl<'a> Healer<'a> {
         let recorded = placed.and_then(|(healed, proved_ns)| {
             self.recorder.record(catalog, &task.recorded.row, path, &healed, proved_ns)
         });
+        // A failed write ends the heal, and its message is the first one.
+        if let Err(HealFailure::Fatal(Error::RecordNotWritten { .. })) = recorded {
+            return recorded;
+        }
         // Noted for as long as there is anything to be removed.
         if self.opener.root().stat(draft.as_bytes()).is_err_and(|error| is_gone(&error)) {
             catalog.heal_drafts_mut().forget(path)?;

@@ -31,6 +31,7 @@ use super::open_root::{
     OpenRoot, check_signature, detect_offline, is_surely_the_root, keep_backup, offline_outcome,
     open_root, plan, require_parts, require_trusted_record, require_unlocked, warn_of_other_root,
 };
+use super::write_error::survive_write_error;
 use crate::catalog::{Catalog, RootLocation, StoredRow, open_unchanged, refuse_irregular_parity};
 use crate::model::{
     Allowed, EntryKind, Finding, HealSummary, Outcome, ScanMonitor, StopReason, Verification,
@@ -127,7 +128,8 @@ pub fn heal(
         outcome.grave.iter().for_each(|finding| outcome.to_accept.add(finding));
     }
     if options.does && healed.total() > 0 {
-        note_healed(&mut catalog, noted, &outcome)?;
+        let noted = note_healed(&mut catalog, noted, &outcome);
+        outcome.stopped = survive_write_error(noted, &mut catalog)?.or(outcome.stopped.take());
     }
     if let Some(trusted) = trusted.filter(|_| !catalog.has_changed_claims()) {
         trusted.conclude_again(&mut outcome, &mut catalog)?;
@@ -166,12 +168,9 @@ fn heal_all(
         match healer.heal_finding(catalog, finding) {
             Ok(()) => {}
             Err(HealFailure::Stopped(code)) => stopped = Some(StopReason::Interrupted(code)),
-            Err(HealFailure::Fatal(Error::RecordNotWritten { catalog: file, why, hint })) => {
-                catalog.rollback();
-                let why = format!("{}: {why}; {hint}", file.display());
-                stopped = Some(StopReason::RecordFailed(why));
+            Err(HealFailure::Fatal(error)) => {
+                stopped = survive_write_error(Err(error), catalog)?;
             }
-            Err(HealFailure::Fatal(error)) => return Err(error),
             Err(HealFailure::Unhealed(why)) => return Err(Error::Internal(why)),
         }
         if stopped.is_some() {
