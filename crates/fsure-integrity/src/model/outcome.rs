@@ -302,6 +302,8 @@ pub struct Outcome {
     pub grave_omitted: u64,
     /// The reason why the root was not judged; `None` if it was.
     pub offline: Option<Offline>,
+    /// True if the run had saved results when it found that.
+    pub saved_before_offline: bool,
     /// States of the root in which the run was to go on.
     pub allowed: Allowed,
     /// The reason why the run ended early; `None` if it did not.

@@ -77,9 +77,15 @@ impl<'a> RunReport<'a> {
         self.monitor.warn(message);
     }
 
-    /// Notes the reason for which the run ends, unless there is one.
+    /// Notes the reason for which the run ends, unless there is one. That the record could not be
+    /// written is said in any case: the report of a run that was interrupted says that what it did
+    /// is saved.
     pub(super) fn stop(&mut self, stop: StopReason) {
-        self.outcome.stopped.get_or_insert(stop);
+        let is_first = self.outcome.stopped.is_none();
+        let has_failed = matches!(self.outcome.stopped, Some(StopReason::RecordFailed(_)));
+        if is_first || !has_failed && matches!(stop, StopReason::RecordFailed(_)) {
+            self.outcome.stopped = Some(stop);
+        }
     }
 
     /// Notes the reason for which the record cannot be trusted, unless there is one.

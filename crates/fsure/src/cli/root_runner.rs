@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use fsure_core::{Clock, Error, ExitCode, IoContext as _, Monitor, RelPath, Result, shell_quoted};
 use fsure_core::{unless_reader_left, write_output};
 use fsure_integrity::catalog::{RootLocation, locate, locate_folder, locate_record};
-use fsure_integrity::model::{Outcome, ScanMonitor, Scopes, Verdict};
+use fsure_integrity::model::{Outcome, ScanMonitor, Scopes, StopReason, Verdict};
 use fsure_integrity::scan::{ContentSource, IoOptions};
 use fsure_integrity::{Options, RecordAccess, UserConfig, age, nested_place};
 use fsure_os::device::StorageDevice;
@@ -271,7 +271,12 @@ impl RootRunner<'_> {
         let code = code.worse(self.end_lists());
         ends.sort_by_key(|(number, _)| *number);
         let ends = ends.into_iter().map(|(_, end)| end).collect();
-        let stopped = |code| screen.stop_requested().unwrap_or(code);
+        let has_failed = |(.., outcome): &(usize, String, Outcome)| {
+            matches!(outcome.stopped, Some(StopReason::RecordFailed(_)))
+        };
+        // The code of an interrupted run says that its state is saved.
+        let is_saved = !outcomes.iter().any(has_failed);
+        let stopped = |code| screen.stop_requested().filter(|_| is_saved).unwrap_or(code);
         // Metrics come after the report if both go to standard output.
         let code = if self.metrics.are_behind_the_report() {
             print_last_word(ends, stopped(code), self.output, screen);

@@ -234,8 +234,12 @@ pub(super) fn unfinished(paths: &RootPaths, outcome: &Outcome) -> Vec<String> {
         let other_record = paths.catalog().map_or(String::new(), |catalog| {
             format!(" If {catalog} is the record of another folder, name that folder.")
         });
+        let saved = match outcome.saved_before_offline {
+            true => "What this run had recorded before that is saved",
+            false => "Nothing was changed",
+        };
         let sentence = format!(
-            "OFFLINE: {offline}. Nothing was changed. If its disk is not mounted, mount it, and run \
+            "OFFLINE: {offline}. {saved}. If its disk is not mounted, mount it, and run \
              the same command again.{other_record} Only if this is as it should be"
         );
         let command = same_command(paths, outcome);
@@ -647,6 +651,11 @@ mod tests {
              is not mounted, mount it, and run the same command again. Only if this is as it \
              should be:\n    fsure verify . --allow-missing";
         assert_eq!(offline, expected);
+        let vanished = text_of(&[(Verdict::Missing, File, 3)], |outcome| {
+            outcome.offline = Some(Offline::MostlyMissing { missing: 3, recorded: 5 });
+            outcome.saved_before_offline = true;
+        });
+        assert!(vanished.contains("What this run had recorded before that is saved. If its disk"));
         let unread = text_of(&[(Verdict::Denied, Folder, 1), (Verdict::Busy, Link, 2)], |_| ());
         let expected = format!(
             "2 links and 1 folder could NOT BE READ in full (1 denied: run again {}; 2 busy: run again \

@@ -4,7 +4,9 @@
 #![cfg(target_os = "linux")]
 
 use crate::support;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -12,6 +14,7 @@ use crate::support::{
     EXT4, Image, Mounted, Recorded, Report, Run, Tree, code, content, or_skip, path_verdicts,
 };
 use rustix::mount::MountFlags;
+use rustix::process::{Pid, Signal, kill_process};
 
 fn assert_clean(report: &Report, case: &str) {
     assert_eq!((report.code, report.path_verdicts()), (0, vec![]), "{case}: {report:?}");
@@ -125,6 +128,64 @@ fn a_disk_that_is_full_after_a_commit_leaves_a_record_that_is_trusted() {
     let report = recorded.verify();
     assert!([0, 1, 5].contains(&report.code), "{report:?}");
     assert_eq!(report.count("ok") as usize, live_files(&recorded), "{report:?}");
+}
+
+/// An interrupted run reports as saved only what is saved.
+#[test]
+fn an_interrupted_run_that_cannot_save_says_that() {
+    const FINDINGS: usize = 400;
+    let (tree, beside) = (Tree::new(), Tree::new());
+    let mounted = Mounted::tmpfs(beside.root(), 2000);
+    let Some(_mounted) = or_skip("an_interrupted_run_that_cannot_save", mounted) else { return };
+    tree.write("first", "x");
+    let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
+    recorded.record();
+    for number in 0..3000 {
+        tree.write(format!("many/{number:0100}"), content(1000, number));
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
+    let options = ["--rate", "1MiB/s", "--threads", "1", "--json"];
+    command.args(recorded.arguments("update", &options)).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("start");
+    let output = child.stdout.take().expect("a pipe");
+    // It is not to be far ahead of its reader.
+    rustix::pipe::fcntl_setpipe_size(&output, 4096).expect("a small pipe");
+    let mut lines = BufReader::new(output).lines().map(|line| line.expect("read"));
+    assert_eq!(lines.by_ref().take(FINDINGS).count(), FINDINGS);
+    fill(beside.root(), 0);
+    // These are not saved yet, and need room. A commit that is due may end the run before.
+    let before = lines.by_ref().take(FINDINGS).last();
+    kill_process(Pid::from_child(&child), Signal::INT).expect("interrupt");
+    let last = lines.last().or(before).expect("a summary");
+    assert_eq!(code(child.wait().expect("wait")), 5, "{last}");
+    let summary: serde_json::Value = serde_json::from_str(&last).expect("JSON");
+    assert!(summary["stopped"].to_string().contains("full"), "{summary}");
+    std::fs::remove_file(beside.path("ballast")).expect("make room");
+    assert!(recorded.rows().len() < 3000);
+    assert_eq!(recorded.update().code, 0, "with room");
+}
+
+/// Attributes are written behind everything else, and change the dates in the record.
+#[test]
+fn a_full_disk_at_the_end_of_an_update_costs_no_report() {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    let mounted = Mounted::tmpfs(beside.root(), 2000);
+    let Some(_mounted) = or_skip("a_full_disk_at_the_end", mounted) else { return };
+    for number in 0..500 {
+        tree.write(format!("{number:0100}"), "x");
+    }
+    let recorded = Recorded::outside(tree.root(), &beside.path("catalog.db"));
+    recorded.record();
+    let mut codes = BTreeSet::new();
+    for pages in [2, 8, 16, 24, 32, 40, 56, 80] {
+        fill(beside.root(), pages * 4096);
+        let report = recorded.run("update", &["--layout", "xattr"]);
+        assert_eq!(report.summary()["type"], "summary", "{pages} pages left: {report:?}");
+        codes.insert(report.code);
+        std::fs::remove_file(beside.path("ballast")).expect("make room");
+        assert_eq!(recorded.run("update", &["--layout", "tree"]).code, 0);
+    }
+    assert!(codes.contains(&5), "{codes:?}");
 }
 
 /// Fills a file system to its last block, and leaves so many bytes.

@@ -1,12 +1,13 @@
-//! The end of a run: what is reported and written once all paths have their result.
+//! The end of a run: what is reported and written once all paths have their result, or when the
+//! record cannot be written any more.
 
 use super::ResultRecorder;
 use crate::catalog::{Claims, forget_tombstones};
-use crate::model::{Outcome, Verification};
+use crate::model::{Outcome, StopReason, Verification};
 use crate::scan::Purpose;
 use crate::scan::excluded::NestedRoots;
 use crate::scan::progress_estimate::judges_all;
-use fsure_core::{RelPath, Result};
+use fsure_core::{Error, RelPath, Result};
 
 impl ResultRecorder<'_> {
     /// Commits what is left and hands over the outcome. `claims` are those of
@@ -146,6 +147,45 @@ impl ResultRecorder<'_> {
             let warning =
                 format!("{error}: the removed rows are gone, but the file keeps its size");
             self.report.warn(&warning);
+        }
+    }
+
+    /// A record that cannot be written is as it was at the last commit. It ends a
+    /// run that records, with a report of what was found until then; one that
+    /// judges goes on and notes nothing more.
+    pub(super) fn stop_on_write_error(&mut self, written: Result<()>) -> Result<()> {
+        match written {
+            Err(error @ Error::RecordNotWritten { .. }) if !self.plan.must_write => {
+                self.take_back();
+                let hint = error.hint().unwrap_or_default();
+                self.report.warn(&format!(
+                    "{error}: all files are judged, but from here on their dates of verification \
+                     are not saved; {hint}"
+                ));
+                Ok(())
+            }
+            other => self.survive_end(other),
+        }
+    }
+
+    /// Takes back what was written since the last commit, for the rest of the run.
+    fn take_back(&mut self) {
+        self.catalog.rollback();
+        self.may_write = false;
+        // They are dropped at the end, in the last transaction.
+        self.report.outcome_mut().forgotten = 0;
+    }
+
+    /// The same of what ends any run: a catalog that cannot be read any more.
+    pub(in crate::scan) fn survive_end(&mut self, result: Result<()>) -> Result<()> {
+        match result {
+            Err(Error::RecordNotWritten { catalog, why, hint }) => {
+                self.take_back();
+                let why = format!("{}: {why}; {hint}", catalog.display());
+                self.report.stop(StopReason::RecordFailed(why));
+                Ok(())
+            }
+            other => other,
         }
     }
 }

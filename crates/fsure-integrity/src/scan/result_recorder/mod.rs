@@ -26,8 +26,7 @@ use crate::catalog::{
     VerifiedRange, check_pages,
 };
 use crate::model::{
-    Basis, Entry, EntryKind, Metadata, MetadataChange, Offline, Record, ScanMonitor, StopReason,
-    Verdict,
+    Basis, Entry, EntryKind, Metadata, MetadataChange, Offline, Record, ScanMonitor, Verdict,
 };
 use crate::tree::ExcludeReason;
 use fsure_core::block_hash::BlockValue;
@@ -48,6 +47,8 @@ pub(super) struct ResultRecorder<'a> {
     report: RunReport<'a>,
     time: RunTime,
     commits: CommitSchedule,
+    /// True if this run has committed results.
+    has_saved: bool,
     may_write: bool,
     /// True if the record and the root were checked, or are being checked.
     is_prechecked: bool,
@@ -91,6 +92,7 @@ impl<'a> ResultRecorder<'a> {
             report: RunReport::new(plan, monitor),
             time,
             commits: CommitSchedule::begin(),
+            has_saved: false,
             may_write: plan.may_write,
             is_prechecked: false,
             is_halted: false,
@@ -340,7 +342,10 @@ impl<'a> ResultRecorder<'a> {
         self.is_halted = true;
         let outcome = self.report.outcome_mut();
         match halt {
-            AbortReason::Offline(offline) => outcome.offline = Some(offline),
+            AbortReason::Offline(offline) => {
+                outcome.offline = Some(offline);
+                outcome.saved_before_offline = self.has_saved;
+            }
             AbortReason::Untrusted(why) => outcome.record_untrusted = Some(why),
         }
     }
@@ -722,6 +727,7 @@ impl<'a> ResultRecorder<'a> {
             let kept = self.mtimes.keep(self.catalog, &self.plan.scopes);
             let noted = kept.and_then(|()| self.note_generation());
             let committed = noted.and_then(|()| self.catalog.commit());
+            self.has_saved |= committed.is_ok();
             self.stop_on_write_error(committed)?;
         }
         self.commits.note_committed();
@@ -757,38 +763,5 @@ impl<'a> ResultRecorder<'a> {
             command,
             self.report.changes(),
         )
-    }
-
-    /// A record that cannot be written is as it was at the last commit. It ends a
-    /// run that records, with a report of what was found until then; one that
-    /// judges goes on and notes nothing more.
-    fn stop_on_write_error(&mut self, written: Result<()>) -> Result<()> {
-        match written {
-            Err(error @ Error::RecordNotWritten { .. }) if !self.plan.must_write => {
-                self.catalog.rollback();
-                self.may_write = false;
-                let hint = error.hint().unwrap_or_default();
-                self.report.warn(&format!(
-                    "{error}: all files are judged, but from here on their dates of verification \
-                     are not saved; {hint}"
-                ));
-                Ok(())
-            }
-            other => self.survive_end(other),
-        }
-    }
-
-    /// The same of what ends any run: a catalog that cannot be read any more.
-    pub(super) fn survive_end(&mut self, result: Result<()>) -> Result<()> {
-        match result {
-            Err(Error::RecordNotWritten { catalog, why, hint }) => {
-                self.catalog.rollback();
-                self.may_write = false;
-                let why = format!("{}: {why}; {hint}", catalog.display());
-                self.report.stop(StopReason::RecordFailed(why));
-                Ok(())
-            }
-            other => other,
-        }
     }
 }
