@@ -5,10 +5,12 @@
 #![cfg(target_os = "linux")]
 
 use crate::support;
+use std::io::{Read as _, Seek as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use crate::support::{Mounted, Recorded, Report, Tree, content, or_skip, path_verdicts};
+use crate::support::{Mounted, Recorded, Report, Tree, code, content, or_skip, path_verdicts};
 use rusqlite::types::Value;
 
 fn fill(root: &Path, files: usize) {
@@ -189,4 +191,43 @@ fn a_copy_on_another_file_system_is_bound_anew_by_update() {
     let report = recorded.update();
     assert_clean(&report, "bound");
     assert!(report.summary()["bytes_read"].as_u64() <= Some(300), "{report:?}");
+}
+
+/// No file gets a tombstone, and the report says that not all is as it was.
+#[test]
+fn files_that_vanish_during_an_update_are_not_taken_for_removed() {
+    let (tree, beside) = (Tree::new(), Tree::new());
+    for number in 0..3_000 {
+        tree.write(format!("a/{number}"), content(1_000, number));
+    }
+    for number in 0..6_000 {
+        tree.write(format!("z/{number}"), "z");
+    }
+    let recorded = Recorded::inside(tree.root());
+    recorded.record();
+    for number in 0..3_000 {
+        tree.write(format!("a/{number}"), content(1_000, number + 1));
+    }
+    let count = |sql: &str| -> i64 {
+        recorded.connect().query_row(sql, [], |row| row.get(0)).expect("count")
+    };
+    let generations = || count("SELECT count(*) FROM generation");
+    let before = generations();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fsure"));
+    let options = ["--full", "--rate", "1MiB/s", "--threads", "1", "--accept-all"];
+    command.args(recorded.arguments("update", &options)).stdin(Stdio::null());
+    let mut output = tempfile::tempfile().expect("make");
+    command.stdout(output.try_clone().expect("clone")).stderr(Stdio::null());
+    let mut child = command.spawn().expect("start");
+    while generations() == before {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::fs::rename(tree.path("z"), beside.path("z")).expect("take away");
+    let status = child.wait().expect("wait");
+    let mut stdout = String::new();
+    output.rewind().and_then(|()| output.read_to_string(&mut stdout)).expect("read");
+    assert_eq!(code(status), 5, "{stdout}");
+    let saved = "recorded files are gone. What this run had recorded before that is saved.";
+    assert!(stdout.contains("OFFLINE: ") && stdout.contains(saved), "{stdout}");
+    assert_eq!(count("SELECT count(*) FROM record WHERE gone_s IS NOT NULL"), 0, "{stdout}");
 }

@@ -171,9 +171,13 @@ impl<'a> ResultRecorder<'a> {
         std::mem::take(&mut self.bad_rows)
     }
 
-    /// Notes the number of files that are gone for good, now that all names are known.
+    /// Notes the number of files that are gone for good, now that all names are known. They may
+    /// have vanished since the check before the first write.
     pub(super) fn set_files_gone(&mut self, gone: u64) {
         self.missing.set_gone(gone);
+        if self.is_prechecked && !self.is_halted && !self.is_of_files {
+            self.halt_if_mostly_missing(gone);
+        }
     }
 
     /// Notes a tombstone that nothing came back for.
