@@ -137,11 +137,11 @@ fn previous(
         return Ok(chain);
     }
     let memory = SeenChains::open(file).map_err(|why| forgetful(file, why))?;
-    if !options.access.is_dry_run {
-        memory.require_writable().map_err(|why| unable_to_remember(file, why))?;
-    }
     let key = options.signer.verifier();
     let objection = memory.objection(&place_of(place), &key, chain.as_ref());
+    if objection == Ok(None) && !options.access.is_dry_run {
+        memory.require_writable().map_err(|why| unable_to_remember(file, why))?;
+    }
     match objection {
         Ok(None) => Ok(chain),
         Ok(Some(why)) => Err(refused(place, why)),

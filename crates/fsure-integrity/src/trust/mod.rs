@@ -118,7 +118,7 @@ impl SignedBy {
                 let memory = SeenChains::open(file).map_err(|why| forgetful(file, why))?;
                 let asked = memory.objection(&place_of(place), &self.key, Some(chain));
                 let objection = asked.map_err(|why| forgetful(file, why))?;
-                if !self.is_dry_run {
+                if objection.is_none() && !self.is_dry_run {
                     memory.require_writable().map_err(|why| unable_to_remember(file, why))?;
                 }
                 objection

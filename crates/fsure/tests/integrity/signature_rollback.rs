@@ -64,6 +64,8 @@ fn a_memory_that_does_not_work_is_no_memory_of_nothing() {
 #[test]
 fn a_memory_that_cannot_be_written_is_refused_before_anything_is_judged() {
     let sample = Signable::sealed();
+    let old = sample.recorded.catalog_bytes();
+    assert_clean(&sample.seal(&[]), "signed once more");
     let home = sample.own.path("home");
     let test = "a_memory_that_cannot_be_written";
     let Some(_mounted) = or_skip(test, Mounted::bind(&home, &home)) else { return };
@@ -75,6 +77,9 @@ fn a_memory_that_cannot_be_written_is_refused_before_anything_is_judged() {
     assert_refused(&sample.verify(), why, "verify");
     assert_refused(&sample.seal(&[]), why, "seal");
     assert_eq!(generations(), Ok(before), "nothing was signed");
+    std::fs::write(&sample.recorded.catalog, old).expect("put back");
+    assert_refused(&sample.verify(), "rolled back", "the graver reason");
+    assert_refused(&sample.seal(&[]), "rolled back", "the graver reason");
 }
 
 fn one(row: &rusqlite::Row<'_>) -> rusqlite::Result<i64> {
