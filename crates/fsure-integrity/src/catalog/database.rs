@@ -357,7 +357,7 @@ impl Database {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use fsure_core::{Algorithm, AlgorithmSet, Digests, RelPath};
     use fsure_os::filesystem_id::Volume;
 
@@ -365,7 +365,8 @@ mod tests {
     use super::*;
     use crate::model::{Entry, EntryKind, FileSystemId, Record};
 
-    fn record(path: &str) -> Record {
+    /// The record of a folder.
+    pub(in crate::catalog) fn record(path: &str) -> Record {
         let entry = Entry {
             kind: EntryKind::Folder,
             size: 0,
@@ -399,7 +400,7 @@ mod tests {
         catalog.put(None, record("a"), &[]).unwrap();
         catalog.commit().unwrap();
         drop(catalog);
-        std::fs::remove_file(Catalog::backup_file(file)).unwrap();
+        fsure_os::path::remove(&Catalog::backup_file(file), false);
         let mut catalog = open_to_write(file);
         catalog.put(None, record("b"), &[]).unwrap();
         catalog.commit().unwrap();

@@ -124,12 +124,11 @@ fn seal_of(path: &[u8], value: &[u8]) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::database::tests::record;
     use super::super::{Catalog, RootOptions, RootSettings};
     use super::*;
-    use crate::model::{
-        Entry, EntryKind, FileSystemId, MetadataField, MetadataFields, MetadataValue, Record,
-    };
-    use fsure_core::{Algorithm, AlgorithmSet, Digests};
+    use crate::model::{MetadataField, MetadataFields, MetadataValue};
+    use fsure_core::{Algorithm, AlgorithmSet};
     use fsure_os::filesystem_id::Volume;
     use std::path::Path;
 
@@ -142,23 +141,6 @@ mod tests {
         let aspects = MetadataFields::of(&[MetadataField::Mode]);
         catalog.set_options(RootOptions { meta: aspects, ..RootOptions::default() }).unwrap();
         let path = |name: &str| RelPath::from_bytes(name.as_bytes());
-        let record = |name: &str| Record {
-            path: path(name),
-            entry: Entry {
-                kind: EntryKind::Folder,
-                size: 0,
-                mtime_ns: 0,
-                ctime_ns: None,
-                birth_ns: None,
-                inode: None,
-                file_system: FileSystemId(1),
-                target: None,
-            },
-            digests: Digests::default(),
-            hashed_ns: 0,
-            verified_s: 0,
-            gone_s: None,
-        };
         catalog.put(None, record("a"), &[]).unwrap();
         let value = MetadataValue::of(b"0755".to_vec());
         let metadata =

@@ -33,7 +33,6 @@ mod update;
 mod verify;
 mod verify_against;
 mod verify_sidecars;
-mod write_error;
 
 pub use age::{age, age_by_folder};
 pub use compare::compare;

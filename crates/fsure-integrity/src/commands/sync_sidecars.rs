@@ -11,7 +11,6 @@ use fsure_os::root_dir::{Root, is_gone};
 use super::sidecar_io::{
     FOLDER_FILE_MAX, ProblemReporter, each_folder, read_carrier, read_folder_file,
 };
-use super::write_error::survive_write_error;
 use crate::catalog::{Audit, Catalog, PageStart, RootOptions, Row, StoredRow};
 use crate::manifest::{
     ManifestEntry, carried, contradicts, has_more_digests, is_cut_off_folder_file, is_folder_file,
@@ -21,7 +20,7 @@ use crate::model::{
     FILE_ATTRIBUTE, FOLDER_FILE, FOLDER_FILE_MAKING, Outcome, Record, ScanMonitor, SidecarCounts,
     SidecarKind, StopReason,
 };
-use crate::scan::Accept;
+use crate::scan::{Accept, survive_write_error};
 use fsure_core::{Error, RelPath, Result};
 
 /// Interval between commits: the work that a kill or a power cut can cost.

@@ -65,6 +65,7 @@ mod tree_tests;
 mod update_rules;
 mod verified_sequence;
 mod watchdog;
+mod write_error;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -90,6 +91,7 @@ use scrub_budget::Deadline;
 pub use scrub_budget::{Budget, ScrubRules};
 pub use size_filter::SizeFilter;
 pub use update_rules::{Accept, Forget, TOMBSTONE_AGE, UpdateRules};
+pub(crate) use write_error::survive_write_error;
 
 /// The purpose of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

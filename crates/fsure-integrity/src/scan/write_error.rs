@@ -1,4 +1,4 @@
-//! Writes behind a scan that may fail, on a full disk for one, while its report is to be given.
+//! The end of a run whose record cannot be written, on a full disk for one: its report is given.
 
 use crate::catalog::Catalog;
 use crate::model::StopReason;
@@ -6,7 +6,7 @@ use fsure_core::{Error, Result};
 
 /// Takes back what cannot be written, and returns it as the reason why the run ends: its report
 /// is not lost by it. Passes any other error on.
-pub(super) fn survive_write_error(
+pub(crate) fn survive_write_error(
     written: Result<()>,
     catalog: &mut Catalog,
 ) -> Result<Option<StopReason>> {

@@ -31,12 +31,11 @@ use super::open_root::{
     OpenRoot, check_signature, detect_offline, is_surely_the_root, keep_backup, offline_outcome,
     open_root, plan, require_parts, require_trusted_record, require_unlocked, warn_of_other_root,
 };
-use super::write_error::survive_write_error;
 use crate::catalog::{Catalog, RootLocation, StoredRow, open_unchanged, refuse_irregular_parity};
 use crate::model::{
     Allowed, EntryKind, Finding, HealSummary, Outcome, ScanMonitor, StopReason, Verification,
 };
-use crate::scan::{Purpose, scan};
+use crate::scan::{Purpose, scan, survive_write_error};
 use finding_filter::FindingFilter;
 use fsure_core::{Clock, Error, IoContext as _, RelPath, Result};
 use healer::Healer;

@@ -3,10 +3,11 @@
 
 use super::ResultRecorder;
 use crate::catalog::{Claims, forget_tombstones};
-use crate::model::{Outcome, StopReason, Verification};
+use crate::model::{Outcome, Verification};
 use crate::scan::Purpose;
 use crate::scan::excluded::NestedRoots;
 use crate::scan::progress_estimate::judges_all;
+use crate::scan::write_error::survive_write_error;
 use fsure_core::{Error, RelPath, Result};
 
 impl ResultRecorder<'_> {
@@ -178,14 +179,10 @@ impl ResultRecorder<'_> {
 
     /// The same of what ends any run: a catalog that cannot be read any more.
     pub(in crate::scan) fn survive_end(&mut self, result: Result<()>) -> Result<()> {
-        match result {
-            Err(Error::RecordNotWritten { catalog, why, hint }) => {
-                self.take_back();
-                let why = format!("{}: {why}; {hint}", catalog.display());
-                self.report.stop(StopReason::RecordFailed(why));
-                Ok(())
-            }
-            other => other,
+        if let Some(stop) = survive_write_error(result, self.catalog)? {
+            self.take_back();
+            self.report.stop(stop);
         }
+        Ok(())
     }
 }
